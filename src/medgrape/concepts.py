@@ -1,0 +1,131 @@
+"""What row k of every tensor means: named findings, in a fixed order, each with a sentence a physician would sign."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from typing import Any, Self
+
+from medgrape.errors import UserError
+from medgrape.spelling import nearest
+
+BUILT_IN = ("tbx11k", "nih", "vindr")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+class ConceptError(UserError):
+    """A concept that is unknown, doubled or badly described."""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One finding that a model can point at."""
+
+    name: str
+    """Short and lower case, for files and commands: ``active_tb``."""
+    title: str
+    """As people read it: ``Active tuberculosis``."""
+    description: str
+    """One sentence on how it looks on a chest film; text encoders read this one."""
+    aliases: tuple[str, ...] = field(default=(), compare=False)
+    """What published label files call it."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConceptError(
+                f"A concept's name is lower case letters, digits and underscores, starting with a letter; "
+                f"{self.name!r} is not."
+            )
+        if not self.title.strip() or not self.description.strip():
+            raise ConceptError(f"Concept {self.name!r} needs a title and a description.")
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """A concept of which only the name as published is known."""
+        title = name.replace("_", " ").strip()
+        description = f"{title[:1].upper()}{title[1:]} on chest X-ray."
+        return cls(slug(name), title, description, aliases=(name,))
+
+
+@dataclass(frozen=True)
+class ConceptSet:
+    """Concepts in the order in which every tensor holds them."""
+
+    concepts: tuple[Concept, ...]
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise ConceptError(f"Two concepts are called {name!r}; names must differ.")
+            seen.add(name)
+
+    @classmethod
+    def built_in(cls, name: str) -> Self:
+        """One of the vocabularies that come with the package: ``tbx11k``, ``nih`` or ``vindr``."""
+        if name not in BUILT_IN:
+            raise ConceptError(f"There is no built-in vocabulary {name!r}; choose one of {', '.join(BUILT_IN)}.")
+        text = resources.files("medgrape").joinpath("concept_sets", f"{name}.toml").read_text("utf-8")
+        return cls.from_tables(tomllib.loads(text)["concepts"])
+
+    @classmethod
+    def from_tables(cls, tables: list[Mapping[str, Any]]) -> Self:
+        """The concepts of a TOML file's ``[[concepts]]``."""
+        return cls(tuple(_concept(table) for table in tables))
+
+    def to_tables(self) -> list[dict[str, Any]]:
+        """The same as plain data, for TOML and JSON."""
+        return [
+            {"name": c.name, "title": c.title, "description": c.description, "aliases": list(c.aliases)} for c in self
+        ]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The short names, in order."""
+        return tuple(concept.name for concept in self.concepts)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    @cached_property
+    def _published(self) -> dict[str, str]:
+        return {slug(alias): c.name for c in self.concepts for alias in (c.name, c.title, *c.aliases)}
+
+    def index(self, name: str) -> int:
+        """Which row ``name`` has."""
+        if name not in self._positions:
+            raise ConceptError(f"There is no concept {name!r}{nearest(name, self.names)}.")
+        return self._positions[name]
+
+    def published(self, label: str) -> str | None:
+        """The name of the concept that a label file calls ``label``, or None."""
+        return self._published.get(slug(label))
+
+    def __getitem__(self, name: str) -> Concept:
+        return self.concepts[self.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._positions
+
+    def __iter__(self) -> Iterator[Concept]:
+        return iter(self.concepts)
+
+    def __len__(self) -> int:
+        return len(self.concepts)
+
+
+def slug(label: str) -> str:
+    """``Nodule/Mass`` as a concept's name: ``nodule_mass``."""
+    words = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+    return words if words[:1].isalpha() else f"finding_{words}"
+
+
+def _concept(table: Mapping[str, Any]) -> Concept:
+    unknown = set(table) - {"name", "title", "description", "aliases"}
+    if unknown or not {"name", "title", "description"} <= set(table):
+        raise ConceptError(f"A concept has name, title, description and perhaps aliases; got {sorted(table)}.")
+    aliases = tuple(str(alias) for alias in table.get("aliases", ()))
+    return Concept(str(table["name"]), str(table["title"]), str(table["description"]), aliases)

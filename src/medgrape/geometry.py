@@ -1,0 +1,153 @@
+"""Where things are: boxes in film pixels, and the grid of patches that a model sees.
+
+This is the only module in which coordinates change their frame. A film's frame is that of the upright film as a person
+sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner of the first pixel. A box ``x1 y1 x2 y2``
+covers the half-open range from x1 up to x2, so its width is ``x2 - x1``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from medgrape.errors import UserError
+
+
+class GeometryError(UserError):
+    """A box or a size that makes no sense."""
+
+
+@dataclass(frozen=True)
+class FilmSize:
+    """Width and height in pixels."""
+
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.height < 1:
+            raise GeometryError(f"A film needs at least one pixel each way; this one is {self}.")
+
+    def __str__(self) -> str:
+        return f"{self.width} x {self.height}"
+
+    @property
+    def pixels(self) -> int:
+        """How many pixels the film has."""
+        return self.width * self.height
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in the pixels of the original film."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+    def __post_init__(self) -> None:
+        if not np.isfinite((self.x1, self.y1, self.x2, self.y2)).all():
+            raise GeometryError(f"A box needs four numbers; got {self.corners}.")
+        if self.x2 <= self.x1 or self.y2 <= self.y1:
+            raise GeometryError(f"A box needs x1 < x2 and y1 < y2; got {self.corners}.")
+
+    @classmethod
+    def from_corner_and_size(cls, x: float, y: float, width: float, height: float) -> "Box":
+        """A box as COCO and NIH write it."""
+        return cls(x, y, x + width, y + height)
+
+    @classmethod
+    def around(cls, mask: Bool[np.ndarray, "height width"]) -> "Box":
+        """The smallest box that holds every true pixel of ``mask``."""
+        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        if rows.size == 0:
+            raise GeometryError("An empty mask has no box around it.")
+        return cls(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
+
+    @property
+    def corners(self) -> tuple[float, float, float, float]:
+        """x1, y1, x2, y2."""
+        return self.x1, self.y1, self.x2, self.y2
+
+    @property
+    def width(self) -> float:
+        """Extent along x."""
+        return self.x2 - self.x1
+
+    @property
+    def height(self) -> float:
+        """Extent along y."""
+        return self.y2 - self.y1
+
+    @property
+    def area(self) -> float:
+        """In square pixels."""
+        return self.width * self.height
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """x and y of the middle."""
+        return (self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2
+
+    def contains(self, x: float, y: float) -> bool:
+        """Whether the point lies inside."""
+        return self.x1 <= x < self.x2 and self.y1 <= y < self.y2
+
+    def within(self, film: FilmSize, slack: float = 0.0) -> bool:
+        """Whether the whole box lies on the film, give or take ``slack`` pixels."""
+        return (
+            self.x1 >= -slack
+            and self.y1 >= -slack
+            and self.x2 <= film.width + slack
+            and self.y2 <= film.height + slack
+        )
+
+    def clipped(self, film: FilmSize) -> "Box | None":
+        """The part of the box that lies on the film, or None where there is none."""
+        x1, y1 = max(self.x1, 0.0), max(self.y1, 0.0)
+        x2, y2 = min(self.x2, float(film.width)), min(self.y2, float(film.height))
+        return Box(x1, y1, x2, y2) if x2 > x1 and y2 > y1 else None
+
+    def moved(self, source: FilmSize, target: FilmSize) -> "Box":
+        """The same place after the film was stretched from ``source`` to ``target``."""
+        across, down = target.width / source.width, target.height / source.height
+        return Box(self.x1 * across, self.y1 * down, self.x2 * across, self.y2 * down)
+
+
+@dataclass(frozen=True)
+class PatchGrid:
+    """A model's map of ``rows`` x ``columns`` patches, stretched over a whole film."""
+
+    film: FilmSize
+    rows: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 1:
+            raise GeometryError(f"A grid needs at least one patch each way; got {self.rows} x {self.columns}.")
+
+    def overlap(self, box: Box) -> Float[np.ndarray, "rows columns"]:
+        """How much of each patch, from 0 to 1, the box covers."""
+        across = _share(box.x1, box.x2, np.linspace(0, self.film.width, self.columns + 1))
+        down = _share(box.y1, box.y2, np.linspace(0, self.film.height, self.rows + 1))
+        return np.outer(down, across)
+
+    def patch(self, row: int, column: int) -> Box:
+        """The part of the film that one patch stands for."""
+        if not (0 <= row < self.rows and 0 <= column < self.columns):
+            raise GeometryError(f"Patch ({row}, {column}) is not on a {self.rows} x {self.columns} grid.")
+        wide, high = self.film.width / self.columns, self.film.height / self.rows
+        return Box(column * wide, row * high, (column + 1) * wide, (row + 1) * high)
+
+
+def _share(start: float, end: float, edges: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n-1"]:
+    """How much of each interval between neighbouring ``edges`` lies between ``start`` and ``end``."""
+    covered = np.minimum(end, edges[1:]) - np.maximum(start, edges[:-1])
+    return np.asarray(np.clip(covered, 0.0, None) / np.diff(edges), dtype=np.float64)
+
+
+def any_contains(boxes: Iterable[Box], x: float, y: float) -> bool:
+    """Whether the point lies in at least one of the boxes."""
+    return any(box.contains(x, y) for box in boxes)

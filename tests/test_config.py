@@ -1,0 +1,51 @@
+import pytest
+from pydantic import ValidationError
+
+from medgrape.cli.options import config_with
+from medgrape.config import Config, ConfigError, load_config, parse_config
+
+
+def test_without_a_file_the_defaults_hold():
+    assert load_config(None) == Config()
+
+
+def test_a_file_changes_only_what_it_says(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text("[preprocessing]\nsize = 320\n")
+    assert load_config(file).preprocessing.size == 320
+    assert load_config(file).limits == Config().limits
+
+
+def test_an_option_wins_over_the_file_and_a_default_does_not(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text("[preprocessing]\nsize = 320\n[limits]\nmax_pixels = 1000\n")
+    assert config_with(file).limits.max_pixels == 1000
+    both = config_with(file, size=512)
+    assert (both.preprocessing.size, both.limits.max_pixels) == (512, 1000)
+
+
+def test_a_mistyped_key_is_told_the_nearest_one():
+    with pytest.raises(ConfigError, match=r"limits\.max_pixel.*did you mean 'max_pixels'"):
+        parse_config({"limits": {"max_pixel": 3}})
+    with pytest.raises(ConfigError, match="did you mean 'preprocessing'"):
+        parse_config({"preprocesing": {}})
+
+
+@pytest.mark.parametrize("value", [0, -1, "224", 10.5, True])
+def test_a_size_that_makes_no_sense_is_refused_with_its_value(value):
+    with pytest.raises(ConfigError, match=r"preprocessing\.size"):
+        parse_config({"preprocessing": {"size": value}})
+
+
+def test_settings_do_not_change_after_loading():
+    with pytest.raises(ValidationError):
+        Config().preprocessing.size = 3
+
+
+def test_a_file_that_is_missing_or_no_toml_is_one_sentence(tmp_path):
+    with pytest.raises(ConfigError, match="Cannot read"):
+        load_config(tmp_path / "none.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[limits\n")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        load_config(broken)

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medgrape.geometry import Box, FilmSize, GeometryError, PatchGrid, any_contains
+
+FILM = FilmSize(512, 400)
+edges = st.floats(0, 400, allow_nan=False)
+
+
+@st.composite
+def boxes(draw):
+    x1, x2 = sorted((draw(edges), draw(edges)))
+    y1, y2 = sorted((draw(edges), draw(edges)))
+    return Box(x1, y1, x2 + 1, y2 + 1)
+
+
+@pytest.mark.parametrize("corners", [(5, 5, 5, 9), (9, 5, 5, 9), (0, 3, 4, 3), (0, 0, float("nan"), 1)])
+def test_a_box_without_area_is_refused_with_its_numbers(corners):
+    with pytest.raises(GeometryError, match="box needs"):
+        Box(*corners)
+
+
+def test_a_coco_box_gives_the_same_box_as_its_corners():
+    assert Box.from_corner_and_size(10, 20, 30, 40) == Box(10, 20, 40, 60)
+
+
+def test_the_box_around_a_mask_holds_every_pixel_and_no_empty_edge():
+    mask = np.zeros((10, 12), bool)
+    mask[3:5, 7] = mask[8, 2] = True
+    assert Box.around(mask) == Box(2, 3, 8, 9)
+
+
+def test_an_empty_mask_has_no_box():
+    with pytest.raises(GeometryError):
+        Box.around(np.zeros((4, 4), bool))
+
+
+@given(box=boxes())
+def test_a_box_survives_stretching_the_film_and_back(box):
+    there = box.moved(FILM, FilmSize(224, 224))
+    assert there.moved(FilmSize(224, 224), FILM).corners == pytest.approx(box.corners)
+
+
+@given(box=boxes(), rows=st.integers(1, 20), columns=st.integers(1, 20))
+def test_patches_share_out_the_whole_box_and_nothing_more(box, rows, columns):
+    grid = PatchGrid(FILM, rows, columns)
+    on_film = box.clipped(FILM)
+    area = 0.0 if on_film is None else on_film.area
+    assert grid.overlap(box).sum() * FILM.pixels / (rows * columns) == pytest.approx(area)
+
+
+def test_a_box_smaller_than_a_patch_still_counts():
+    overlap = PatchGrid(FilmSize(70, 70), 7, 7).overlap(Box(12, 12, 14, 14))
+    assert overlap[1, 1] == pytest.approx(0.04)
+    assert np.count_nonzero(overlap) == 1
+
+
+def test_a_patch_overlaps_itself_wholly_and_no_other():
+    grid = PatchGrid(FILM, 5, 8)
+    overlap = grid.overlap(grid.patch(2, 6))
+    assert overlap[2, 6] == pytest.approx(1.0)
+    assert overlap.sum() == pytest.approx(1.0)
+
+
+def test_a_box_beside_the_film_is_clipped_to_nothing():
+    assert Box(600, 10, 620, 30).clipped(FILM) is None
+    assert Box(500, 390, 620, 430).clipped(FILM) == Box(500, 390, 512, 400)
+
+
+def test_a_point_hits_when_it_lies_in_any_of_the_boxes():
+    drawn = [Box(0, 0, 10, 10), Box(20, 20, 30, 30)]
+    assert any_contains(drawn, 25, 25)
+    assert any_contains(drawn, 0, 0)
+    assert not any_contains(drawn, 10, 10)
+
+
+def test_a_grid_or_patch_that_makes_no_sense_is_refused():
+    with pytest.raises(GeometryError):
+        PatchGrid(FILM, 0, 3)
+    with pytest.raises(GeometryError):
+        PatchGrid(FILM, 3, 3).patch(3, 0)
+    with pytest.raises(GeometryError):
+        FilmSize(0, 4)

@@ -1,0 +1,151 @@
+"""Decoded films on disk, mapped into memory: the second epoch costs what reading memory costs.
+
+Films lie in shards of ``SHARD`` films, each a NumPy file whose name is a hash of the contents of its films and of how they
+were prepared. So a shard is either right or not there, never stale; two processes may build at once (one lock a shard), and
+one that is killed leaves only whole shards behind.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+from jaxtyping import UInt8
+
+from medgrape.config import Config
+from medgrape.data.decoder import Request, read_all
+from medgrape.data.files import sha256, whole_file
+from medgrape.data.film import Film, FilmError
+from medgrape.progress import Track, quietly
+
+SHARD = 256
+_VERSION = 1
+"""Counted up whenever the same film would be prepared to other pixels."""
+
+
+@dataclass(frozen=True)
+class CachedFilms:
+    """Prepared films in the order asked for, read from disk only where they are touched."""
+
+    shards: tuple[UInt8[np.ndarray, "_films size size"], ...]
+    contents: tuple[str, ...]
+    """SHA-256 of each film's file; empty where there is no file."""
+    refused: dict[int, str] = field(default_factory=dict)
+    """Positions of films that could not be read, and why; their pixels are all zero."""
+
+    def __len__(self) -> int:
+        return len(self.contents)
+
+    def __getitem__(self, position: int) -> UInt8[np.ndarray, "size size"]:
+        if not 0 <= position < len(self):
+            raise IndexError(position)
+        if position in self.refused:
+            raise FilmError(self.refused[position])
+        shard, place = divmod(position, SHARD)
+        return self.shards[shard][place]
+
+    def readable(self) -> list[int]:
+        """Positions of the films that can be read."""
+        return [position for position in range(len(self)) if position not in self.refused]
+
+
+@dataclass(frozen=True)
+class FilmCache:
+    """A folder of decoded films."""
+
+    folder: Path
+    config: Config = Config()
+
+    def films(self, paths: Sequence[Path], *, workers: int | None = None, track: Track = quietly) -> CachedFilms:
+        """All films prepared, decoding only what no earlier call has decoded."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        contents = _Contents(self.folder / "contents.json").hashes(paths, track)
+        starts = range(0, len(paths), SHARD)
+        missing = [start for start in starts if not self._is_whole(contents[start : start + SHARD])]
+        slices = {start: slice(start, start + SHARD) for start in starts}
+        for start in track(missing, f"decoding {len(paths):,} films", len(missing)):
+            self._build(paths[slices[start]], contents[slices[start]], workers)
+        shards = tuple(self._opened(contents[part]) for part in slices.values())
+        return CachedFilms(shards, tuple(contents), self._refusals(contents, slices))
+
+    def _shard_path(self, contents: Sequence[str]) -> Path:
+        prepared = json.dumps([_VERSION, self.config.preprocessing.model_dump(), list(contents)], sort_keys=True)
+        return self.folder / f"{hashlib.sha256(prepared.encode()).hexdigest()[:32]}.npy"
+
+    def _shape(self, contents: Sequence[str]) -> tuple[int, int, int]:
+        size = self.config.preprocessing.size
+        return len(contents), size, size
+
+    def _is_whole(self, contents: Sequence[str]) -> bool:
+        path = self._shard_path(contents)
+        return path.is_file() and path.stat().st_size > math.prod(self._shape(contents))
+
+    def _opened(self, contents: Sequence[str]) -> UInt8[np.ndarray, "films size size"]:
+        return np.asanyarray(np.load(self._shard_path(contents), mmap_mode="r"))
+
+    def _build(self, paths: Sequence[Path], contents: Sequence[str], workers: int | None) -> None:
+        target = self._shard_path(contents)
+        with FileLock(target.with_suffix(".lock")):
+            if self._is_whole(contents):  # another process was faster
+                return
+            pixels = np.zeros(self._shape(contents), np.uint8)
+            refused = {}
+            asked = [Request(path, self.config.limits, self.config.preprocessing) for path in paths]
+            for place, answer in enumerate(read_all(asked, workers)):
+                if isinstance(answer, Film):
+                    pixels[place] = answer.pixels
+                else:
+                    refused[str(place)] = str(answer)
+            with whole_file(target.with_suffix(".json")) as draft:
+                draft.write_text(json.dumps(refused), "utf-8")
+            with whole_file(target) as draft, draft.open("wb") as file:
+                np.save(file, pixels)
+
+    def _refusals(self, contents: Sequence[str], slices: dict[int, slice]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for start, part in slices.items():
+            told = json.loads(self._shard_path(contents[part]).with_suffix(".json").read_text("utf-8"))
+            found |= {start + int(place): reason for place, reason in told.items()}
+        return found
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What is in each file, worked out again only when its size or time of change is another."""
+
+    index: Path
+
+    def hashes(self, paths: Sequence[Path], track: Track) -> list[str]:
+        known = self._load()
+        found = dict(known)
+        hashes = [
+            self._hash(path, found) for path in track(paths, f"looking at {len(paths):,} films", len(paths))
+        ]
+        if found != known:
+            with whole_file(self.index) as draft:
+                draft.write_text(json.dumps(found), "utf-8")
+        return hashes
+
+    def _load(self) -> dict[str, list[object]]:
+        try:
+            return dict(json.loads(self.index.read_text("utf-8")))
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    @staticmethod
+    def _hash(path: Path, found: dict[str, list[object]]) -> str:
+        try:
+            status = path.stat()
+            key = str(path.resolve())
+            entry = found.get(key)
+            if entry is None or entry[:2] != [status.st_size, status.st_mtime_ns]:
+                entry = [status.st_size, status.st_mtime_ns, sha256(path)]
+                found[key] = entry
+            return str(entry[2])
+        except OSError:
+            return ""
+

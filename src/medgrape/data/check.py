@@ -1,0 +1,211 @@
+"""Is a prepared data set fit to learn from and to test on?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from medgrape.config import Config
+from medgrape.data.cache import CachedFilms, FilmCache
+from medgrape.data.complaints import Complaints
+from medgrape.data.dataset import SPLITS, Dataset, FilmRecord
+from medgrape.data.guessing import Guess, guess
+from medgrape.data.labels import CoOccurrence, co_occurrence
+from medgrape.data.likeness import find_pairs
+from medgrape.data.sources.tbx11k import is_borrowed
+from medgrape.progress import Track, quietly
+from medgrape.spelling import nearest
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What was found. Errors make figures worthless; warnings are worth knowing."""
+
+    dataset: Dataset
+    errors: Complaints
+    warnings: Complaints
+    graph: CoOccurrence
+    tau: float
+    guesses: dict[str, Guess]
+    """Blind pointing for each concept that has boxes to learn from and to test on."""
+    guessed_on: str
+
+    def class_counts(self) -> dict[str, dict[str, int]]:
+        """Films by split and class."""
+        counted = Counter((film.split, film.class_name) for film in self.dataset.films)
+        return {split: {name: counted[split, name] for name in self.dataset.classes} for split in SPLITS}
+
+    def concept_counts(self) -> dict[str, dict[str, int]]:
+        """For each concept: films that show it, films on which it is not known, and boxes."""
+        boxes = Counter(box.concept for box in self.dataset.boxes)
+        return {
+            name: {
+                "films": sum(film.labels[name] is True for film in self.dataset.films),
+                "unknown": sum(film.labels[name] is None for film in self.dataset.films),
+                "boxes": boxes[name],
+            }
+            for name in self.dataset.concepts.names
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        names, edges = self.dataset.concepts.names, self.graph.edges(self.tau)
+        listening = [
+            {"listener": names[k], "speaker": names[j], "probability": float(self.graph.probability[k, j])}
+            for k, j in zip(*edges.nonzero(), strict=True)
+        ]
+        return {
+            "name": self.dataset.name,
+            "films": len(self.dataset.films),
+            "boxes": len(self.dataset.boxes),
+            "patients": len({film.patient for film in self.dataset.films}),
+            "classes": self.class_counts(),
+            "concepts": self.concept_counts(),
+            "graph": {"tau": self.tau, "nodes": len(names), "edges": int(edges.sum()), "listening": listening},
+            "blind_pointing": {"on": self.guessed_on, **{name: asdict(g) for name, g in self.guesses.items()}},
+            "errors": list(self.errors.lines()),
+            "warnings": list(self.warnings.lines()),
+            "notes": list(self.dataset.source.notes),
+        }
+
+
+def open_films(dataset: Dataset, folder: Path, config: Config, track: Track = quietly) -> CachedFilms:
+    """All films of a data set, decoded once into its cache; rows with labels alone count as unreadable."""
+    return FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.films], track=track)
+
+
+def check(
+    dataset: Dataset,
+    films: CachedFilms,
+    *,
+    tau: float = 0.10,
+    against: tuple[Dataset, CachedFilms] | None = None,
+) -> CheckReport:
+    """Look for everything that has spoilt somebody's figures before."""
+    errors, warnings = Complaints(), Complaints()
+    _check_rows(dataset, errors)
+    _check_boxes(dataset, errors, warnings)
+    _check_patients(dataset, errors)
+    _check_classes(dataset, warnings)
+    _check_files(dataset, films, errors, warnings)
+    _check_doubles(dataset, films, errors, warnings)
+    _check_borrowed(dataset, warnings)
+    if against is not None:
+        _check_overlap(dataset, films, *against, warnings)
+    guessed_on = "test" if _has_boxes(dataset, "test") else "val"
+    guesses = {name: guess(dataset, name, (guessed_on,)) for name in dataset.concepts.names}
+    known = {name: found for name, found in guesses.items() if found is not None}
+    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, known, guessed_on)
+
+
+def _has_boxes(dataset: Dataset, split: str) -> bool:
+    return any(film.id in dataset.boxes_by_film for film in dataset.in_split(split))
+
+
+def _check_rows(dataset: Dataset, errors: Complaints) -> None:
+    for film in dataset.films:
+        if film.class_name not in dataset.classes:
+            hint = nearest(film.class_name, dataset.classes)
+            errors.add("films of an unknown class", f"{film.id}: {film.class_name!r}{hint}")
+
+
+def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> None:
+    films = {film.id: film for film in dataset.films}
+    for drawn in dataset.boxes:
+        film = films.get(drawn.film)
+        if film is None:
+            errors.add("boxes on a film that is not listed", drawn.film)
+        elif drawn.concept not in dataset.concepts:
+            errors.add("boxes of an unknown concept", f"{drawn.concept}{nearest(drawn.concept, dataset.concepts.names)}")
+        elif not drawn.box.within(film.size, slack=1e-3):
+            errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
+        elif film.labels[drawn.concept] is False:
+            errors.add("boxes of a finding that the labels deny", f"{drawn.concept} on {film.id}")
+    twice = [box for box, count in Counter(dataset.boxes).items() if count > 1]
+    for box in twice:
+        warnings.add("boxes drawn twice in the same place", f"{box.concept} on {box.film}")
+
+
+def _check_patients(dataset: Dataset, errors: Complaints) -> None:
+    splits: dict[str, set[str]] = {}
+    for film in dataset.films:
+        splits.setdefault(film.patient, set()).add(film.split)
+    for patient, sides in splits.items():
+        if len(sides) > 1:
+            errors.add("patients in more than one split", f"{patient} in {' and '.join(sorted(sides))}")
+
+
+def _check_classes(dataset: Dataset, warnings: Complaints) -> None:
+    present = Counter((film.split, film.class_name) for film in dataset.films)
+    used = [split for split in SPLITS if dataset.in_split(split)]
+    for split in SPLITS:
+        if split not in used:
+            warnings.add("splits without a film", split)
+    for split in used:
+        for name in dataset.classes:
+            if not present[split, name]:
+                warnings.add("classes without a film", f"{name} in {split}")
+    for name in dataset.concepts.names:
+        if not any(film.labels[name] for film in dataset.in_split("train")):
+            warnings.add("concepts without a training film", name)
+
+
+def _check_files(dataset: Dataset, films: CachedFilms, errors: Complaints, warnings: Complaints) -> None:
+    for position, reason in films.refused.items():
+        film = dataset.films[position]
+        if film.path:
+            errors.add("films that cannot be read", reason)
+        else:
+            warnings.add("films with labels alone", film.id)
+
+
+def _check_doubles(dataset: Dataset, films: CachedFilms, errors: Complaints, warnings: Complaints) -> None:
+    for pair in find_pairs(films):
+        first, second = dataset.films[pair.first], dataset.films[pair.second]
+        how = "the same file" if pair.exact else "the same look"
+        example = f"{first.id} = {second.id} ({how})"
+        if first.split != second.split:
+            errors.add("films that are in two splits", example)
+        else:
+            warnings.add("films that are there twice", example)
+        if _labels_differ(first, second):
+            warnings.add("films that are there twice with other labels", example)
+
+
+def _labels_differ(first: FilmRecord, second: FilmRecord) -> bool:
+    return first.class_name != second.class_name or first.labels != second.labels
+
+
+def _check_borrowed(dataset: Dataset, warnings: Complaints) -> None:
+    """TBX11K's extra films were published before, in sets that somebody may test on."""
+    if dataset.source.kind != "tbx11k":
+        return
+    for film in dataset.films:
+        if is_borrowed(film.path):
+            warnings.add("films borrowed from other public sets (Shenzhen, Montgomery, DA, DB)", film.id)
+
+
+def _check_overlap(
+    dataset: Dataset, films: CachedFilms, other: Dataset, other_films: CachedFilms, warnings: Complaints
+) -> None:
+    for pair in find_pairs(films, other_films):
+        first, second = dataset.films[pair.first], other.films[pair.second]
+        warnings.add(f"films that are also in {other.name}", f"{first.id} ({first.split}) = {second.id} ({second.split})")
+
+
+def positions_to_show(dataset: Dataset, films: CachedFilms, count: int) -> Sequence[int]:
+    """Films for a contact sheet: in turn from every class and concept, films with boxes first."""
+    readable = films.readable()
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for position in readable:
+        film = dataset.films[position]
+        key = (film.class_name, *sorted(name for name, present in film.labels.items() if present)[:1])
+        groups.setdefault(key, []).append(position)
+    ordered = [
+        sorted(groups[key], key=lambda position: (dataset.films[position].id not in dataset.boxes_by_film, position))
+        for key in sorted(groups)
+    ]
+    longest = max((len(group) for group in ordered), default=0)
+    in_turn = [group[place] for place in range(min(longest, count)) for group in ordered if place < len(group)]
+    return sorted(in_turn[:count], key=lambda position: (dataset.films[position].class_name, position))

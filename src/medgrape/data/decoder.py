@@ -1,0 +1,193 @@
+"""Films are decoded in another process, which a broken file may kill without harm.
+
+The two processes speak over pipes: a line of JSON with the request, a line of JSON with the answer, then the raw pixels.
+Nothing is pickled, so that a decoder that a hostile file has taken over cannot take over its caller as well.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from medgrape.config import FilmLimits, Preprocessing
+from medgrape.data.film import Film, FilmError, FilmFacts
+from medgrape.data.reading import read_film, read_prepared
+
+MEMORY_LIMIT = 4 * 2**30
+"""Bytes of address space that a decoder may take."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A film to read, whole or as the model sees it."""
+
+    path: Path
+    limits: FilmLimits
+    preprocessing: Preprocessing | None = None
+
+    def to_line(self) -> bytes:
+        """One line of JSON."""
+        size = None if self.preprocessing is None else self.preprocessing.model_dump()
+        told = {"path": os.fspath(self.path), "limits": self.limits.model_dump(), "preprocessing": size}
+        return json.dumps(told).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> "Request":
+        """The inverse of ``to_line``."""
+        told = json.loads(line)
+        size = None if told["preprocessing"] is None else Preprocessing(**told["preprocessing"])
+        return cls(Path(told["path"]), FilmLimits(**told["limits"]), size)
+
+
+class Decoder:
+    """One process that reads films; it is started anew when a film kills it."""
+
+    def __init__(self, seconds: float = 60.0) -> None:
+        self.seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Decoder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def process_id(self) -> int:
+        """Of the process that is reading."""
+        return self._running().pid
+
+    def read(self, request: Request) -> Film:
+        """The film, or a ``FilmError`` that names the file and says why not."""
+        process = self._running()
+        alarm = threading.Timer(self.seconds, process.kill)
+        alarm.start()
+        try:
+            return _ask(process, request)
+        except (BrokenPipeError, EOFError, json.JSONDecodeError):
+            self.close()
+            raise FilmError(f"{request.path}: it broke the decoder or took too long; it is damaged.") from None
+        finally:
+            alarm.cancel()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.communicate()
+        self._process = None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            command = [sys.executable, "-m", "medgrape.data.decoder"]
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # codecs grumble about broken files in words that help nobody
+            )
+        return self._process
+
+
+def read_all(requests: Iterable[Request], workers: int | None = None) -> Iterator[Film | FilmError]:
+    """Every film or the reason why not, in the order asked for, by several decoders and a few films ahead."""
+    count = workers or os.cpu_count() or 1
+    local, decoders = threading.local(), list[Decoder]()
+
+    def read(request: Request) -> Film | FilmError:
+        if not hasattr(local, "decoder"):
+            local.decoder = Decoder()
+            decoders.append(local.decoder)
+        try:
+            return local.decoder.read(request)  # type: ignore[no-any-return]  # threading.local is untyped
+        except FilmError as refusal:
+            return refusal
+
+    waiting = iter(requests)
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            ahead: list[Future[Film | FilmError]] = [threads.submit(read, r) for r in islice(waiting, 4 * count)]
+            while ahead:
+                yield ahead.pop(0).result()
+                ahead += [threads.submit(read, request) for request in islice(waiting, 1)]
+        finally:
+            threads.shutdown(cancel_futures=True)
+            for decoder in decoders:
+                decoder.close()
+
+
+def _ask(process: subprocess.Popen[bytes], request: Request) -> Film:
+    if process.stdin is None or process.stdout is None:
+        raise EOFError
+    process.stdin.write(request.to_line())
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline() or b"")
+    if "refused" in answer:
+        raise FilmError(answer["refused"])
+    shape, kind = answer["shape"], np.dtype(answer["dtype"])
+    raw = process.stdout.read(int(np.prod(shape)) * kind.itemsize)
+    if len(raw) != int(np.prod(shape)) * kind.itemsize:
+        raise EOFError
+    return Film(FilmFacts.from_json(answer["facts"]), np.frombuffer(raw, kind).reshape(shape))
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer until the caller hangs up."""
+    for line in requests:
+        header, pixels = _answer(Request.from_line(line))
+        answers.write(json.dumps(header).encode() + b"\n")
+        answers.write(pixels)
+        answers.flush()
+
+
+def _answer(request: Request) -> tuple[dict[str, Any], memoryview]:
+    try:
+        film = _read(request)
+    except FilmError as refusal:
+        return {"refused": str(refusal)}, memoryview(b"")
+    pixels = np.ascontiguousarray(film.pixels)
+    header = {"facts": film.facts.to_json(), "shape": pixels.shape, "dtype": pixels.dtype.str}
+    return header, memoryview(pixels).cast("B")
+
+
+def _read(request: Request) -> Film:
+    if request.preprocessing is None:
+        return read_film(request.path, request.limits)
+    return read_prepared(request.path, request.limits, request.preprocessing)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+
+
+def main() -> None:
+    """The decoder process itself."""
+    import warnings
+
+    import cv2
+
+    warnings.simplefilter("ignore")  # libraries' remarks on odd files would mix with the caller's own output
+    cv2.setNumThreads(1)  # one decoder is one core's worth of work
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with the answers
+    _limit_memory()
+    _serve(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()

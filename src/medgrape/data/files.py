@@ -1,0 +1,48 @@
+"""Files that are whole or not there at all."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from medgrape.errors import UserError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name beside ``path`` to write to; it takes the place of ``path`` once the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield draft
+        with draft.open("rb+") as written:
+            os.fsync(written.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder beside ``folder``, which must be new or empty; it becomes ``folder`` once the block ends well."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} is there already and not empty; choose another --out, or remove it first.")
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    try:
+        draft.mkdir(parents=True)
+        yield draft
+        if folder.exists():
+            folder.rmdir()
+        draft.replace(folder)
+    except OSError as error:
+        raise UserError(f"Cannot write {folder}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

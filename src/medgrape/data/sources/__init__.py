@@ -1,0 +1,1 @@
+"""Published data sets, read exactly as they are published, one module each."""

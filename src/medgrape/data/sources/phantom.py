@@ -1,0 +1,117 @@
+"""Drawn chests as a prepared data set: the one source whose films are made here, inside the data set's own folder."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from medgrape.concepts import ConceptSet
+from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord, Source
+from medgrape.data.files import whole_folder
+from medgrape.data.phantom import PROFILES, PhantomFilm, Shortcut, Sitting, draw, plan
+from medgrape.data.splits import SplitRule, split_films
+from medgrape.errors import UserError
+from medgrape.geometry import FilmSize
+from medgrape.progress import Track, quietly
+from medgrape.spelling import nearest
+
+VOCABULARIES = {"tb": "tbx11k", "nih": "nih"}
+
+
+@dataclass(frozen=True)
+class PhantomOrder:
+    """What to draw."""
+
+    profile: str = "tb"
+    films: int = 1200
+    size: int = 224
+    seed: int = 0
+    shortcut: Shortcut | None = None
+    dicom: bool = False
+    masks: bool = False
+    """Also write one mask for each lesion, beside the films."""
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            raise UserError(f"There is no profile {self.profile!r}{nearest(self.profile, PROFILES)}.")
+        if self.films < 1 or not 64 <= self.size <= 2048:
+            raise UserError("Phantoms take at least 1 film and a size from 64 to 2048 pixels.")
+
+
+def draw_dataset(
+    order: PhantomOrder, out: Path, rule: SplitRule, *, workers: int = 1, track: Track = quietly
+) -> Dataset:
+    """Draw the films and write the data set; it appears whole in ``out`` or not at all."""
+    sittings = plan(order.profile, order.films, order.seed, order.shortcut)
+    records, boxes = list[FilmRecord](), list[DrawnBox]()
+    with whole_folder(out) as folder:
+        (folder / "films").mkdir()
+        if order.masks:
+            (folder / "masks").mkdir()
+        with _drawn(partial(_draw_and_write, folder=folder, order=order), sittings, workers) as films:
+            for record, drawn in track(films, f"drawing {order.films:,} films", order.films):
+                records.append(record)
+                boxes += drawn
+        source = Source("phantom", "", {}, (_story(order), str(rule)))
+        profile = PROFILES[order.profile]
+        concepts = ConceptSet.built_in(VOCABULARIES[order.profile])
+        made = Dataset(
+            f"phantom {order.profile}", profile.classes, concepts, folder, split_films(records, rule), tuple(boxes), source
+        )
+        made.save(folder)
+    return Dataset.load(out)
+
+
+def _story(order: PhantomOrder) -> str:
+    told = f"drawn with profile {order.profile}, seed {order.seed}, {order.size} x {order.size} pixels"
+    return told if order.shortcut is None else f"{told}, shortcut {order.shortcut}"
+
+
+Drawn = tuple[FilmRecord, list[DrawnBox]]
+
+
+@contextmanager
+def _drawn(
+    work: "partial[Drawn]", sittings: Iterable[Sitting], workers: int
+) -> Iterator[Iterable[Drawn]]:
+    """The work done for every sitting, in order, by one process or several."""
+    if workers == 1:
+        yield map(work, sittings)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)) as pool:
+        yield pool.map(work, sittings, chunksize=16)
+
+
+def _draw_and_write(sitting: Sitting, folder: Path, order: PhantomOrder) -> Drawn:
+    film = draw(sitting, order.size)
+    path = f"films/{sitting.film_id}.{'dcm' if order.dicom else 'png'}"
+    _write_film(folder / path, film, order)
+    concepts = PROFILES[order.profile].concepts
+    record = FilmRecord(
+        sitting.film_id, path, sitting.class_name, sitting.patient_id, FilmSize(order.size, order.size),
+        {name: name in sitting.concepts for name in concepts},
+        "train", sitting.sex, sitting.age, sitting.view,
+    )  # fmt: skip
+    boxes = [DrawnBox(sitting.film_id, lesion.concept, lesion.box) for lesion in film.lesions if lesion.concept]
+    return record, boxes
+
+
+def _write_film(path: Path, film: PhantomFilm, order: PhantomOrder) -> None:
+    if order.dicom:
+        from medgrape.data.dicom.writer import Person, write_dicom
+
+        person = Person(film.sitting.patient_id, film.sitting.sex, film.sitting.age)
+        write_dicom(path, film.pixels, person, film.sitting.film_id, film.sitting.view)
+    else:
+        Image.fromarray(film.pixels).save(path, compress_level=3)
+    if order.masks:
+        for number, lesion in enumerate(film.lesions):
+            name = f"{film.sitting.film_id}_{number}_{lesion.concept or lesion.finding}.png"
+            Image.fromarray(lesion.mask.astype(np.uint8) * 255).save(path.parent.parent / "masks" / name)

@@ -1,0 +1,74 @@
+import json
+
+import pytest
+
+from medgrape.data.draft import IncompleteSourceError, SourceError, finish
+from medgrape.data.sources.coco import read_folder
+from medgrape.data.splits import SplitRule
+from medgrape.geometry import Box
+
+
+def coco(names, boxes, categories=("Cavity", "Pleural fluid"), size=(96, 80)):
+    return json.dumps(
+        {
+            "categories": [{"id": number, "name": name} for number, name in enumerate(categories)],
+            "images": [
+                {"id": number, "file_name": name, "width": size[0], "height": size[1]} for number, name in enumerate(names)
+            ],
+            "annotations": [
+                {"id": number, "image_id": image, "category_id": category, "bbox": bbox}
+                for number, (image, category, bbox) in enumerate(boxes)
+            ],
+        }
+    )
+
+
+@pytest.fixture
+def annotations(tmp_path):
+    file = tmp_path / "boxes.json"
+    names = [f"film{number}.png" for number in range(8)]
+    file.write_text(coco(names, [(0, 0, [1, 2, 3, 4]), (0, 0, [10, 2, 3, 4]), (1, 1, [5, 5, 20, 20])]))
+    return file
+
+
+def test_categories_become_concepts_and_films_with_boxes_have_findings(films_folder, annotations, tmp_path):
+    dataset = finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(0.2, 0.2), allow_missing=False)
+    assert dataset.concepts.names == ("cavity", "pleural_fluid")
+    assert dataset.films[0].labels == {"cavity": True, "pleural_fluid": False}
+    assert (dataset.films[0].class_name, dataset.films[7].class_name) == ("finding", "no_finding")
+    assert [drawn.box for drawn in dataset.boxes_by_film["film0"]] == [Box(1, 2, 4, 6), Box(10, 2, 13, 6)]
+
+
+def test_films_that_were_resized_since_keep_their_boxes_in_place(films_folder, annotations):
+    annotations.write_text(coco(["elsewhere/film0.tif"], [(0, 0, [10, 10, 10, 10])], size=(192, 160)))
+    (drawn,) = read_folder(films_folder, annotations).boxes
+    assert drawn.box == Box(5, 5, 10, 10)
+
+
+def test_a_vocabulary_can_be_borrowed_and_what_it_lacks_is_told(films_folder, annotations, tmp_path):
+    annotations.write_text(coco(["film0.png"], [(0, 0, [1, 1, 9, 9]), (0, 1, [1, 1, 9, 9])], ("Infiltrate", "Sunburn")))
+    draft = read_folder(films_folder, annotations, vocabulary="nih")
+    assert [drawn.concept for drawn in draft.boxes] == ["infiltration"]
+    with pytest.raises(IncompleteSourceError, match="Sunburn on film0"):
+        finish(draft, tmp_path / "out", SplitRule(), allow_missing=False)
+
+
+def test_a_name_that_leads_out_of_the_folder_is_not_followed(films_folder, annotations, tmp_path):
+    (films_folder / "film0.png").rename(tmp_path / "secret.png")
+    annotations.write_text(coco(["../secret.png"], []))
+    draft = read_folder(films_folder, annotations)
+    assert not draft.films
+    assert draft.complaints.lines() == ("1 listed films missing: ../secret.png",)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "not json", '{"categories": [], "images": [], "annotations": [{}]}'])
+def test_what_is_no_coco_file_is_one_sentence(films_folder, annotations, text):
+    annotations.write_text(text)
+    with pytest.raises(SourceError, match="no COCO file"):
+        read_folder(films_folder, annotations)
+
+
+def test_categories_of_one_name_are_refused(films_folder, annotations):
+    annotations.write_text(coco(["film0.png"], [], ("Cavity", "cavity")))
+    with pytest.raises(SourceError, match="Two concepts"):
+        read_folder(films_folder, annotations)

@@ -1,0 +1,105 @@
+import pytest
+
+from medgrape.data.draft import IncompleteSourceError, SourceError, finish
+from medgrape.data.sources.table import BoxColumns, FilmColumns, read_table
+from medgrape.data.splits import SplitRule
+from medgrape.geometry import Box
+
+LISTED = FilmColumns(path="file", labels="seen", patient="who", sex="gender", age="years", view="proj", split="part")
+
+
+@pytest.fixture
+def table(films_folder):
+    file = films_folder / "films.csv"
+    file.write_text(
+        "file,seen,who,gender,years,proj,part,cavity,fluid,state\n"
+        "film0.png,Cavity|Fluid,ann,Female,61.0,pa,train,1,yes,ill\n"
+        "film1.png,No Finding,ann,F,62,PA,train,0,no,well\n"
+        "film2.png,Fluid,bob,male,,AP,TEST,-1,true,ill\n"
+        "film3.png,,cid,M,40,PA,valid,,0,well\n"
+    )
+    return file
+
+
+def prepared(draft, tmp_path, allow_missing=False):
+    dataset = finish(draft, tmp_path / "out", SplitRule(0.3, 0.2), allow_missing=allow_missing)
+    return dataset, {film.id: film for film in dataset.films}
+
+
+def test_a_column_that_lists_findings(table, tmp_path):
+    dataset, films = prepared(read_table(table, LISTED), tmp_path)
+    assert dataset.concepts.names == ("cavity", "fluid")
+    assert films["film0"].labels == {"cavity": True, "fluid": True}
+    assert films["film1"].class_name == "no_finding"
+    assert (films["film0"].sex, films["film0"].age, films["film0"].view) == ("F", 61, "PA")
+    assert films["film2"].split == "test"
+    assert films["film0"].split == films["film1"].split, "one patient"
+
+
+def test_a_column_for_each_finding_with_unknown_ones(table, tmp_path):
+    columns = FilmColumns(path="file", concepts=("cavity", "fluid"), class_name="state", patient="who")
+    dataset, films = prepared(read_table(table, columns), tmp_path)
+    assert dataset.classes == ("ill", "well")
+    assert films["film2"].labels == {"cavity": None, "fluid": True}
+    assert films["film3"].labels == {"cavity": None, "fluid": False}
+
+
+def test_boxes_by_corners_or_by_size_with_the_film_named_either_way(table, tmp_path):
+    boxes = table.parent / "boxes.csv"
+    boxes.write_text("image,what,l,t,r,b\nfilm0.png,Cavity,1,2,11,12\nfilm0,cavity,20,2,30,12\nfilm2.png,Fluid,5,5,9,9\n")
+    corners = read_table(table, LISTED, boxes=(boxes, BoxColumns("image", "what", ("l", "t", "r", "b"))))
+    assert [drawn.box for drawn in corners.boxes] == [Box(1, 2, 11, 12), Box(20, 2, 30, 12), Box(5, 5, 9, 9)]
+    sized = read_table(table, LISTED, boxes=(boxes, BoxColumns("image", "what", ("l", "t", "r", "b"), sized=True)))
+    assert sized.boxes[0].box == Box(1, 2, 12, 14)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("film0.png,Cavity,nan,2,11,12", "without area"),
+        ("film0.png,Cavity,x,2,11,12", "no numbers"),
+        ("film0.png,Rib,1,2,11,12", "unknown film or finding"),
+        ("film9.png,Cavity,1,2,11,12", "unknown film or finding"),
+        ("film0.png,Cavity,1,2,900,12", "beyond their film"),
+        ("film1.png,Cavity,1,2,11,12", "labels deny"),
+    ],
+)
+def test_boxes_that_make_no_sense_are_told(table, tmp_path, row, told):
+    boxes = table.parent / "boxes.csv"
+    boxes.write_text(f"film,concept,x1,y1,x2,y2\n{row}\n")
+    draft = read_table(table, LISTED, boxes=(boxes, BoxColumns("film", "concept", ("x1", "y1", "x2", "y2"))))
+    with pytest.raises(IncompleteSourceError, match=told):
+        prepared(draft, tmp_path)
+
+
+def test_missing_doubled_and_unreadable_films_are_told(table, tmp_path):
+    with table.open("a") as file:
+        file.write("film0.png,Cavity,eve,F,1,PA,train,1,1,ill\ngone.png,,eve,F,1,PA,train,1,1,ill\n")
+    (table.parent / "film3.png").write_bytes(b"junk")
+    with pytest.raises(IncompleteSourceError, match=r"unreadable.*listed twice: film0.*missing: gone\.png"):
+        prepared(read_table(table, LISTED), tmp_path)
+    assert len(prepared(read_table(table, LISTED), tmp_path, allow_missing=True)[1]) == 3
+
+
+def test_a_mistyped_column_is_told_the_nearest_one(table):
+    with pytest.raises(SourceError, match="no column 'fil' .*did you mean 'file'"):
+        read_table(table, FilmColumns(path="fil", labels="seen"))
+
+
+def test_a_table_without_concepts_or_with_one_class_is_refused(table):
+    with pytest.raises(SourceError, match="tells no concept"):
+        read_table(table, FilmColumns(path="file"))
+    with pytest.raises(SourceError, match="at least two"):
+        read_table(table, _one_class(table))
+
+
+def _one_class(table):
+    table.write_text("file,seen,state\nfilm0.png,Cavity,ill\n")
+    return FilmColumns(path="file", labels="seen", class_name="state")
+
+
+def test_marks_that_say_neither_yes_nor_no_are_told(table, tmp_path):
+    table.write_text(table.read_text().replace(",1,yes,", ",maybe,yes,"))
+    draft = read_table(table, FilmColumns(path="file", concepts=("cavity", "fluid")))
+    with pytest.raises(IncompleteSourceError, match="cavity='maybe' on film0"):
+        prepared(draft, tmp_path)

@@ -15,7 +15,7 @@ REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def chest() -> np.ndarray:
-    """A 12 bit film of 300 x 200 pixels with nothing symmetrical about it: bright top left, darker to the bottom right."""
+    """A 12 bit film of 300 x 200 pixels with nothing symmetrical about it: bright at the top left."""
     down, across = np.mgrid[0:200, 0:300]
     film = 3600 - 9 * down - 3 * across + 200 * np.sin(across / 11) * np.cos(down / 7)
     film[20:60, 30:90] += 300
@@ -52,7 +52,7 @@ def save(dataset: Dataset, path: Path) -> Path:
 
 
 @pytest.fixture
-def films_folder(tmp_path, chest) -> Path:
+def films_folder(tmp_path) -> Path:
     """Eight small films that differ from each other."""
     folder = tmp_path / "films"
     folder.mkdir()

@@ -1,6 +1,7 @@
 """Print exact pins of everything the package may ask for, all extras included: ``make constraints``.
 
-Installs into a throw-away environment. The pin of torch is kept by hand: newer releases bring gigabytes of GPU libraries.
+Installs into a throw-away environment. The pin of torch is kept by hand: newer releases bring gigabytes of GPU
+libraries.
 """
 
 import subprocess

@@ -19,9 +19,12 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    def overridden(self, **given: Any) -> Self:
+    def overridden(self, **given: object) -> Self:
         """The same with every value that is not None put in place: how an option on the command line wins."""
-        return type(self).model_validate(self.model_dump() | {k: v for k, v in given.items() if v is not None})
+        try:
+            return type(self).model_validate(self.model_dump() | {k: v for k, v in given.items() if v is not None})
+        except ValidationError as error:
+            raise ConfigError(f"The options given do not fit: {_first_complaint(error)}") from error
 
 
 class FilmLimits(Settings):

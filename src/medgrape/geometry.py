@@ -1,8 +1,8 @@
 """Where things are: boxes in film pixels, and the grid of patches that a model sees.
 
 This is the only module in which coordinates change their frame. A film's frame is that of the upright film as a person
-sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner of the first pixel. A box ``x1 y1 x2 y2``
-covers the half-open range from x1 up to x2, so its width is ``x2 - x1``.
+sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner of the first pixel. A box
+``x1 y1 x2 y2`` covers the half-open range from x1 up to x2, so its width is ``x2 - x1``.
 """
 
 from collections.abc import Iterable
@@ -98,10 +98,7 @@ class Box:
     def within(self, film: FilmSize, slack: float = 0.0) -> bool:
         """Whether the whole box lies on the film, give or take ``slack`` pixels."""
         return (
-            self.x1 >= -slack
-            and self.y1 >= -slack
-            and self.x2 <= film.width + slack
-            and self.y2 <= film.height + slack
+            self.x1 >= -slack and self.y1 >= -slack and self.x2 <= film.width + slack and self.y2 <= film.height + slack
         )
 
     def clipped(self, film: FilmSize) -> "Box | None":

@@ -36,7 +36,8 @@ def small_shards(monkeypatch):
     monkeypatch.setattr(cache_module, "SHARD", 3)
 
 
-def test_the_cache_holds_exactly_what_reading_gives(tmp_path, paths, small_shards):
+@pytest.mark.usefixtures("small_shards")
+def test_the_cache_holds_exactly_what_reading_gives(tmp_path, paths):
     films = FilmCache(tmp_path / "c", SMALL).films(paths)
     assert len(films) == 8
     for position, path in enumerate(paths):
@@ -49,7 +50,8 @@ def test_a_second_opening_decodes_nothing(tmp_path, paths, monkeypatch):
     assert len(FilmCache(tmp_path / "c", SMALL).films(paths)) == 8
 
 
-def test_a_changed_film_is_decoded_again_and_the_others_are_not(tmp_path, paths, small_shards, monkeypatch):
+@pytest.mark.usefixtures("small_shards")
+def test_a_changed_film_is_decoded_again_and_the_others_are_not(tmp_path, paths, monkeypatch):
     cache = FilmCache(tmp_path / "c", SMALL)
     before = np.array(cache.films(paths)[4])
     picture = cv2.imread(str(paths[4]), cv2.IMREAD_GRAYSCALE)

@@ -5,12 +5,12 @@ import zlib
 
 import numpy as np
 import pytest
-from conftest import radiograph, save
 from pydicom import Dataset, dcmread
 from pydicom.encaps import encapsulate
 from pydicom.pixels import apply_modality_lut, apply_voi_lut
 from pydicom.sequence import Sequence
 from pydicom.uid import (
+    MPEG2MPML,
     CTImageStorage,
     DeflatedExplicitVRLittleEndian,
     ExplicitVRBigEndian,
@@ -19,11 +19,11 @@ from pydicom.uid import (
     JPEGBaseline8Bit,
     JPEGLosslessSV1,
     JPEGLSLossless,
-    MPEG2MPML,
     RLELossless,
     SecondaryCaptureImageStorage,
 )
 
+from conftest import radiograph, save
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.dicom.codestream import declared_size
 from medgrape.data.film import FilmError
@@ -109,7 +109,9 @@ def test_a_padded_border_does_not_darken_the_film(tmp_path, chest):
     assert film.facts.applied[0].startswith("values 1000 to")
 
 
-@pytest.mark.parametrize("header", [{"WindowCenter": 90000, "WindowWidth": 10}, {"WindowCenter": 50, "WindowWidth": -5}])
+@pytest.mark.parametrize(
+    "header", [{"WindowCenter": 90000, "WindowWidth": 10}, {"WindowCenter": 50, "WindowWidth": -5}]
+)
 def test_a_window_that_shows_nothing_is_replaced_with_a_warning(tmp_path, chest, header):
     film = read_film(save(radiograph(chest, **header), tmp_path / "a.dcm"))
     assert film.pixels.min() < film.pixels.max()
@@ -331,6 +333,8 @@ def test_limits_hold_for_compressed_films_too(tmp_path, chest):
         read_film(path, FilmLimits(max_ratio=0.5))
 
 
-@pytest.mark.parametrize("frame", [b"", b"\xff\xd8", b"\xff\xd8\x00\x00" * 9, b"\xff\x4f\xff\x51\x00", b"\xff\xd8" + b"\xff" * 50])
+@pytest.mark.parametrize(
+    "frame", [b"", b"\xff\xd8", b"\xff\xd8\x00\x00" * 9, b"\xff\x4f\xff\x51\x00", b"\xff\xd8" + b"\xff" * 50]
+)
 def test_a_frame_header_that_is_cut_short_has_no_size(frame):
     assert declared_size(frame) is None

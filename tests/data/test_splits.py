@@ -20,7 +20,9 @@ def clinic(patients=200, test=()):
             split = "test" if patient in test else "train"
             labels = {"cavity": sick}
             name = f"p{patient}"
-            films.append(FilmRecord(f"{name}-{visit}", "", "sick" if sick else "healthy", name, FilmSize(9, 9), labels, split))
+            films.append(
+                FilmRecord(f"{name}-{visit}", "", "sick" if sick else "healthy", name, FilmSize(9, 9), labels, split)
+            )
     return films
 
 

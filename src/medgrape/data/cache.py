@@ -1,8 +1,8 @@
 """Decoded films on disk, mapped into memory: the second epoch costs what reading memory costs.
 
-Films lie in shards of ``SHARD`` films, each a NumPy file whose name is a hash of the contents of its films and of how they
-were prepared. So a shard is either right or not there, never stale; two processes may build at once (one lock a shard), and
-one that is killed leaves only whole shards behind.
+Films lie in shards of ``SHARD`` films, each a NumPy file whose name is a hash of the contents of its films and of how
+they were prepared. So a shard is either right or not there, never stale; two processes may build at once (one lock a
+shard), and one that is killed leaves only whole shards behind.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class CachedFilms:
         if position in self.refused:
             raise FilmError(self.refused[position])
         shard, place = divmod(position, SHARD)
-        return self.shards[shard][place]
+        return np.asarray(self.shards[shard][place])
 
     def readable(self) -> list[int]:
         """Positions of the films that can be read."""
@@ -58,7 +58,7 @@ class FilmCache:
     """A folder of decoded films."""
 
     folder: Path
-    config: Config = Config()
+    config: Config
 
     def films(self, paths: Sequence[Path], *, workers: int | None = None, track: Track = quietly) -> CachedFilms:
         """All films prepared, decoding only what no earlier call has decoded."""
@@ -122,9 +122,7 @@ class _Contents:
     def hashes(self, paths: Sequence[Path], track: Track) -> list[str]:
         known = self._load()
         found = dict(known)
-        hashes = [
-            self._hash(path, found) for path in track(paths, f"looking at {len(paths):,} films", len(paths))
-        ]
+        hashes = [self._hash(path, found) for path in track(paths, f"looking at {len(paths):,} films", len(paths))]
         if found != known:
             with whole_file(self.index) as draft:
                 draft.write_text(json.dumps(found), "utf-8")
@@ -148,4 +146,3 @@ class _Contents:
             return str(entry[2])
         except OSError:
             return ""
-

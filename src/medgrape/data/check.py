@@ -9,7 +9,7 @@ from typing import Any
 from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache
 from medgrape.data.complaints import Complaints
-from medgrape.data.dataset import SPLITS, Dataset, FilmRecord
+from medgrape.data.dataset import SPLITS, Dataset, DrawnBox, FilmRecord
 from medgrape.data.guessing import Guess, guess
 from medgrape.data.labels import CoOccurrence, co_occurrence
 from medgrape.data.likeness import find_pairs
@@ -116,15 +116,20 @@ def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> 
         film = films.get(drawn.film)
         if film is None:
             errors.add("boxes on a film that is not listed", drawn.film)
-        elif drawn.concept not in dataset.concepts:
-            errors.add("boxes of an unknown concept", f"{drawn.concept}{nearest(drawn.concept, dataset.concepts.names)}")
-        elif not drawn.box.within(film.size, slack=1e-3):
-            errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
-        elif film.labels[drawn.concept] is False:
-            errors.add("boxes of a finding that the labels deny", f"{drawn.concept} on {film.id}")
-    twice = [box for box, count in Counter(dataset.boxes).items() if count > 1]
-    for box in twice:
-        warnings.add("boxes drawn twice in the same place", f"{box.concept} on {box.film}")
+        else:
+            _check_box(drawn, film, dataset, errors)
+    for box, count in Counter(dataset.boxes).items():
+        if count > 1:
+            warnings.add("boxes drawn twice in the same place", f"{box.concept} on {box.film}")
+
+
+def _check_box(drawn: DrawnBox, film: FilmRecord, dataset: Dataset, errors: Complaints) -> None:
+    if drawn.concept not in dataset.concepts:
+        errors.add("boxes of an unknown concept", f"{drawn.concept}{nearest(drawn.concept, dataset.concepts.names)}")
+    elif not drawn.box.within(film.size, slack=1e-3):
+        errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
+    elif film.labels[drawn.concept] is False:
+        errors.add("boxes of a finding that the labels deny", f"{drawn.concept} on {film.id}")
 
 
 def _check_patients(dataset: Dataset, errors: Complaints) -> None:
@@ -138,13 +143,12 @@ def _check_patients(dataset: Dataset, errors: Complaints) -> None:
 
 def _check_classes(dataset: Dataset, warnings: Complaints) -> None:
     present = Counter((film.split, film.class_name) for film in dataset.films)
-    used = [split for split in SPLITS if dataset.in_split(split)]
     for split in SPLITS:
-        if split not in used:
+        absent = [name for name in dataset.classes if not present[split, name]]
+        if not dataset.in_split(split):
             warnings.add("splits without a film", split)
-    for split in used:
-        for name in dataset.classes:
-            if not present[split, name]:
+        else:
+            for name in absent:
                 warnings.add("classes without a film", f"{name} in {split}")
     for name in dataset.concepts.names:
         if not any(film.labels[name] for film in dataset.in_split("train")):
@@ -191,21 +195,24 @@ def _check_overlap(
 ) -> None:
     for pair in find_pairs(films, other_films):
         first, second = dataset.films[pair.first], other.films[pair.second]
-        warnings.add(f"films that are also in {other.name}", f"{first.id} ({first.split}) = {second.id} ({second.split})")
+        warnings.add(
+            f"films that are also in {other.name}", f"{first.id} ({first.split}) = {second.id} ({second.split})"
+        )
 
 
 def positions_to_show(dataset: Dataset, films: CachedFilms, count: int) -> Sequence[int]:
-    """Films for a contact sheet: in turn from every class and concept, films with boxes first."""
-    readable = films.readable()
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for position in readable:
+    """Films for a contact sheet: in turn from every class and concept, other patients and films with boxes first."""
+    groups: dict[tuple[str, str], list[tuple[int, bool, int]]] = {}
+    seen: Counter[str] = Counter()
+    for position in films.readable():
         film = dataset.films[position]
-        key = (film.class_name, *sorted(name for name, present in film.labels.items() if present)[:1])
-        groups.setdefault(key, []).append(position)
-    ordered = [
-        sorted(groups[key], key=lambda position: (dataset.films[position].id not in dataset.boxes_by_film, position))
-        for key in sorted(groups)
-    ]
-    longest = max((len(group) for group in ordered), default=0)
-    in_turn = [group[place] for place in range(min(longest, count)) for group in ordered if place < len(group)]
-    return sorted(in_turn[:count], key=lambda position: (dataset.films[position].class_name, position))
+        concepts = sorted(name for name, present in film.labels.items() if present)
+        place_in_line = (seen[film.patient], film.id not in dataset.boxes_by_film, position)
+        for concept in concepts or [""]:
+            groups.setdefault((film.class_name, concept), []).append(place_in_line)
+        seen[film.patient] += 1
+    lines = [sorted(groups[key]) for key in sorted(groups)]
+    longest = max((len(line) for line in lines), default=0)
+    in_turn = [line[place][-1] for place in range(longest) for line in lines if place < len(line)]
+    chosen = list(dict.fromkeys(in_turn))[:count]
+    return sorted(chosen, key=lambda position: (dataset.films[position].class_name, position))

@@ -192,7 +192,9 @@ def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, 
             reader = csv.DictReader(file)
             missing = [column for column in required if column not in (reader.fieldnames or ())]
             if missing:
-                raise DatasetError(f"{path} has no column {missing[0]!r}{nearest(missing[0], reader.fieldnames or ())}.")
+                raise DatasetError(
+                    f"{path} has no column {missing[0]!r}{nearest(missing[0], reader.fieldnames or ())}."
+                )
             for row in reader:
                 yield f"{path}, line {reader.line_num}", row
     except OSError as error:

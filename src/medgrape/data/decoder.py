@@ -1,7 +1,7 @@
 """Films are decoded in another process, which a broken file may kill without harm.
 
-The two processes speak over pipes: a line of JSON with the request, a line of JSON with the answer, then the raw pixels.
-Nothing is pickled, so that a decoder that a hostile file has taken over cannot take over its caller as well.
+The two processes speak over pipes: a line of JSON with the request, a line of JSON with the answer, then the raw
+pixels. Nothing is pickled, so that a decoder that a hostile file has taken over cannot take over its caller as well.
 """
 
 import json
@@ -158,7 +158,7 @@ def _answer(request: Request) -> tuple[dict[str, Any], memoryview]:
         return {"refused": str(refusal)}, memoryview(b"")
     pixels = np.ascontiguousarray(film.pixels)
     header = {"facts": film.facts.to_json(), "shape": pixels.shape, "dtype": pixels.dtype.str}
-    return header, memoryview(pixels).cast("B")
+    return header, pixels.data.cast("B")
 
 
 def _read(request: Request) -> Film:

@@ -71,13 +71,14 @@ def _plot_label_counts(report: CheckReport, path: Path) -> None:
 
     figure = Figure(figsize=(10, 1.6 + 0.3 * max(len(report.dataset.concepts), 4)), layout="constrained")
     classes, concepts = figure.subplots(1, 2)
+    below = -0.4 / figure.get_figheight()  # under the tick labels, whatever the height
     left = np.zeros(len(report.dataset.classes))
     for place, (split, counts) in enumerate(report.class_counts().items()):
         width = np.array([counts[name] for name in report.dataset.classes])
         classes.barh(report.dataset.classes, width, left=left, color=colour(place), label=split)
         left += width
     classes.set_title("Films by class and split")
-    classes.legend(frameon=False)
+    classes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, below), ncols=3)
     counted = report.concept_counts()
     names = list(counted)
     places = np.arange(len(names))
@@ -85,11 +86,11 @@ def _plot_label_counts(report: CheckReport, path: Path) -> None:
     concepts.barh(places + 0.2, [counted[n]["boxes"] for n in names], 0.38, color=colour(5), label="boxes")
     concepts.set_yticks(places, names)
     concepts.set_title("Films and boxes by concept")
-    concepts.legend(frameon=False)
+    concepts.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, below), ncols=2)
     for axes in (classes, concepts):
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_xlabel("count")
+        axes.xaxis.get_major_locator().set_params(integer=True)
     figure.suptitle(report.dataset.name)
     figure.savefig(path, format="png", dpi=110)
 
@@ -115,4 +116,3 @@ def _plot_co_occurrence(report: CheckReport, path: Path) -> None:
     axes.set_title(f"P(k given j); bold: k listens to j (tau = {report.tau:g}, {int(edges.sum())} edges)", fontsize=9)
     figure.colorbar(shown, ax=axes, shrink=0.7)
     figure.savefig(path, format="png", dpi=120)
-

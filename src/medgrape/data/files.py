@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder beside ``folder``, which must be new or empty; it becomes ``folder`` once the block ends well."""
+    """A temporary folder that becomes ``folder``, which must be new or empty, once the block ends well."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is there already and not empty; choose another --out, or remove it first.")
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")

@@ -10,8 +10,8 @@ from jaxtyping import UInt8
 
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.film import Film, FilmError, Pixels, file_size
-from medgrape.data.shrinking import AS_STORED, Shrink
 from medgrape.data.picture import picture_size, read_picture
+from medgrape.data.shrinking import AS_STORED, Shrink
 from medgrape.geometry import FilmSize
 
 _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
@@ -36,9 +36,9 @@ def read_prepared(
 ) -> Film:
     """The film in ``path`` as the model sees it: a square of 8 bit greys, with the facts of the whole film.
 
-    The film is stretched, not cropped, so that a box moves by two factors alone (``Box.moved``). Each grey is an average
-    over the area it stands for, taken first by halving the stored pixels, which costs next to nothing, and only then,
-    on what is left, windowed and resized.
+    The film is stretched, not cropped, so that a box moves by two factors alone (``Box.moved``). Each grey is an
+    average over the area it stands for, taken first by halving the stored pixels, which costs next to nothing, and only
+    then, on what is left, windowed and resized.
     """
     film = _read(path, limits, Shrink(2 * preprocessing.size))
     return Film(film.facts, _squared(film.pixels, preprocessing.size))
@@ -90,7 +90,7 @@ def _decoded(file: BinaryIO, limits: FilmLimits, shrink: Shrink) -> Film:
 
 
 def _kind(file: BinaryIO) -> Literal["picture", "DICOM"]:
-    """By the first bytes; DICOM by the mark after the preamble, or by the first group of old files, which have neither."""
+    """By the first bytes: DICOM has a mark after its preamble, or, when old, begins with its first group."""
     start = file.read(132)
     file.seek(0)
     if start.startswith((_PNG, _JPEG)):

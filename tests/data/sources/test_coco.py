@@ -13,7 +13,8 @@ def coco(names, boxes, categories=("Cavity", "Pleural fluid"), size=(96, 80)):
         {
             "categories": [{"id": number, "name": name} for number, name in enumerate(categories)],
             "images": [
-                {"id": number, "file_name": name, "width": size[0], "height": size[1]} for number, name in enumerate(names)
+                {"id": number, "file_name": name, "width": size[0], "height": size[1]}
+                for number, name in enumerate(names)
             ],
             "annotations": [
                 {"id": number, "image_id": image, "category_id": category, "bbox": bbox}

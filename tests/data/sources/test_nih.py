@@ -3,8 +3,8 @@ import gzip
 import cv2
 import numpy as np
 import pytest
-from conftest import REAL
 
+from conftest import REAL
 from medgrape.data.draft import IncompleteSourceError, SourceError, finish
 from medgrape.data.sources.nih import read_nih
 from medgrape.data.splits import SplitRule

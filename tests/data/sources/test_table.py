@@ -44,9 +44,11 @@ def test_a_column_for_each_finding_with_unknown_ones(table, tmp_path):
     assert films["film3"].labels == {"cavity": None, "fluid": False}
 
 
-def test_boxes_by_corners_or_by_size_with_the_film_named_either_way(table, tmp_path):
+def test_boxes_by_corners_or_by_size_with_the_film_named_either_way(table):
     boxes = table.parent / "boxes.csv"
-    boxes.write_text("image,what,l,t,r,b\nfilm0.png,Cavity,1,2,11,12\nfilm0,cavity,20,2,30,12\nfilm2.png,Fluid,5,5,9,9\n")
+    boxes.write_text(
+        "image,what,l,t,r,b\nfilm0.png,Cavity,1,2,11,12\nfilm0,cavity,20,2,30,12\nfilm2.png,Fluid,5,5,9,9\n"
+    )
     corners = read_table(table, LISTED, boxes=(boxes, BoxColumns("image", "what", ("l", "t", "r", "b"))))
     assert [drawn.box for drawn in corners.boxes] == [Box(1, 2, 11, 12), Box(20, 2, 30, 12), Box(5, 5, 9, 9)]
     sized = read_table(table, LISTED, boxes=(boxes, BoxColumns("image", "what", ("l", "t", "r", "b"), sized=True)))
@@ -82,7 +84,7 @@ def test_missing_doubled_and_unreadable_films_are_told(table, tmp_path):
 
 
 def test_a_mistyped_column_is_told_the_nearest_one(table):
-    with pytest.raises(SourceError, match="no column 'fil' .*did you mean 'file'"):
+    with pytest.raises(SourceError, match=r"no column 'fil' .*did you mean 'file'"):
         read_table(table, FilmColumns(path="fil", labels="seen"))
 
 

@@ -5,8 +5,8 @@ import json
 import cv2
 import numpy as np
 import pytest
-from conftest import REAL
 
+from conftest import REAL
 from medgrape.data.draft import IncompleteSourceError, SourceError, finish
 from medgrape.data.labels import co_occurrence
 from medgrape.data.sources.tbx11k import is_borrowed, read_tbx11k
@@ -69,6 +69,13 @@ def test_classes_come_from_folders_and_concepts_from_boxes(tbx11k, tmp_path):
     assert not any(films["s1"].labels.values())
 
 
+def test_a_tb_film_without_a_box_is_not_taken_for_free_of_findings(tbx11k):
+    write_split(tbx11k, "TBX11K_val", ["tb/t9.png"], [])
+    draft = read_tbx11k(tbx11k)
+    assert set(draft.films[-1].labels.values()) == {None}
+    assert any("1 TB films have no box" in line for line in draft.notes)
+
+
 def test_the_official_validation_films_are_the_test_films(tbx11k, tmp_path):
     dataset = finish(read_tbx11k(tbx11k), tmp_path / "out", SplitRule(), allow_missing=False)
     assert {film.id for film in dataset.in_split("test")} == {"h9", "s9", "t9"}
@@ -84,7 +91,9 @@ def test_boxes_move_with_films_that_were_resized_and_all_of_them_survive(tbx11k)
 def test_missing_films_are_counted_and_refused_until_allowed(tbx11k, tmp_path):
     (tbx11k / "imgs/health/h1.png").unlink()
     (tbx11k / "imgs/tb/t1.png").unlink()
-    with pytest.raises(IncompleteSourceError, match=r"2 listed films missing: health/h1.png, tb/t1.png.*--allow-missing"):
+    with pytest.raises(
+        IncompleteSourceError, match=r"2 listed films missing: health/h1.png, tb/t1.png.*--allow-missing"
+    ):
         finish(read_tbx11k(tbx11k), tmp_path / "out", SplitRule(), allow_missing=False)
     assert not (tmp_path / "out").exists()
     dataset = finish(read_tbx11k(tbx11k), tmp_path / "out", SplitRule(), allow_missing=True)

@@ -2,8 +2,8 @@ import csv
 
 import numpy as np
 import pytest
-from conftest import radiograph, save
 
+from conftest import radiograph, save
 from medgrape.data.draft import IncompleteSourceError, SourceError, finish
 from medgrape.data.sources.vindr import read_vindr
 from medgrape.data.splits import SplitRule
@@ -31,7 +31,12 @@ def vindr(tmp_path, chest):
     write_csv(
         folder / "annotations/image_labels_train.csv",
         labels,
-        [["a", "R1", 0, 1, 0, 0], ["a", "R2", 0, 1, 1, 0], ["a", "R3", 0, 0, 0, 1], *[["b", f"R{n}", 0, 0, 0, 1] for n in (1, 2, 3)]],
+        [
+            ["a", "R1", 0, 1, 0, 0],
+            ["a", "R2", 0, 1, 1, 0],
+            ["a", "R3", 0, 0, 0, 1],
+            *[["b", f"R{n}", 0, 0, 0, 1] for n in (1, 2, 3)],
+        ],
     )
     write_csv(folder / "annotations/image_labels_test.csv", ["image_id", *FINDINGS], [["t", 1, 0, 0, 0]])
     nodule = [["a", "R1", "Nodule/Mass", 10, 20, 30, 40], ["a", "R2", "Nodule/Mass", 12, 22, 32, 42]]
@@ -41,7 +46,9 @@ def vindr(tmp_path, chest):
     for split, name in (("train", "a"), ("train", "b"), ("test", "t")):
         (folder / split).mkdir(exist_ok=True)
         shifted = np.roll(chest, ord(name), axis=1)
-        save(radiograph(shifted, PatientSex="F", PatientAge="061Y", ViewPosition="PA"), folder / split / f"{name}.dicom")
+        save(
+            radiograph(shifted, PatientSex="F", PatientAge="061Y", ViewPosition="PA"), folder / split / f"{name}.dicom"
+        )
     return folder
 
 

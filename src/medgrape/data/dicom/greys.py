@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 from pydicom import Dataset
-from pydicom.pixels import apply_modality_lut, apply_voi_lut
+from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
 
 from medgrape.data.film import FilmError, FilmFacts, Pixels, grey_range, refuse_constant, scaled
 
@@ -69,7 +69,9 @@ def _bent(dataset: Dataset, stored: np.ndarray) -> tuple[str, np.ndarray] | None
 def _window(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tuple[Window, FilmFacts]:
     low, high = _grey_range_without_padding(dataset, stored)
     eight = stored.dtype == np.uint8
-    full = Window(0, 255, "8 bit greys as stored") if eight else Window(low, high, f"values {low:g} to {high:g} stretched")
+    full = (
+        Window(0, 255, "8 bit greys as stored") if eight else Window(low, high, f"values {low:g} to {high:g} stretched")
+    )
     asked = _asked_window(dataset)
     if asked is None:
         return full, facts

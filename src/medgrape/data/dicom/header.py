@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from pydicom import Dataset, FileDataset, dcmread
 from pydicom.encaps import generate_frames
-from pydicom.pixels import get_decoder
+from pydicom.pixels.decoders.base import get_decoder
 from pydicom.uid import UID, ExplicitVRBigEndian, ExplicitVRLittleEndian, ImplicitVRLittleEndian
 
 from medgrape.config import FilmLimits

@@ -1,13 +1,13 @@
 """A DICOM file's bytes as a film."""
 
+import io
 import zlib
 from typing import BinaryIO
 
 import numpy as np
 from pydicom import Dataset, dcmread
-from pydicom.filebase import DicomBytesIO
 from pydicom.filereader import read_dataset
-from pydicom.pixels import apply_color_lut
+from pydicom.pixels.processing import apply_color_lut
 from pydicom.uid import DeflatedExplicitVRLittleEndian
 
 from medgrape.config import FilmLimits
@@ -50,8 +50,8 @@ def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -
 def _stored_pixels(dataset: Dataset) -> np.ndarray:
     """The numbers in the file, copied only where there is a need to.
 
-    Old films hide overlays in the bits above those stored; pydicom clears them at the cost of two copies, so it is asked
-    to only when a number is too large to be a grey.
+    Old films hide overlays in the bits above those stored; pydicom clears them at the cost of two copies, so it is
+    asked to only when a number is too large to be a grey.
     """
     bits, signed = int(dataset.get("BitsStored", 16)), int(dataset.get("PixelRepresentation", 0))
     dataset.pixel_array_options(view_only=True, correct_unused_bits=False)
@@ -81,7 +81,7 @@ def _check_deflated(file: BinaryIO, limits: FilmLimits) -> None:
     file.seek(0)
     if start[_PREAMBLE : _PREAMBLE + 4] != b"DICM":
         return
-    after_mark = DicomBytesIO(start[_PREAMBLE + 4 :])
+    after_mark = io.BytesIO(start[_PREAMBLE + 4 :])
     meta = read_dataset(after_mark, False, True, stop_when=lambda tag, _vr, _length: tag.group != 2)
     if meta.get("TransferSyntaxUID") != DeflatedExplicitVRLittleEndian:
         return

@@ -50,7 +50,6 @@ def _describe_study(dataset: FileDataset, person: Person, film: str, view: str) 
     dataset.BodyPartExamined, dataset.ViewPosition = "CHEST", view
     dataset.PatientOrientation = ["L", "F"]
     dataset.ImageType = ["DERIVED", "PRIMARY"]
-    dataset.Laterality = ""
 
 
 def _put_pixels(dataset: FileDataset, pixels: UInt8[np.ndarray, "height width"]) -> None:

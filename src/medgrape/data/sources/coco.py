@@ -82,9 +82,7 @@ def place_boxes(image: CocoImage, film: FilmRecord, concepts: ConceptSet, compla
     return placed
 
 
-def read_folder(
-    folder: Path, annotations: Path, *, vocabulary: str | None = None, track: Track = quietly
-) -> Draft:
+def read_folder(folder: Path, annotations: Path, *, vocabulary: str | None = None, track: Track = quietly) -> Draft:
     """A folder of films and a COCO file; a film without a box has no finding."""
     coco = read_coco(annotations)
     concepts = _concepts(coco, vocabulary)

@@ -1,8 +1,8 @@
 """NIH ChestX-ray14: Wang et al., "ChestX-ray8", in its official layout.
 
-``Data_Entry_2017*.csv``, ``BBox_List_2017.csv``, ``train_val_list.txt``, ``test_list.txt`` (each perhaps gzipped) and films
-below ``images/`` or ``images_001/`` to ``images_012/``. The films were published as 1024 x 1024 PNG, and the published boxes
-are in those pixels, not in those of the scanner that the label file also names.
+``Data_Entry_2017*.csv``, ``BBox_List_2017.csv``, ``train_val_list.txt``, ``test_list.txt`` (each perhaps gzipped) and
+films below ``images/`` or ``images_001/`` to ``images_012/``. The films were published as 1024 x 1024 PNG, and the
+published boxes are in those pixels, not in those of the scanner that the label file also names.
 """
 
 import csv
@@ -114,9 +114,17 @@ def _add_film(draft: Draft, entry: Entry, path: str, split: str | None) -> None:
     labels: dict[str, bool | None] = {name: name in present for name in draft.concepts.names}
     draft.films.append(
         FilmRecord(
-            entry.stem, path, CLASSES[bool(present)], entry.patient, size, labels, split,
-            entry.sex, entry.age, entry.view,
-        )  # fmt: skip
+            entry.stem,
+            path,
+            CLASSES[bool(present)],
+            entry.patient,
+            size,
+            labels,
+            split,
+            entry.sex,
+            entry.age,
+            entry.view,
+        )
     )
 
 

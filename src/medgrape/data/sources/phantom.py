@@ -63,7 +63,13 @@ def draw_dataset(
         profile = PROFILES[order.profile]
         concepts = ConceptSet.built_in(VOCABULARIES[order.profile])
         made = Dataset(
-            f"phantom {order.profile}", profile.classes, concepts, folder, split_films(records, rule), tuple(boxes), source
+            f"phantom {order.profile}",
+            profile.classes,
+            concepts,
+            folder,
+            split_films(records, rule),
+            tuple(boxes),
+            source,
         )
         made.save(folder)
     return Dataset.load(out)
@@ -78,14 +84,14 @@ Drawn = tuple[FilmRecord, list[DrawnBox]]
 
 
 @contextmanager
-def _drawn(
-    work: "partial[Drawn]", sittings: Iterable[Sitting], workers: int
-) -> Iterator[Iterable[Drawn]]:
+def _drawn(work: "partial[Drawn]", sittings: Iterable[Sitting], workers: int) -> Iterator[Iterable[Drawn]]:
     """The work done for every sitting, in order, by one process or several."""
     if workers == 1:
         yield map(work, sittings)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)
+    ) as pool:
         yield pool.map(work, sittings, chunksize=16)
 
 

@@ -38,7 +38,17 @@ class FilmColumns:
 
     def all_named(self) -> tuple[str, ...]:
         """Every column that must be there."""
-        single = (self.path, self.labels, self.id, self.class_name, self.patient, self.sex, self.age, self.view, self.split)
+        single = (
+            self.path,
+            self.labels,
+            self.id,
+            self.class_name,
+            self.patient,
+            self.sex,
+            self.age,
+            self.view,
+            self.split,
+        )
         return (*(name for name in single if name is not None), *self.concepts)
 
 
@@ -169,9 +179,17 @@ def _add_film(draft: Draft, row: Row) -> None:
     age = row.cell(columns.age).removesuffix(".0")
     draft.films.append(
         FilmRecord(
-            row.id, path, class_name, row.cell(columns.patient) or row.id, size, labels, split,
-            row.cell(columns.sex)[:1].upper(), int(age) if age.isdigit() else None, row.cell(columns.view).upper(),
-        )  # fmt: skip
+            row.id,
+            path,
+            class_name,
+            row.cell(columns.patient) or row.id,
+            size,
+            labels,
+            split,
+            row.cell(columns.sex)[:1].upper(),
+            int(age) if age.isdigit() else None,
+            row.cell(columns.view).upper(),
+        )
     )
 
 
@@ -183,7 +201,9 @@ def _add_boxes(draft: Draft, path: Path, columns: BoxColumns) -> None:
         film = films.get(row[columns.film]) or films.get(Path(row[columns.film]).with_suffix("").as_posix())
         concept = draft.concepts.published(row[columns.concept])
         if film is None or concept is None:
-            draft.complaints.add("boxes of an unknown film or finding", f"{row[columns.concept]} on {row[columns.film]}")
+            draft.complaints.add(
+                "boxes of an unknown film or finding", f"{row[columns.concept]} on {row[columns.film]}"
+            )
             continue
         try:
             first, second, third, fourth = (float(row[edge]) for edge in columns.edges)

@@ -27,7 +27,10 @@ def read_tbx11k(folder: Path, *, extra: bool = False, track: Track = quietly) ->
     required(folder / "annotations/json/TBX11K_train.json", "TBX11K")
     for list_name, split in _SPLITS.items():
         _read_split(draft, list_name, split, track)
-    draft.films = list(with_boxes_as_labels(draft.films, draft.boxes))
+    draft.films = [_without_false_negatives(film) for film in with_boxes_as_labels(draft.films, draft.boxes)]
+    unknown = [film.id for film in draft.films if None in film.labels.values()]
+    if unknown:
+        draft.notes.append(f"{len(unknown)} TB films have no box, so their findings are not known: {', '.join(unknown[:3])}")
     if extra:
         _read_extra(draft, track)
     return draft
@@ -56,6 +59,13 @@ def _read_split(draft: Draft, list_name: str, split: str, track: Track) -> None:
             draft.boxes += place_boxes(image, record, draft.concepts, draft.complaints)
 
 
+def _without_false_negatives(film: FilmRecord) -> FilmRecord:
+    """A TB film without a box shows something that nobody drew: its findings are not known, rather than absent."""
+    if film.class_name != "active_tb" or any(film.labels.values()):
+        return film
+    return replace(film, labels=dict.fromkeys(film.labels))
+
+
 def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord | None:
     size = draft.size_of(path)
     if size is None:
@@ -77,7 +87,7 @@ def _compare_with_list(draft: Draft, list_name: str, coco: CocoFile) -> None:
 
 
 def _read_extra(draft: Draft, track: Track) -> None:
-    """Films that other sets published first: healthy where the name says normal; TB of unknown activity has no label."""
+    """Films that other sets published first; whether their TB is active is not known, so those have no label."""
     root = draft.folder / "imgs/extra"
     if not root.is_dir():
         draft.complaints.add("folder missing", "imgs/extra")
@@ -94,7 +104,7 @@ def _read_extra(draft: Draft, track: Track) -> None:
             known = {} if diseased else dict.fromkeys(draft.concepts.names, False)
             draft.films.append(replace(record, labels=dict(record.labels) | known))
     draft.notes.append(
-        f"{len(found)} extra films come from other public sets (Shenzhen, Montgomery, DA, DB): do not test on those sets"
+        f"{len(found)} extra films come from other public sets (Shenzhen, Montgomery, DA, DB): never test on those"
     )
 
 

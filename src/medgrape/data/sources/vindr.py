@@ -1,9 +1,9 @@
 """VinDr-CXR: Nguyen et al., in the layout of its full release.
 
-``train/`` and ``test/`` hold DICOM films named by their id; ``annotations/annotations_{train,test}.csv`` have a row for each box
-(class_name, x_min, y_min, x_max, y_max in film pixels, and who drew it), ``annotations/image_labels_{train,test}.csv`` a row for
-each film and reader with a column for each finding. Training films were read by three radiologists each, test films by
-five in consensus.
+``train/`` and ``test/`` hold DICOM films named by their id. ``annotations/annotations_{train,test}.csv`` have a row for
+each box (class_name, x_min, y_min, x_max, y_max in film pixels, and who drew it), and
+``annotations/image_labels_{train,test}.csv`` a row for each film and reader with a column for each finding. Training
+films were read by three radiologists each, test films by five in consensus.
 """
 
 import csv
@@ -96,7 +96,9 @@ def _add_boxes(draft: Draft, split: str) -> None:
         x1, y1, x2, y2 = (float(row[corner] or "nan") for corner in _CORNERS)
         box = placed_box(Box, (x1, y1, x2, y2), film.size, film.size)
         if concept is None or box is None:
-            draft.complaints.add("boxes of an unknown finding or beyond their film", f"{row['class_name']} on {film.id}")
+            draft.complaints.add(
+                "boxes of an unknown finding or beyond their film", f"{row['class_name']} on {film.id}"
+            )
         elif not film.labels[concept]:
             outvoted += 1
         else:

@@ -1,0 +1,1 @@
+"""How fast things are, as ratios against a named alternative measured in the same run."""

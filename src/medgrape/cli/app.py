@@ -1,0 +1,66 @@
+"""All commands under one name, and the one place where errors become words and exit codes."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from medgrape import __version__
+from medgrape.cli.bench import app as bench
+from medgrape.cli.console import complain
+from medgrape.cli.data import app as data
+from medgrape.cli.demo import demo
+from medgrape.cli.film import film
+from medgrape.errors import UserError
+
+BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
+
+app = typer.Typer(
+    name="medgrape",
+    help="Read chest X-rays with concepts that one can point at, correct and extend. Research software, not a medical "
+    "device.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(film)
+app.add_typer(data, name="data")
+app.add_typer(bench, name="bench")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"medgrape {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Options of no single command."""
+
+
+def main() -> None:
+    """What the ``medgrape`` command runs."""
+    try:
+        app()
+    except UserError as error:
+        complain(str(error))
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        complain("Stopped.")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if os.environ.get("MEDGRAPE_DEBUG"):
+            raise
+        complain(f"This is a fault in medgrape ({type(error).__name__}: {error}). MEDGRAPE_DEBUG=1 shows where.")
+        sys.exit(BUG)

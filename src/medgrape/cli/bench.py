@@ -1,0 +1,48 @@
+"""``medgrape bench``: speed as ratios against a named alternative in the same run."""
+
+from typing import Annotated
+
+import typer
+
+from medgrape.benchmarks.ratio import Ratio
+from medgrape.cli.console import err, print_json, table
+from medgrape.cli.options import Json
+from medgrape.errors import UserError
+
+app = typer.Typer(no_args_is_help=True, help="Speed, as ratios against a named alternative in the same run.")
+
+
+@app.callback()
+def _group() -> None:
+    """Speed, as ratios against a named alternative in the same run."""
+
+
+@app.command()
+def films(
+    rounds: Annotated[int, typer.Option(min=3, help="How often each is timed; the median counts.")] = 15,
+    as_json: Json = False,
+) -> None:
+    """Reading films against the bare decoders, and the cache against decoding again.
+
+    Example: medgrape bench films
+    """
+    try:
+        from medgrape.benchmarks.films import bench_films
+    except ModuleNotFoundError as missing:
+        raise UserError("bench films reads DICOM, which needs: pip install 'medgrape[dicom]'.") from missing
+    with err.status("timing"):
+        ratios = list(bench_films(rounds))
+    if as_json:
+        print_json([ratio.to_json() for ratio in ratios])
+    else:
+        table("Films", ("what", "ours", "against", "theirs", "ratio", "target"), [_row(ratio) for ratio in ratios])
+
+
+def _row(ratio: Ratio) -> tuple[str, ...]:
+    unit = "x its cost" if ratio.at_most else "x faster"
+    limit = "at most" if ratio.at_most else "at least"
+    met = "met" if ratio.met else "missed"
+    return (
+        ratio.what, f"{ratio.ours * 1e3:.2f} ms", ratio.alternative, f"{ratio.theirs * 1e3:.2f} ms",
+        f"{ratio.value:.2f} {unit}", f"{limit} {ratio.target:g} ({met})",
+    )  # fmt: skip

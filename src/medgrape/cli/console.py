@@ -1,0 +1,50 @@
+"""Printing for people and for programs."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+T = TypeVar("T")
+
+out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+err = Console(stderr=True, width=None if sys.stderr.isatty() else 140, highlight=False)
+
+
+def complain(sentence: str) -> None:
+    """One sentence on standard error, as it is: no colour codes hide in a file's name."""
+    err.print(f"medgrape: {sentence}", markup=False, soft_wrap=True)
+
+
+def note(sentence: str) -> None:
+    """One sentence about what was done."""
+    out.print(sentence, markup=False, soft_wrap=True)
+
+
+def print_json(data: object) -> None:
+    """Plain JSON on standard output, and nothing else."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table; every column but the first is a figure and stands to the right."""
+    out.print(title, style="bold", markup=False, soft_wrap=True)
+    shown = Table()
+    for place, column in enumerate(columns):
+        shown.add_column(column, justify="left" if place == 0 else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*(str(cell) for cell in row))
+    out.print(shown)
+
+
+def track(items: Iterable[T], label: str, total: int) -> Iterable[T]:
+    """A progress bar on standard error, with the time left."""
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+        console=err, transient=True,
+    ) as bar:  # fmt: skip
+        yield from bar.track(items, total=total, description=label)

@@ -1,0 +1,101 @@
+"""``medgrape film``: what is this file?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from PIL import Image
+
+from medgrape.cli.console import complain, note, out, print_json
+from medgrape.cli.options import ConfigFile, Json, MaxBytes, MaxPixels, MaxRatio, Size, config_with
+from medgrape.config import Config
+from medgrape.data.decoder import Decoder, Request
+from medgrape.data.files import whole_file
+from medgrape.data.film import Film, FilmError, FilmFacts
+from medgrape.errors import UserError
+
+
+def film(
+    files: Annotated[list[Path], typer.Argument(help="PNG, JPEG or DICOM files.")],
+    save: Annotated[
+        Path | None, typer.Option(help="Write the film as the model will see it: a .png file, or a folder for several.")
+    ] = None,
+    as_json: Json = False,
+    config: ConfigFile = None,
+    size: Size = None,
+    max_bytes: MaxBytes = None,
+    max_pixels: MaxPixels = None,
+    max_ratio: MaxRatio = None,
+) -> None:
+    """Tell what a film is and what was done to read it, or why it is refused.
+
+    Example: medgrape film chest.dcm --save seen.png
+    """
+    settings = config_with(config, size, max_bytes, max_pixels, max_ratio)
+    targets = _targets(files, save)
+    told: list[dict[str, Any]] = []
+    with Decoder() as decoder:
+        for file, target in zip(files, targets, strict=True):
+            told.append(_tell(decoder, file, target, settings, quiet=as_json))
+    if as_json:
+        print_json(told)
+    if any("refused" in entry for entry in told):
+        raise typer.Exit(2)
+
+
+def _targets(files: list[Path], save: Path | None) -> list[Path | None]:
+    if save is None:
+        return [None] * len(files)
+    if save.suffix.lower() == ".png" and not save.is_dir():
+        if len(files) > 1:
+            raise UserError("--save takes a folder when there are several films.")
+        return [save]
+    targets = [save / f"{file.stem}.png" for file in files]
+    if len(set(targets)) < len(targets):
+        raise UserError("Two of the films have the same name; save them one by one.")
+    return list(targets)
+
+
+def _tell(decoder: Decoder, file: Path, target: Path | None, settings: Config, *, quiet: bool) -> dict[str, Any]:
+    try:
+        film = decoder.read(Request(file, settings.limits, settings.preprocessing))
+    except FilmError as refusal:
+        if not quiet:
+            complain(str(refusal))
+        return {"path": str(file), "refused": str(refusal)}
+    if target is not None:
+        _save(film, target)
+    if not quiet:
+        _print_facts(file, film.facts)
+        if target is not None:
+            note(f"  as the model sees it: {target}")
+    return {"path": str(file), "saved": None if target is None else str(target), **film.facts.to_json()}
+
+
+def _save(film: Film, target: Path) -> None:
+    try:
+        with whole_file(target) as draft:
+            Image.fromarray(film.pixels).save(draft, "PNG")
+    except OSError as error:
+        raise UserError(f"Cannot write {target}: {error.strerror or error}.") from error
+
+
+def _print_facts(file: Path, facts: FilmFacts) -> None:
+    out.print(str(file), style="bold", markup=False, soft_wrap=True)
+    spacing = None if facts.spacing is None else f"{facts.spacing[0]:g} x {facts.spacing[1]:g} mm"
+    lines = {
+        "format": facts.format,
+        "size": f"{facts.size} pixels",
+        "bits": facts.bits,
+        "photometric": facts.photometric,
+        "transfer syntax": facts.transfer_syntax,
+        "modality": facts.modality,
+        "view": facts.view,
+        "laterality": facts.laterality,
+        "pixel spacing": spacing,
+        "applied": "; ".join(facts.applied) or "nothing",
+    }
+    for name, value in lines.items():
+        note(f"  {name:<16} {'not told' if value is None else value}")
+    for warning in facts.warnings:
+        out.print(f"  warning          {warning}", style="yellow", markup=False, soft_wrap=True)

@@ -1,0 +1,28 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from medgrape.config import Config, load_config
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings in TOML; options given here win over it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Size = Annotated[int | None, typer.Option(help="Side of the square that the model sees, in pixels. [default: 224]")]
+MaxBytes = Annotated[int | None, typer.Option(help="Largest file that is opened. [default: 268435456]")]
+MaxPixels = Annotated[int | None, typer.Option(help="Largest width times height. [default: 64000000]")]
+MaxRatio = Annotated[float | None, typer.Option(help="Most that a file may unpack to, times its size. [default: 500]")]
+
+
+def config_with(
+    file: Path | None,
+    size: int | None = None,
+    max_bytes: int | None = None,
+    max_pixels: int | None = None,
+    max_ratio: float | None = None,
+) -> Config:
+    """The file's settings with every option that was really given put on top."""
+    config = load_config(file)
+    limits = config.limits.overridden(max_bytes=max_bytes, max_pixels=max_pixels, max_ratio=max_ratio)
+    return config.model_copy(update={"limits": limits, "preprocessing": config.preprocessing.overridden(size=size)})

@@ -1,0 +1,209 @@
+"""Commands as a user types them, in a process of their own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.main import get_command
+
+from conftest import radiograph, save
+from medgrape.cli.app import app
+
+
+def medgrape(*words, cwd=None, **environment):
+    command = [sys.executable, "-m", "medgrape", *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, timeout=240, env=os.environ | environment, check=False
+    )
+
+
+def all_commands():
+    found = []
+
+    def walk(command, path):
+        if hasattr(command, "commands"):
+            for name, below in command.commands.items():
+                walk(below, (*path, name))
+        else:
+            found.append((path, command))
+
+    walk(get_command(app), ())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), all_commands(), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_every_command_explains_itself_with_an_example(path, command):
+    assert "Example: medgrape" in command.help, f"{' '.join(path)} has no example"
+    assert all(option.help for option in command.params if option.name != "help")
+
+
+def test_help_and_version_are_printed_and_end_well():
+    assert "not a medical device" in " ".join(medgrape("--help").stdout.split())
+    assert medgrape("--version").stdout.startswith("medgrape 0.")
+
+
+def test_film_tells_what_a_film_is(tmp_path, chest):
+    path = save(radiograph(chest, ViewPosition="PA", WindowCenter=2000, WindowWidth=1500), tmp_path / "a.dcm")
+    told = medgrape("film", path, "--save", tmp_path / "seen.png", "--size", 100)
+    assert told.returncode == 0, told.stderr
+    for words in ("300 x 200 pixels", "MONOCHROME2", "Explicit VR Little Endian", "PA", "window 2000 / 1500"):
+        assert words in told.stdout
+    with Image.open(tmp_path / "seen.png") as seen:
+        assert (seen.size, seen.mode) == ((100, 100), "L")
+
+
+def test_film_in_json_tells_good_and_bad_files_apart(tmp_path, films_folder):
+    (tmp_path / "bad.png").write_text("no film")
+    told = medgrape("film", films_folder / "film0.png", tmp_path / "bad.png", "--json")
+    assert told.returncode == 2
+    good, bad = json.loads(told.stdout)
+    assert good["size"] == {"width": 96, "height": 80}
+    assert "not a film" in bad["refused"]
+
+
+def test_film_obeys_limits_from_the_command_line_and_from_a_file(tmp_path, films_folder):
+    film = films_folder / "film0.png"
+    assert "--max-pixels" in medgrape("film", film, "--max-pixels", 100).stderr
+    config = tmp_path / "c.toml"
+    config.write_text("[limits]\nmax_pixels = 100\n")
+    assert medgrape("film", film, "--config", config).returncode == 2
+    assert medgrape("film", film, "--config", config, "--max-pixels", 10000).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("film", "none.dcm"), "cannot be opened"),
+        (("data", "check", "."), "medgrape data prepare"),
+        (("data", "prepare", "tbx11k", ".", "--out", "out"), "TBX11K_train.json"),
+        (("data", "prepare", "phantom", "--profile", "tv", "--out", "out"), "known: nih, tb"),
+        (("data", "prepare", "phantom", "--validation", "1", "--out", "out"), "leave some for training"),
+        (("film", "a.png", "--config", "none.toml"), "Cannot read the settings"),
+        (("film", "a.png", "--size", "3"), "greater than or equal to 16, got 3"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(tmp_path, words, told):
+    ended = medgrape(*words, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fault_of_ours_is_told_as_such_without_a_traceback(tmp_path):
+    spoilt = "import medgrape.cli.film as f; f.Decoder = None; from medgrape.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", spoilt, "film", "a.png"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert ended.returncode == 70
+    assert "fault in medgrape" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.fixture(scope="module")
+def phantoms(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("phantoms") / "tb"
+    ended = medgrape("data", "prepare", "phantom", "--films", 40, "--out", folder, "--masks")
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def test_phantoms_are_drawn_checked_and_pictured(phantoms):
+    ended = medgrape("data", "check", phantoms, "--json")
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    told = json.loads(ended.stdout)
+    assert told["films"] == 40
+    assert told["errors"] == []
+    assert told["graph"]["nodes"] == 3
+    for picture in told["pictures"].values():
+        with Image.open(picture) as shown:
+            shown.load()
+    assert "Films" in medgrape("data", "check", phantoms).stdout
+
+
+def test_every_box_of_a_phantom_is_the_box_of_a_written_mask(phantoms):
+    from medgrape.data.dataset import Dataset
+    from medgrape.geometry import Box
+
+    drawn = {(box.film, box.concept, box.box) for box in Dataset.load(phantoms).boxes}
+    found = set()
+    for path in sorted((phantoms / "masks").glob("*.png")):
+        film, _, concept = path.stem.split("_", 2)
+        found.add((film, concept, Box.around(np.asarray(Image.open(path)) > 0)))
+    assert drawn
+    assert drawn <= found
+
+
+def test_the_same_seed_draws_the_same_bytes_and_dicom_shows_the_same_film(phantoms, tmp_path):
+    again = tmp_path / "again"
+    medgrape("data", "prepare", "phantom", "--films", 40, "--out", again)
+    for name in ("films.csv", "boxes.csv"):
+        assert (again / name).read_bytes() == (phantoms / name).read_bytes()
+    film = again / "films" / "tb-000001-00.png"
+    assert film.read_bytes() == (phantoms / "films" / film.name).read_bytes()
+    dicom = tmp_path / "dicom"
+    assert medgrape("data", "prepare", "phantom", "--films", 6, "--dicom", "--out", dicom).returncode == 0
+    from medgrape.data.reading import read_prepared
+
+    seen = read_prepared(dicom / "films" / "tb-000001-00.dcm")
+    assert np.abs(seen.pixels.astype(int) - np.asarray(Image.open(film))).max() <= 1
+    assert seen.facts.format == "DICOM"
+
+
+def test_preparing_into_a_folder_with_something_in_it_changes_nothing(phantoms):
+    before = sorted(path.name for path in phantoms.iterdir())
+    ended = medgrape("data", "prepare", "phantom", "--films", 3, "--out", phantoms)
+    assert ended.returncode == 2
+    assert "not empty" in ended.stderr
+    assert sorted(path.name for path in phantoms.iterdir()) == before
+
+
+def test_check_ends_with_one_when_a_patient_leaks(phantoms, tmp_path):
+    import shutil
+
+    leaky = tmp_path / "leaky"
+    shutil.copytree(phantoms, leaky)
+    rows = (leaky / "films.csv").read_text().splitlines()
+    train = next(row for row in rows if ",train," in row)
+    patient = train.split(",")[4]
+    spoilt = [",".join([*row.split(",")[:4], patient, *row.split(",")[5:]]) if ",test," in row else row for row in rows]
+    (leaky / "films.csv").write_text("\n".join(spoilt) + "\n")
+    ended = medgrape("data", "check", leaky)
+    assert ended.returncode == 1
+    assert "patients in more than one split" in ended.stdout
+
+
+def test_a_table_is_prepared_from_the_command_line(films_folder, tmp_path):
+    table = films_folder / "films.csv"
+    table.write_text("file,seen\n" + "".join(f"film{n}.png,{'Cavity' if n % 2 else 'No Finding'}\n" for n in range(8)))
+    boxes = tmp_path / "boxes.csv"
+    boxes.write_text("film,concept,x,y,w,h\nfilm1.png,Cavity,1,2,10,10\n")
+    words = ("--path", "file", "--labels", "seen", "--boxes", boxes, "--box-edges", "x,y,w,h", "--box-sized")
+    ended = medgrape("data", "prepare", "table", table, *words, "--out", tmp_path / "set")
+    assert ended.returncode == 0, ended.stderr
+    assert "8 films" in ended.stdout
+    assert "1 boxes" in ended.stdout
+
+
+def test_the_quick_demo_ends_with_a_report(tmp_path):
+    ended = medgrape("demo", "--quick", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "Concept graph" in ended.stdout
+    assert "contact-sheet.png" in ended.stdout
+    again = medgrape("demo", "--quick", cwd=tmp_path)
+    assert "used as it is" in again.stdout
+
+
+@pytest.mark.slow
+def test_bench_films_prints_ratios():
+    ended = medgrape("bench", "films", "--rounds", 3, "--json")
+    assert ended.returncode == 0, ended.stderr
+    ratios = json.loads(ended.stdout)
+    assert {ratio["alternative"] for ratio in ratios} == {"Pillow alone", "pydicom alone", "decoding again"}

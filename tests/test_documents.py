@@ -1,0 +1,104 @@
+"""Documents say what the program does: commands, options, settings and links."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from typer.main import get_command
+
+from medgrape.cli.app import app
+from medgrape.config import Config
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(path, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def typed_commands(path):
+    lines = [line for block in blocks(path, "bash") for line in block.splitlines()]
+    return [shlex.split(line, comments=True) for line in lines if line.startswith("medgrape ")]
+
+
+def resolved(words):
+    """The command that some words call, and the words left over."""
+    command, rest = get_command(app), list(words[1:])
+    while hasattr(command, "commands"):
+        command = command.commands[rest.pop(0)]
+    return command, rest
+
+
+def all_commands(command=None, path=("medgrape",)):
+    command = command or get_command(app)
+    for name, below in command.commands.items():
+        if hasattr(below, "commands"):
+            yield from all_commands(below, (*path, name))
+        else:
+            yield " ".join((*path, name))
+
+
+def keys(model, path=""):
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from keys(field.annotation, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", field.default
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_command_in_a_document_exists_with_its_options(path):
+    for words in typed_commands(path):
+        command, rest = resolved(words)
+        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        unknown = [word for word in rest if word.startswith("--") and word not in known]
+        assert not unknown, f"{' '.join(words)}: {unknown}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_in_a_document_leads_somewhere(path):
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text("utf-8")):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target
+
+
+def test_every_command_is_documented():
+    text = (ROOT / "docs/commands.md").read_text("utf-8")
+    assert [name for name in all_commands() if f"`{name}`" not in text] == []
+
+
+def test_every_setting_is_documented_with_its_default():
+    text = (ROOT / "docs/settings.md").read_text("utf-8")
+    rows = [f"| `{key}` | {str(default).removesuffix('.0')} |" for key, default in keys(Config)]
+    assert [row for row in rows if row not in text] == []
+
+
+def test_every_make_target_in_the_readme_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {
+        word
+        for path in DOCUMENTS
+        for block in blocks(path, "bash")
+        for word in re.findall(r"^make ([a-z-]+)", block, re.M)
+    }
+    assert named
+    assert named <= targets
+
+
+def test_the_readme_tour_runs_as_it_is_written(tmp_path):
+    """The block with the drawn films, then the Python below it."""
+    readme = ROOT / "README.md"
+    tour = next(block for block in blocks(readme, "bash") if "prepare phantom" in block)
+    for line in tour.splitlines():
+        command = [sys.executable, "-m", *shlex.split(line)]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, f"{line}: {ended.stderr}"
+    (script,) = blocks(readme, "python")
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "224 x 224" in ended.stdout

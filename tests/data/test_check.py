@@ -130,6 +130,8 @@ def test_blind_pointing_is_told_beside_every_concept(sound):
     assert blind.fixed == 1.0, "all boxes of this set are in one place"
     assert blind.random == pytest.approx(24 * 20 / (96 * 80), abs=0.01)
     assert guess(sound, "fluid") is None, "there is no box of it"
+    tested_only = replace(sound, boxes=tuple(drawn for drawn in sound.boxes if drawn.film == "f7"))
+    assert guess(tested_only, "cavity").fixed is None, "no training box to learn the point from"
 
 
 def test_the_pictures_are_drawn_whole(sound, tmp_path):

@@ -102,4 +102,6 @@ def print_report(report: CheckReport) -> None:
 
 def _blind(report: CheckReport, name: str) -> tuple[str, str]:
     guess = report.guesses.get(name)
-    return ("-", "-") if guess is None else (f"{guess.random:.3f}", f"{guess.fixed:.3f}")
+    if guess is None:
+        return "-", "-"
+    return f"{guess.random:.3f}", "-" if guess.fixed is None else f"{guess.fixed:.3f}"

@@ -71,8 +71,10 @@ class CheckReport:
 
 
 def open_films(dataset: Dataset, folder: Path, config: Config, track: Track = quietly) -> CachedFilms:
-    """All films of a data set, decoded once into its cache; rows with labels alone count as unreadable."""
-    return FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.films], track=track)
+    """All pictured films of a data set, decoded once into its cache."""
+    return FilmCache(folder / "cache", config).films(
+        [dataset.film_path(film) for film in dataset.pictured], track=track
+    )
 
 
 def check(
@@ -156,17 +158,16 @@ def _check_classes(dataset: Dataset, warnings: Complaints) -> None:
 
 
 def _check_files(dataset: Dataset, films: CachedFilms, errors: Complaints, warnings: Complaints) -> None:
-    for position, reason in films.refused.items():
-        film = dataset.films[position]
-        if film.path:
-            errors.add("films that cannot be read", reason)
-        else:
+    for reason in films.refused.values():
+        errors.add("films that cannot be read", reason)
+    for film in dataset.films:
+        if not film.path:
             warnings.add("films with labels alone", film.id)
 
 
 def _check_doubles(dataset: Dataset, films: CachedFilms, errors: Complaints, warnings: Complaints) -> None:
     for pair in find_pairs(films):
-        first, second = dataset.films[pair.first], dataset.films[pair.second]
+        first, second = dataset.pictured[pair.first], dataset.pictured[pair.second]
         how = "the same file" if pair.exact else "the same look"
         example = f"{first.id} = {second.id} ({how})"
         if first.split != second.split:
@@ -194,7 +195,7 @@ def _check_overlap(
     dataset: Dataset, films: CachedFilms, other: Dataset, other_films: CachedFilms, warnings: Complaints
 ) -> None:
     for pair in find_pairs(films, other_films):
-        first, second = dataset.films[pair.first], other.films[pair.second]
+        first, second = dataset.pictured[pair.first], other.pictured[pair.second]
         warnings.add(
             f"films that are also in {other.name}", f"{first.id} ({first.split}) = {second.id} ({second.split})"
         )
@@ -205,7 +206,7 @@ def positions_to_show(dataset: Dataset, films: CachedFilms, count: int) -> Seque
     groups: dict[tuple[str, str], list[tuple[int, bool, int]]] = {}
     seen: Counter[str] = Counter()
     for position in films.readable():
-        film = dataset.films[position]
+        film = dataset.pictured[position]
         concepts = sorted(name for name, present in film.labels.items() if present)
         place_in_line = (seen[film.patient], film.id not in dataset.boxes_by_film, position)
         for concept in concepts or [""]:
@@ -215,4 +216,4 @@ def positions_to_show(dataset: Dataset, films: CachedFilms, count: int) -> Seque
     longest = max((len(line) for line in lines), default=0)
     in_turn = [line[place][-1] for place in range(longest) for line in lines if place < len(line)]
     chosen = list(dict.fromkeys(in_turn))[:count]
-    return sorted(chosen, key=lambda position: (dataset.films[position].class_name, position))
+    return sorted(chosen, key=lambda position: (dataset.pictured[position].class_name, position))

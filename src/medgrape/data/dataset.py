@@ -90,6 +90,11 @@ class Dataset:
         return self.root / film.path
 
     @cached_property
+    def pictured(self) -> tuple[FilmRecord, ...]:
+        """The films that have a file, not labels alone; the order of every cache of this set."""
+        return tuple(film for film in self.films if film.path)
+
+    @cached_property
     def boxes_by_film(self) -> dict[str, tuple[DrawnBox, ...]]:
         """All boxes of each film that has any."""
         found: dict[str, list[DrawnBox]] = {}

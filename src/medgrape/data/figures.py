@@ -14,7 +14,7 @@ from medgrape.geometry import FilmSize
 from medgrape.palette import colour
 
 COLUMNS, ROWS, TILE = 6, 4, 224
-_CAPTION, _GAP = 34, 6
+_CAPTION, _GAP = 48, 6
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def contact_sheet(dataset: Dataset, films: CachedFilms, columns: int = COLUMNS, 
     for place, position in enumerate(shown):
         row, column = divmod(place, columns)
         corner = _GAP + column * (TILE + _GAP), _GAP + row * (TILE + _CAPTION + _GAP)
-        sheet.paste(_tile(dataset, dataset.films[position], films[position]), corner)
+        sheet.paste(_tile(dataset, dataset.pictured[position], films[position]), corner)
     return sheet
 
 
@@ -59,9 +59,11 @@ def _tile(dataset: Dataset, film: FilmRecord, pixels: np.ndarray) -> Image.Image
         pen.rectangle(box.corners, outline=colour(dataset.concepts.index(drawn.concept)), width=2)
     font = ImageFont.load_default(12)
     pen.text((2, TILE + 1), f"{film.id}  {film.class_name}"[:36], fill="#c8c8d0", font=font)
-    across = 2.0
+    across, down = 2.0, TILE + 16
     for name in (name for name, present in film.labels.items() if present):
-        pen.text((across, TILE + 16), name, fill=colour(dataset.concepts.index(name)), font=font)
+        if across + pen.textlength(name, font=font) > TILE:
+            across, down = 2.0, down + 15
+        pen.text((across, down), name, fill=colour(dataset.concepts.index(name)), font=font)
         across += pen.textlength(name, font=font) + 8
     return tile
 

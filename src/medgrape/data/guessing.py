@@ -20,18 +20,20 @@ class Guess:
     pairs: int
     random: float
     """A point anywhere on the film with equal chance."""
-    fixed: float
-    """The one point that hits most pairs of the training films."""
-    point: tuple[float, float]
+    fixed: float | None
+    """The one point that hits most pairs of the training films; None where those have no box."""
+    point: tuple[float, float] | None
     """Where that is, from 0 to 1 across and down."""
 
 
 def guess(dataset: Dataset, concept: str, tested_on: Sequence[str] = ("test",)) -> Guess | None:
-    """Blind pointing for one concept; None where either side has no box of it."""
+    """Blind pointing for one concept; None where there is no box of it to test on."""
     learnt = _coverage(dataset, concept, dataset.in_split("train"))
     tested = _coverage(dataset, concept, dataset.in_split(*tested_on))
-    if len(learnt) == 0 or len(tested) == 0:
+    if len(tested) == 0:
         return None
+    if len(learnt) == 0:
+        return Guess(len(tested), float(tested.mean()), None, None)
     row, column = np.unravel_index(int(learnt.mean(axis=0).argmax()), (GRID, GRID))
     point = (float(column) + 0.5) / GRID, (float(row) + 0.5) / GRID
     return Guess(len(tested), float(tested.mean()), float(tested[:, row, column].mean()), point)

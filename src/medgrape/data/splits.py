@@ -14,31 +14,37 @@ class SplitRule:
     """How films are divided. A published test list is always kept; validation is always cut from training."""
 
     validation: float = 0.15
+    """Share of the patients who are not tested on."""
     test: float = 0.0
     """Share of patients to test on where the source publishes no test list."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 < self.validation < 1 and 0 <= self.test < 1 and self.validation + self.test < 1):
+        if not (0 < self.validation < 1 and 0 <= self.test < 1):
             raise UserError("The shares for validation and test must be between 0 and 1 and leave some for training.")
 
     def __str__(self) -> str:
-        cut = f"{self.test:g} of the patients to test, " if self.test else ""
-        return f"split by patient with seed {self.seed}: {cut}{self.validation:g} of the patients to validation"
+        cut = f"{self.test:g} to test, of the rest " if self.test else ""
+        return f"patients split with seed {self.seed}: {cut}{self.validation:g} to validation"
 
 
 def split_films(films: Sequence[FilmRecord], rule: SplitRule) -> tuple[FilmRecord, ...]:
     """The films with their split: published test films stay test, the rest is divided by patient within each class."""
     published = {film.patient for film in films if film.split == "test"}
-    sides = dict.fromkeys(published, "test")
-    test_share = 0.0 if published else rule.test
-    for patients in _strata(film for film in films if film.patient not in published):
-        shuffled = sorted(patients, key=lambda patient: _lot(rule.seed, patient))
-        to_test = round(test_share * len(shuffled))
-        to_validation = round(rule.validation * len(shuffled))
-        for place, patient in enumerate(shuffled):
-            sides[patient] = "test" if place < to_test else "val" if place < to_test + to_validation else "train"
-    return tuple(replace(film, split=sides[film.patient]) for film in films)
+    line = [
+        patient
+        for stratum in _strata(film for film in films if film.patient not in published)
+        for patient in sorted(stratum, key=lambda patient: _lot(rule.seed, patient))
+    ]
+    tested = published | _every_so_often(line, 0.0 if published else rule.test)
+    validated = _every_so_often([patient for patient in line if patient not in tested], rule.validation)
+    sides = dict.fromkeys(tested, "test") | dict.fromkeys(validated, "val")
+    return tuple(replace(film, split=sides.get(film.patient, "train")) for film in films)
+
+
+def _every_so_often(line: Sequence[str], share: float) -> set[str]:
+    """A share of those who stand in line, evenly spaced, so that every stratum gives its part, however small it is."""
+    return {one for place, one in enumerate(line) if int((place + 1) * share + 0.5) > int(place * share + 0.5)}
 
 
 def _strata(films: Iterable[FilmRecord]) -> list[list[str]]:

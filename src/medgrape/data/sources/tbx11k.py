@@ -30,7 +30,9 @@ def read_tbx11k(folder: Path, *, extra: bool = False, track: Track = quietly) ->
     draft.films = [_without_false_negatives(film) for film in with_boxes_as_labels(draft.films, draft.boxes)]
     unknown = [film.id for film in draft.films if None in film.labels.values()]
     if unknown:
-        draft.notes.append(f"{len(unknown)} TB films have no box, so their findings are not known: {', '.join(unknown[:3])}")
+        draft.notes.append(
+            f"{len(unknown)} TB films have no box, so their findings are not known: {', '.join(unknown[:3])}"
+        )
     if extra:
         _read_extra(draft, track)
     return draft

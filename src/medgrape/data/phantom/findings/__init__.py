@@ -1,0 +1,52 @@
+"""Every finding that can be drawn, by name.
+
+A finding is a function that changes a chest at a site and says where it did: its mask. A few change the anatomy first.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from medgrape.data.phantom.anatomy import Anatomy
+from medgrape.data.phantom.chest import Chest
+from medgrape.data.phantom.findings import airspace, focal, heart, interstitium, pleura, tuberculosis
+from medgrape.data.phantom.findings.brush import Mask
+from medgrape.data.phantom.findings.site import Site
+
+Drawer = Callable[[Chest, Site, np.random.Generator], Mask]
+Change = Callable[[Anatomy, float, np.random.Generator], Anatomy]
+
+DRAWERS: dict[str, Drawer] = {
+    "cavity": tuberculosis.cavity,
+    "nodular_opacities": tuberculosis.nodular_opacities,
+    "upper_lobe_infiltrate": tuberculosis.upper_lobe_infiltrate,
+    "upper_lobe_consolidation": airspace.consolidation,
+    "calcified_granulomas": tuberculosis.calcified_granulomas,
+    "fibrous_scar": tuberculosis.fibrous_scar,
+    "volume_loss": tuberculosis.volume_loss,
+    "patchy_consolidation": airspace.patches,
+    "tree_in_bud": tuberculosis.tree_in_bud,
+    "miliary_nodules": tuberculosis.miliary_nodules,
+    "atelectasis": airspace.plates,
+    "cardiomegaly": heart.cardiomegaly,
+    "effusion": pleura.effusion,
+    "infiltration": airspace.infiltration,
+    "mass": focal.mass,
+    "nodule": focal.nodule,
+    "pneumonia": airspace.patches,
+    "basal_pneumonia": airspace.consolidation,
+    "pneumothorax": pleura.pneumothorax,
+    "consolidation": airspace.consolidation,
+    "edema": interstitium.edema,
+    "emphysema": interstitium.emphysema,
+    "fibrosis": interstitium.fibrosis,
+    "pleural_thickening": pleura.thickening,
+    "hernia": heart.hernia,
+}
+
+CHANGES: dict[str, Change] = {
+    "cardiomegaly": heart.enlarged,
+    "effusion": pleura.compressed,
+    "emphysema": interstitium.overinflated,
+    "edema": interstitium.congested,
+}

@@ -1,0 +1,100 @@
+"""Where in the chest a finding lies and how large it is.
+
+Eight findings of the ``nih`` profile follow the real boxes. The others, which nobody boxed, and those of ``tb`` follow
+anatomy: the zones below.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from medgrape.data.phantom.anatomy import LEFT, RIGHT, Anatomy
+from medgrape.data.phantom.cage import lung_place
+from medgrape.data.phantom.findings.site import Site
+from medgrape.data.phantom.statistics import nih_statistics
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A part of either lung: ``down`` is a beta distribution from apex (0) to dome (1), sizes are ranges."""
+
+    down: tuple[float, float]
+    width: tuple[float, float]
+    height: tuple[float, float]
+    across: tuple[float, float] = (0.12, 0.92)
+
+
+ZONES = {
+    # active: mostly upper and middle zones
+    "cavity": Zone((1.3, 1.8), (0.075, 0.125), (0.075, 0.130)),
+    "nodular_opacities": Zone((1.3, 1.8), (0.080, 0.135), (0.080, 0.140)),
+    "upper_lobe_infiltrate": Zone((1.2, 2.0), (0.095, 0.150), (0.090, 0.150)),
+    "upper_lobe_consolidation": Zone((1.2, 2.0), (0.085, 0.145), (0.085, 0.145)),
+    # healed: the apices more than the rest
+    "calcified_granulomas": Zone((1.2, 1.7), (0.060, 0.115), (0.060, 0.115)),
+    "fibrous_scar": Zone((1.2, 1.8), (0.075, 0.125), (0.075, 0.130)),
+    "volume_loss": Zone((1.1, 3.6), (0.080, 0.115), (0.070, 0.110), (0.5, 1.0)),
+    # spread along airways or blood: anywhere
+    "patchy_consolidation": Zone((1.3, 1.6), (0.110, 0.170), (0.110, 0.180)),
+    "tree_in_bud": Zone((1.2, 1.4), (0.090, 0.150), (0.090, 0.150)),
+    "miliary_nodules": Zone((1.2, 1.5), (0.110, 0.170), (0.110, 0.180)),
+    # not tuberculosis
+    "basal_pneumonia": Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)),
+    "fibrosis": Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)),
+}
+# Consolidation was not boxed; it lies where pneumonia lies.
+BORROWED = {"consolidation": "pneumonia"}
+
+
+def choose_site(finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """A place for one lesion of this patient."""
+    if finding in ZONES:
+        return _in_zone(ZONES[finding], anatomy, contrast, random)
+    boxes = nih_statistics().boxes
+    boxed = BORROWED.get(finding, finding)
+    if boxed in boxes:
+        x, y, width, height = boxes[boxed].draw(random)
+        return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
+    return _anatomical(finding, anatomy, contrast, random)
+
+
+def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """A place in the zone from which the lesion does not hang out of the lung by more than a third."""
+    side = RIGHT if random.random() < 0.53 else LEFT
+    width, height = float(random.uniform(*zone.width)), float(random.uniform(*zone.height))
+    room = (anatomy.dome_of(side) - 0.3 * height - anatomy.apex) / (anatomy.dome_of(side) - anatomy.apex)
+    down = min(0.06 + 0.90 * float(random.beta(*zone.down)), room)
+    x, y = lung_place(anatomy, side, float(random.uniform(*zone.across)), down)
+    inner, outer = (abs(lung_place(anatomy, side, across, down)[0] - 0.5) for across in (0.0, 1.0))
+    away = float(np.clip(abs(x - 0.5), inner + 0.3 * width, max(inner, outer - 0.3 * width)))
+    return Site(0.5 + side * away, y, width, height, contrast)
+
+
+def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
+    """The site moved no further than needed for its middle to lie in a lung."""
+    top = anatomy.apex + 0.03
+    if finding == "effusion":  # from the box's upper edge down to the costophrenic angle
+        highest = float(np.clip(site.y - site.half[1], top + 0.03, anatomy.angle - 0.07))
+        return Site(site.x, (highest + anatomy.angle) / 2, site.width, anatomy.angle - highest, site.contrast)
+    y = float(np.clip(site.y, top, anatomy.dome_of(site.side) - 0.02))
+    if site.bilateral:
+        return Site(site.x, y, site.width, site.height, site.contrast)
+    down = (y - anatomy.apex) / (anatomy.dome_of(site.side) - anatomy.apex)
+    inner, outer = (abs(lung_place(anatomy, site.side, across, down)[0] - 0.5) for across in (0.08, 0.92))
+    x = 0.5 + site.side * float(np.clip(abs(site.x - 0.5), min(inner, outer), outer))
+    return Site(x, y, max(site.width, 0.035), max(site.height, 0.035), site.contrast)
+
+
+def _anatomical(finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """The few findings that lie where they must."""
+    floor = sum(anatomy.dome) / 2
+    if finding == "hernia":
+        size = float(random.uniform(0.11, 0.17))
+        return Site(0.5 + float(random.normal(0.02, 0.015)), floor - 0.25 * size, size, size * 0.92, contrast)
+    if finding == "pleural_thickening":
+        height = float(random.uniform(0.13, 0.30))
+        side = RIGHT if random.random() < 0.5 else LEFT
+        y = float(random.uniform(anatomy.apex + 0.3 * height, anatomy.angle - 0.5 * height))
+        return Site(0.5 + side * 0.3, y, float(random.uniform(0.012, 0.024)), height, contrast)
+    # edema and emphysema take both lungs
+    return Site(0.5, 0.45, float(random.uniform(0.52, 0.68)), float(random.uniform(0.24, 0.36)), contrast)

@@ -18,7 +18,7 @@ from conftest import radiograph
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.decoder import Decoder, Request, read_all
 from medgrape.data.film import Film, FilmError
-from medgrape.data.reading import read_film, read_prepared, upright_size
+from medgrape.data.reading import read_film, read_prepared, stance
 
 LIMITS = FilmLimits(max_pixels=2_000_000)
 """Low, so that a mutated header cannot make the test itself slow."""
@@ -92,7 +92,7 @@ def test_mutated_bytes_end_in_a_film_or_one_sentence(scratch, kind, changes, cut
             assert answer.pixels.dtype in (np.uint8, np.uint16)
             assert answer.pixels.min() < answer.pixels.max()
     with contextlib.suppress(FilmError):
-        upright_size(scratch)
+        stance(scratch)
 
 
 def test_two_hundred_broken_files_neither_crash_nor_fill_memory(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import zlib
+from itertools import product
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from conftest import radiograph, save
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.dicom.codestream import declared_size
 from medgrape.data.film import FilmError
-from medgrape.data.reading import read_film, read_prepared, upright_size
+from medgrape.data.reading import read_film, read_prepared, stance
 from medgrape.geometry import FilmSize
 
 
@@ -38,7 +39,11 @@ def by_pydicom(dataset: Dataset) -> np.ndarray:
     if "WindowCenter" in dataset and not dataset.get("VOILUTSequence"):
         top = 2.0**dataset.BitsStored - 1
         slope, intercept = float(dataset.get("RescaleSlope", 1)), float(dataset.get("RescaleIntercept", 0))
-        low, high = intercept, top * slope + intercept  # pydicom windows onto the range of rescaled stored values
+        low, high = sorted(
+            (intercept, top * slope + intercept)
+        )  # pydicom windows onto the range of rescaled stored values
+    elif dataset.get("VOILUTSequence"):
+        low, high = 0.0, 2.0 ** dataset.VOILUTSequence[0].LUTDescriptor[2] - 1
     else:
         low, high = values.min(), values.max()
     grey = (values - low) / (high - low)
@@ -58,15 +63,12 @@ def by_pydicom(dataset: Dataset) -> np.ndarray:
         {"WindowCenter": 2000, "WindowWidth": 1500, "VOILUTFunction": "SIGMOID"},
         {"WindowCenter": 900, "WindowWidth": 700, "RescaleSlope": 0.5, "RescaleIntercept": -100},
     ],
-    ids=["no window", "window", "two windows", "exact window", "sigmoid", "rescaled"],
+    ids=["none", "window", "two", "exact", "sigmoid", "rescaled"],
 )
 def test_greys_agree_with_pydicoms_slow_pipeline(tmp_path, chest, photometric, header):
     dataset = radiograph(chest, PhotometricInterpretation=photometric, **header)
     film = read_film(save(dataset, tmp_path / "a.dcm"))
-    expected = by_pydicom(dataset)
-    if header.get("VOILUTFunction") == "SIGMOID":  # a curve that reaches neither end is stretched to both
-        expected = (expected - expected.min()) / (expected.max() - expected.min()) * 65535
-    assert np.abs(film.pixels - expected).max() <= 40, "within 1/1600 of the grey range"
+    assert np.abs(film.pixels - by_pydicom(dataset)).max() <= 40, "within 1/1600 of the grey range"
 
 
 def test_a_lookup_table_is_applied_before_the_inversion(tmp_path, chest):
@@ -77,6 +79,77 @@ def test_a_lookup_table_is_applied_before_the_inversion(tmp_path, chest):
     film = read_film(save(dataset, tmp_path / "a.dcm"))
     assert film.facts.applied == ("VOI LUT", "MONOCHROME1 inverted")
     assert np.abs(film.pixels - by_pydicom(dataset)).max() <= 2
+
+
+@pytest.mark.parametrize("function", ["LINEAR", "LINEAR_EXACT", "SIGMOID", None])
+def test_a_negative_slope_makes_what_is_stored_large_dark(tmp_path, chest, function):
+    header = {"RescaleSlope": -0.5, "RescaleIntercept": 100}
+    if function is not None:
+        header |= {"WindowCenter": -900, "WindowWidth": 700, "VOILUTFunction": function}
+    film = read_film(save(radiograph(chest, **header), tmp_path / "a.dcm"))
+    values = -0.5 * chest + 100.0
+    by_the_standard = {  # PS3.3 C.11.2.1
+        "LINEAR": (values - (-900 - 0.5)) / (700 - 1) + 0.5,
+        "LINEAR_EXACT": (values + 900) / 700 + 0.5,
+        "SIGMOID": 1 / (1 + np.exp(-4 * (values + 900) / 700)),
+        None: (values - values.min()) / np.ptp(values),
+    }[function]
+    assert np.abs(film.pixels / 65535 - np.clip(by_the_standard, 0, 1)).max() < 1e-4
+
+
+@pytest.mark.parametrize("bits", [8, 10, 12, 16])
+def test_a_modality_table_of_any_depth_is_followed_by_the_window(tmp_path, chest, bits):
+    table = Dataset()
+    table.LUTDescriptor = [4096, 0, bits]
+    entries = (np.linspace(0, 1, 4096) ** 2 * (2**bits - 1)).astype(np.uint16)
+    table.add_new("LUTData", "OW", entries.tobytes())
+    table.ModalityLUTType = "US"
+    top = 2.0**bits
+    header = {"ModalityLUTSequence": Sequence([table]), "WindowCenter": top / 2, "WindowWidth": top / 2}
+    film = read_film(save(radiograph(chest, **header), tmp_path / "a.dcm"))
+    expected = (entries[chest] - (top / 2 - 0.5)) / (top / 2 - 1) + 0.5
+    assert np.abs(film.pixels / 65535 - np.clip(expected, 0, 1)).max() < 1e-3
+    assert film.facts.applied[0].startswith("modality LUT, window")
+
+
+def test_a_table_that_uses_half_its_range_gives_half_the_greys(tmp_path, chest):
+    table = Dataset()
+    table.LUTDescriptor = [4096, 0, 12]
+    table.add_new("LUTData", "OW", (np.arange(4096) // 2).astype(np.uint16).tobytes())
+    film = read_film(save(radiograph(chest, VOILUTSequence=Sequence([table])), tmp_path / "a.dcm"))
+    assert np.abs(film.pixels / 65535 - (chest // 2) / 4095).max() < 1e-4
+
+
+def test_greys_in_the_upper_bits_are_shifted_down(tmp_path, chest):
+    upper = radiograph((chest << 4).astype(np.uint16), HighBit=15, WindowCenter=2048, WindowWidth=4096)
+    lower = radiograph(chest, WindowCenter=2048, WindowWidth=4096)
+    shifted, usual = read_film(save(upper, tmp_path / "u.dcm")), read_film(save(lower, tmp_path / "l.dcm"))
+    assert np.array_equal(shifted.pixels, usual.pixels)
+
+
+def test_seven_bits_fill_the_grey_range_like_eight(tmp_path, chest):
+    seven = (chest // 32).astype(np.uint8)
+    film = read_film(save(radiograph(seven, BitsStored=7, HighBit=6), tmp_path / "a.dcm"))
+    assert film.pixels.max() == pytest.approx(seven.max() / 127 * 255, abs=1)
+
+
+def test_a_palette_is_looked_up_before_pixels_are_averaged(tmp_path):
+    indices = np.zeros((512, 512), np.uint8)
+    indices[:, 256:] = np.random.default_rng(0).integers(0, 2, (512, 256))
+    dataset = radiograph(indices, PhotometricInterpretation="PALETTE COLOR")
+    white, black = b"\xff\xff", b"\x00\x00"
+    for name in ("Red", "Green", "Blue"):
+        setattr(dataset, f"{name}PaletteColorLookupTableDescriptor", [256, 0, 16])
+        setattr(dataset, f"{name}PaletteColorLookupTableData", white + black * 255)
+    seen = read_prepared(save(dataset, tmp_path / "a.dcm"), preprocessing=Preprocessing(size=64)).pixels
+    assert seen[:, :30].min() == 255, "index 0 is white"
+    assert seen[:, 34:].mean() == pytest.approx(127, abs=6), "half white, half black"
+
+
+def test_empty_header_values_are_as_good_as_absent_ones(tmp_path, chest):
+    empty = {"WindowCenter": "", "WindowWidth": "", "RescaleSlope": "", "PixelSpacing": ""}
+    film = read_film(save(radiograph(chest, **empty), tmp_path / "a.dcm"))
+    assert np.array_equal(film.pixels, read_film(save(radiograph(chest), tmp_path / "b.dcm")).pixels)
 
 
 def test_bone_is_bright_whichever_way_the_file_stores_it(tmp_path, chest):
@@ -105,8 +178,11 @@ def test_overlay_bits_above_the_stored_ones_are_no_greys(tmp_path, chest):
 def test_a_padded_border_does_not_darken_the_film(tmp_path, chest):
     padded = np.clip(chest, 1000, None)
     padded[:, :20] = 0
-    film = read_film(save(radiograph(padded, PixelPaddingValue=0), tmp_path / "a.dcm"))
-    assert film.facts.applied[0].startswith("values 1000 to")
+    for photometric in ("MONOCHROME1", "MONOCHROME2"):
+        path = save(radiograph(padded, PixelPaddingValue=0, PhotometricInterpretation=photometric), tmp_path / "a.dcm")
+        for film in (read_film(path), read_prepared(path, preprocessing=Preprocessing(size=40))):
+            assert film.facts.applied[0].startswith("values 1000 to")
+            assert film.pixels[:, 0].max() == 0, "the border itself is black"
 
 
 @pytest.mark.parametrize(
@@ -118,28 +194,27 @@ def test_a_window_that_shows_nothing_is_replaced_with_a_warning(tmp_path, chest,
     assert "window" in film.facts.warnings[0]
 
 
-@pytest.mark.parametrize(
-    ("orientation", "stored"),
-    [
-        (["L", "F"], lambda upright: upright),
-        (["R", "F"], np.fliplr),
-        (["L", "H"], np.flipud),
-        (["R", "H"], lambda upright: np.rot90(upright, 2)),
-        (["F", "L"], np.transpose),
-        (["H", "L"], lambda upright: np.rot90(upright, 1)),
-        (["F", "R"], lambda upright: np.rot90(upright, -1)),
-        (["H", "R"], lambda upright: np.rot90(np.transpose(upright), 2)),
-        (["L", "FP"], lambda upright: upright),
-    ],
-)
-def test_however_it_was_stored_the_head_is_up_and_the_left_is_on_the_right(tmp_path, chest, orientation, stored):
-    dataset = radiograph(np.ascontiguousarray(stored(chest)), PatientOrientation=orientation)
-    dataset.ImagerPixelSpacing = [0.1, 0.2] if stored(chest).shape == chest.shape else [0.2, 0.1]
+def stored_as(upright: np.ndarray, rows_lead_to: str, columns_lead_to: str) -> np.ndarray:
+    """Walk over the upright film along the directions in which the stored rows and columns lead."""
+    steps = {"L": (0, 1), "R": (0, -1), "F": (1, 0), "H": (-1, 0)}  # down and right on the upright film
+    (row_down, row_right), (column_down, column_right) = steps[rows_lead_to], steps[columns_lead_to]
+    wide = upright.shape[0] if row_down else upright.shape[1]
+    i, j = np.mgrid[0 : upright.size // wide, 0:wide]
+    down, right = row_down * j + column_down * i, row_right * j + column_right * i
+    return np.ascontiguousarray(upright[down - down.min(), right - right.min()])
+
+
+@pytest.mark.parametrize(("rows", "columns"), [*product("LR", "FH"), *product("FH", "LR")])
+def test_however_it_was_stored_the_head_is_up_and_the_left_is_on_the_right(tmp_path, chest, rows, columns):
+    stored = stored_as(chest, rows, columns)
+    spacing = [0.1, 0.2] if rows in "LR" else [0.2, 0.1]
+    dataset = radiograph(stored, PatientOrientation=[rows, f"{columns}P"], ImagerPixelSpacing=spacing)
     path = save(dataset, tmp_path / "a.dcm")
     upright = read_film(save(radiograph(chest), tmp_path / "upright.dcm"))
     film = read_film(path)
     assert np.array_equal(film.pixels, upright.pixels)
-    assert film.facts.size == FilmSize(300, 200) == upright_size(path)
+    assert film.facts.size == FilmSize(300, 200) == stance(path).size
+    assert stance(path).turned == ((rows, columns) != ("L", "F"))
     assert film.facts.spacing == (0.1, 0.2)
 
 
@@ -215,7 +290,7 @@ def test_a_jpeg_inside_dicom_is_read_in_eight_bits(tmp_path, chest):
     assert np.abs(film.pixels.astype(int) - eight).mean() < 2
 
 
-@pytest.mark.parametrize("modality", ["DX", "RG", "CR"])
+@pytest.mark.parametrize("modality", ["DX", "RG", "CR", "SC"])
 def test_radiographs_of_every_age_are_taken(tmp_path, chest, modality):
     film = read_film(save(radiograph(chest, Modality=modality), tmp_path / "a.dcm"))
     assert film.facts.modality == modality
@@ -264,7 +339,7 @@ def test_what_the_model_sees_of_a_large_radiograph_is_its_average(tmp_path):
         ({"PixelData": b"\1\2" * 60000}, "same value"),
         ({"BitsAllocated": 1}, "1 bits per pixel"),
         ({"PhotometricInterpretation": "HSV"}, "photometric"),
-        ({"RescaleSlope": 0, "WindowCenter": 5, "WindowWidth": 5}, "rescale slope"),
+        ({"RescaleSlope": 0, "WindowCenter": 5, "WindowWidth": 5}, "cannot be rescaled by 0"),
         ({"Rows": 60000, "Columns": 60000}, "pixels, more than the limit"),
         ({"Columns": None}, "damaged"),
     ],

@@ -9,7 +9,7 @@ from PIL import Image
 
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.film import FilmError
-from medgrape.data.reading import read_film, read_prepared, upright_size
+from medgrape.data.reading import read_film, read_prepared, stance
 from medgrape.geometry import FilmSize
 
 
@@ -68,7 +68,7 @@ def test_a_film_that_lies_on_its_side_is_turned_as_exif_says(tmp_path, eight_bit
     turned[0x0112] = 6  # the camera was held a quarter turn: the first row is the right-hand side
     path = saved(tmp_path / "a.jpg", eight_bit, exif=turned, quality=95)
     film = read_film(path)
-    assert film.facts.size == FilmSize(200, 300) == upright_size(path)
+    assert film.facts.size == FilmSize(200, 300) == stance(path).size
     assert np.abs(film.pixels.astype(int) - np.rot90(eight_bit, -1)).mean() < 2
     assert "EXIF" in film.facts.applied[0]
 
@@ -91,6 +91,29 @@ def test_a_mark_is_seen_where_its_box_moves_to(tmp_path, side):
     rows, columns = np.nonzero(seen > 100)
     assert (rows.min() / side, (rows.max() + 1) / side) == pytest.approx((0.2, 0.3), abs=1.5 / side)
     assert (columns.min() / side, (columns.max() + 1) / side) == pytest.approx((2 / 3, 7 / 9), abs=1.5 / side)
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_a_colour_png_of_sixteen_bits_keeps_its_depth(tmp_path, chest, channels):
+    deep = np.stack([chest // 4] * 3 + [np.full_like(chest, 65535)] * (channels - 3), axis=-1)
+    cv2.imwrite(str(tmp_path / "a.png"), deep)
+    film = read_film(tmp_path / "a.png")
+    assert film.facts.bits == 16
+    assert len(np.unique(film.pixels)) > 500
+    assert np.corrcoef(film.pixels.ravel(), chest.ravel())[0, 1] > 0.9999
+
+
+def test_the_size_of_a_png_is_told_without_unpacking_it(tmp_path):
+    (tmp_path / "stub.png").write_bytes(png_header(9_000, 8_000))
+    assert stance(tmp_path / "stub.png").size == FilmSize(9_000, 8_000)
+
+
+def test_an_orientation_that_exif_does_not_know_turns_nothing(tmp_path, eight_bit):
+    odd = Image.Exif()
+    odd[0x0112] = 9
+    film = read_film(saved(tmp_path / "a.jpg", eight_bit, exif=odd))
+    assert film.facts.applied == ()
+    assert film.facts.size == FilmSize(300, 200)
 
 
 def png_header(width, height, depth=8, colour=0):

@@ -90,7 +90,8 @@ class Decoder:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            command = [sys.executable, "-m", "medgrape.data.decoder"]
+            # -P: nothing that lies in the current folder may pass for one of our modules
+            command = [sys.executable, "-P", "-m", "medgrape.data.decoder"]
             self._process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.PIPE,
@@ -180,8 +181,10 @@ def main() -> None:
     import warnings
 
     import cv2
+    from PIL import Image
 
     warnings.simplefilter("ignore")  # libraries' remarks on odd files would mix with the caller's own output
+    Image.MAX_IMAGE_PIXELS = None  # our own limits hold in this process, also when they are set higher
     cv2.setNumThreads(1)  # one decoder is one core's worth of work
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with the answers

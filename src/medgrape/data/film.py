@@ -75,6 +75,14 @@ class FilmFacts:
 
 
 @dataclass(frozen=True)
+class Stance:
+    """How large a film is once it stands upright, and whether it had to be turned for that."""
+
+    size: FilmSize
+    turned: bool
+
+
+@dataclass(frozen=True)
 class Film:
     """Upright, grey, bright where the patient is dense; 8 bit stays 8 bit, all else fills 16 bit."""
 
@@ -93,12 +101,13 @@ def check_cost(size: FilmSize, unpacked: int, packed: int, limits: FilmLimits) -
     """Refuse what would unpack to more than a film can be."""
     if size.pixels > limits.max_pixels:
         raise FilmError(
-            f"it has {size} pixels, more than the limit of {limits.max_pixels:,}; raise --max-pixels if it is right."
+            f"it has {size} pixels, more than the limit of {limits.max_pixels:,}; if it is right, "
+            "raise --max-pixels or limits.max_pixels."
         )
     if unpacked > limits.max_ratio * packed:
         raise FilmError(
             f"it unpacks to {unpacked / max(packed, 1):,.0f} times its size, more than the limit of "
-            f"{limits.max_ratio:g}; raise --max-ratio if it is right."
+            f"{limits.max_ratio:g}; if it is right, raise --max-ratio or limits.max_ratio."
         )
 
 

@@ -5,11 +5,21 @@ from typing import BinaryIO
 
 import cv2
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import UInt8, UInt16
 from PIL import Image, ImageOps
 
 from medgrape.config import FilmLimits
-from medgrape.data.film import Film, FilmError, FilmFacts, check_cost, file_size, grey_range, refuse_constant, scaled
+from medgrape.data.film import (
+    Film,
+    FilmError,
+    FilmFacts,
+    Stance,
+    check_cost,
+    file_size,
+    grey_range,
+    refuse_constant,
+    scaled,
+)
 from medgrape.data.shrinking import AS_STORED, Shrink
 from medgrape.geometry import FilmSize
 
@@ -17,7 +27,9 @@ COLOUR_TOLERANCE = 12
 """Grey levels by which JPEG's own colour noise may part the channels of a grey film."""
 
 _ORIENTATION = 0x0112
+_TURNED = set(range(2, 9))
 _ON_ITS_SIDE = {5, 6, 7, 8}
+_MANY_CHANNELS = (2, 4, 6)
 _SIXTEEN_BIT = {"I;16", "I;16B", "I;16L", "I"}
 
 
@@ -28,28 +40,60 @@ def read_picture(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED)
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         picture = _opened(file)
         _check_header(picture, file_size(file), limits)
-        size, turned = _upright_size(picture), picture.getexif().get(_ORIENTATION, 1) != 1
-        shrink.before_decoding(picture)
-        upright = ImageOps.exif_transpose(picture) if turned else picture
-    facts = FilmFacts(_format(picture), size, 16 if picture.mode in _SIXTEEN_BIT else 8, picture.mode)
-    if turned:
-        facts = facts.noting(applied="turned upright as its EXIF orientation says")
-    film = _sixteen_bit(facts, upright, shrink) if picture.mode in _SIXTEEN_BIT else _eight_bit(facts, upright, shrink)
+        stance = _stance(picture)
+        deep_colour = _is_deep_colour(file)
+        sixteen = picture.mode in _SIXTEEN_BIT or deep_colour
+        facts = FilmFacts(_format(picture), stance.size, 16 if sixteen else 8, picture.mode)
+        if stance.turned:
+            facts = facts.noting(applied="turned upright as its EXIF orientation says")
+        if deep_colour:
+            film = _sixteen_bit(facts.noting(applied="three channels made grey"), shrink(_deep_grey(file)))
+        else:
+            film = _from_pillow(facts, picture, stance.turned, shrink)
     refuse_constant(film.pixels)
     return film
 
 
-def picture_size(file: BinaryIO) -> FilmSize:
-    """How large a picture is once it stands upright, without unpacking it."""
+def _from_pillow(facts: FilmFacts, picture: Image.Image, turned: bool, shrink: Shrink) -> Film:
+    shrink.before_decoding(picture)
+    upright = ImageOps.exif_transpose(picture) if turned else picture
+    if facts.bits == 16:
+        return _sixteen_bit(facts, shrink(_whole_numbers(np.asarray(upright))))
+    return _eight_bit(facts, upright, shrink)
+
+
+def picture_stance(file: BinaryIO) -> Stance:
+    """How a picture stands once it is upright, without unpacking it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        return _upright_size(_opened(file))
+        return _stance(_opened(file))
 
 
-def _upright_size(picture: Image.Image) -> FilmSize:
+def _stance(picture: Image.Image) -> Stance:
+    """By the EXIF data before the pixels; asking Pillow for more would unpack a PNG."""
     width, height = picture.size
-    lying = picture.getexif().get(_ORIENTATION, 1) in _ON_ITS_SIDE
-    return FilmSize(height, width) if lying else FilmSize(width, height)
+    exif = Image.Exif()
+    exif.load(picture.info.get("exif") or b"")
+    orientation = exif.get(_ORIENTATION, 1)
+    size = FilmSize(height, width) if orientation in _ON_ITS_SIDE else FilmSize(width, height)
+    return Stance(size, orientation in _TURNED)
+
+
+def _is_deep_colour(file: BinaryIO) -> bool:
+    """A PNG of 16 bits with more than one channel, which Pillow would cut to 8 bits."""
+    file.seek(0)
+    start = file.read(26)
+    file.seek(0)
+    return start[12:16] == b"IHDR" and start[24] == 16 and start[25] in _MANY_CHANNELS
+
+
+def _deep_grey(file: BinaryIO) -> UInt16[np.ndarray, "height width"]:
+    decoded = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_UNCHANGED)
+    if decoded is None:
+        raise FilmError("it is damaged or cut short; export it again.")
+    if decoded.ndim == 2:
+        return np.asarray(decoded)
+    return np.asarray(cv2.cvtColor(decoded[:, :, :3], cv2.COLOR_BGR2GRAY))
 
 
 def _opened(file: BinaryIO) -> Image.Image:
@@ -73,11 +117,11 @@ def _check_header(picture: Image.Image, file_bytes: int, limits: FilmLimits) -> 
     check_cost(FilmSize(*picture.size), unpacked, file_bytes, limits)
 
 
-def _sixteen_bit(facts: FilmFacts, picture: Image.Image, shrink: Shrink) -> Film:
-    stored = np.asarray(picture)
-    if stored.dtype != np.uint16:
-        stored = np.clip(stored, 0, 65535).astype(np.uint16)
-    stored = shrink(stored)
+def _whole_numbers(stored: np.ndarray) -> UInt16[np.ndarray, "height width"]:
+    return stored if stored.dtype == np.uint16 else np.clip(stored, 0, 65535).astype(np.uint16)
+
+
+def _sixteen_bit(facts: FilmFacts, stored: UInt16[np.ndarray, "height width"]) -> Film:
     refuse_constant(stored)
     low, high = grey_range(stored)
     done = facts.noting(applied=f"grey levels {low:g} to {high:g} stretched over 16 bit")

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import UInt8
 
 from medgrape.config import FilmLimits, Preprocessing
-from medgrape.data.film import Film, FilmError, Pixels, file_size
-from medgrape.data.picture import picture_size, read_picture
+from medgrape.data.film import Film, FilmError, Pixels, Stance, file_size
+from medgrape.data.picture import picture_stance, read_picture
 from medgrape.data.shrinking import AS_STORED, Shrink
-from medgrape.geometry import FilmSize
 
 _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 _FIRST_TAGS = (
@@ -60,7 +59,10 @@ def _check_bytes(file: BinaryIO, limits: FilmLimits) -> None:
     if size == 0:
         raise FilmError("it is empty.")
     if size > limits.max_bytes:
-        raise FilmError(f"it has {size:,} bytes, more than the limit of {limits.max_bytes:,}; raise --max-bytes.")
+        raise FilmError(
+            f"it has {size:,} bytes, more than the limit of {limits.max_bytes:,}; if it is right, "
+            "raise --max-bytes or limits.max_bytes."
+        )
 
 
 def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
@@ -68,7 +70,7 @@ def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
 
     Resizing by area in one go gives nearly the same picture at five times the cost.
     """
-    if min(pixels.shape) >= 2 * side:
+    if min(pixels.shape) >= 2 * side and max(pixels.shape) < 4 * side:
         pixels = cv2.resize(pixels, (2 * side, 2 * side), interpolation=cv2.INTER_LINEAR)
     shrinks = min(pixels.shape) >= side
     small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
@@ -108,16 +110,16 @@ def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, Shrink], Film]:
     return read_dicom
 
 
-def upright_size(path: Path) -> FilmSize:
-    """How large the film is once it stands upright, from its header alone."""
+def stance(path: Path, limits: FilmLimits = FilmLimits()) -> Stance:  # noqa: B008 (frozen)
+    """How the film stands once it is upright, from its header alone."""
     try:
         with path.open("rb") as file:
             if _kind(file) == "picture":
-                return picture_size(file)
+                return picture_stance(file)
             _dicom_reader()
-            from medgrape.data.dicom.header import dicom_size
+            from medgrape.data.dicom.reader import dicom_stance
 
-            return dicom_size(file)
+            return dicom_stance(file, limits)
     except FilmError as refusal:
         raise refusal.about(path) from None
     except Exception as error:  # broken headers raise almost anything, like broken pixels

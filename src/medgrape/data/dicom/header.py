@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from pydicom import Dataset, FileDataset, dcmread
 from pydicom.encaps import generate_frames
+from pydicom.multival import MultiValue
 from pydicom.pixels.decoders.base import get_decoder
 from pydicom.uid import UID, ExplicitVRBigEndian, ExplicitVRLittleEndian, ImplicitVRLittleEndian
 
 from medgrape.config import FilmLimits
 from medgrape.data.dicom.codestream import declared_size
-from medgrape.data.dicom.orientation import ORIENTATION_KEYWORDS, turn_of
+from medgrape.data.dicom.values import whole_number
 from medgrape.data.film import FRONTAL_VIEWS, FilmError, FilmFacts, check_cost
 from medgrape.geometry import FilmSize
 
-PROJECTIONS = {"CR", "DX", "RG", "DR", "OT"}
-"""Modalities that a chest film may carry; secondary captures say OT."""
+PROJECTIONS = {"CR", "DX", "RG", "DR", "SC", "OT"}
+"""Modalities that a chest film may carry; secondary captures say OT, or at times SC."""
 
 _PIXEL_KEYWORDS = ("PixelData", "FloatPixelData", "DoubleFloatPixelData")
 _GREY = {"MONOCHROME1", "MONOCHROME2"}
@@ -50,7 +50,7 @@ def refuse_other_examinations(dataset: Dataset) -> None:
     if modality and modality not in PROJECTIONS:
         kind = "a CT slice" if modality == "CT" else f"of modality {modality}"
         raise FilmError(f"it is {kind}; only chest radiographs are read ({', '.join(sorted(PROJECTIONS))}).")
-    frames = int(dataset.get("NumberOfFrames", 1) or 1)
+    frames = whole_number(dataset, "NumberOfFrames", 1)
     if frames > 1:
         raise FilmError(f"it has {frames} frames; a film has one.")
 
@@ -72,7 +72,7 @@ def read_layout(dataset: Dataset) -> PixelLayout:
         raise FilmError(f"its photometric interpretation {photometric!r} is none that a film has.")
     layout = PixelLayout(
         FilmSize(int(dataset.Columns), int(dataset.Rows)),
-        int(dataset.get("SamplesPerPixel", 1)),
+        whole_number(dataset, "SamplesPerPixel", 1),
         int(dataset.BitsAllocated),
         photometric,
         present[0],
@@ -124,7 +124,7 @@ def facts_from(dataset: Dataset, layout: PixelLayout) -> FilmFacts:
     facts = FilmFacts(
         format="DICOM",
         size=layout.stored,
-        bits=int(dataset.get("BitsStored", layout.allocated)),
+        bits=whole_number(dataset, "BitsStored", layout.allocated),
         photometric=layout.photometric,
         transfer_syntax=transfer_syntax(dataset).name,
         modality=_text(dataset, "Modality"),
@@ -140,13 +140,17 @@ def _with_warnings(dataset: Dataset, facts: FilmFacts) -> FilmFacts:
         facts = facts.noting(warning="the header does not say what kind of examination this is")
     if facts.view is not None and facts.view not in FRONTAL_VIEWS:
         facts = facts.noting(warning=f"view position {facts.view}: models here read frontal films")
+    if _text(dataset, "PresentationIntentType") == "FOR PROCESSING":
+        facts = facts.noting(warning="the film is raw (for processing), not as a radiologist would see it")
     if str(dataset.get("BurnedInAnnotation", "NO")).upper() == "YES":
         facts = facts.noting(warning="the pixels carry burned-in text, which may name the patient")
     return facts
 
 
 def _text(dataset: Dataset, keyword: str) -> str | None:
-    return str(dataset.get(keyword, "") or "").strip() or None
+    value = dataset.get(keyword) or ""
+    first = value[0] if isinstance(value, MultiValue) and value else value
+    return str(first).strip() or None
 
 
 def _view(dataset: Dataset) -> str | None:
@@ -165,13 +169,6 @@ def _spacing(dataset: Dataset) -> tuple[float, float] | None:
         return None
     rows, columns = float(stored[0]), float(stored[1])
     return (rows, columns) if rows > 0 and columns > 0 else None
-
-
-def dicom_size(file: BinaryIO) -> FilmSize:
-    """How large a radiograph is once it stands upright, without reading its pixels."""
-    wanted = ["Rows", "Columns", *ORIENTATION_KEYWORDS]
-    dataset = dcmread(file, force=True, stop_before_pixels=True, specific_tags=wanted)
-    return turn_of(dataset).size(FilmSize(int(dataset.Columns), int(dataset.Rows)))
 
 
 def read_person(path: Path) -> tuple[str, int | None, str]:

@@ -54,7 +54,7 @@ def _by_edges(rows_lead_to: str, columns_lead_to: str) -> Turn | None:
     """
     turns = {
         ("L", "F"): Turn(0), ("R", "F"): Turn(0, True), ("R", "H"): Turn(2), ("L", "H"): Turn(2, True),
-        ("F", "R"): Turn(3, False), ("F", "L"): Turn(1, True), ("H", "L"): Turn(1, False), ("H", "R"): Turn(3, True),
+        ("F", "R"): Turn(1), ("F", "L"): Turn(1, True), ("H", "L"): Turn(3), ("H", "R"): Turn(3, True),
     }  # fmt: skip
     return turns.get((rows_lead_to[:1], columns_lead_to[:1]))
 
@@ -64,7 +64,9 @@ def _from_presentation(dataset: Dataset) -> Turn | None:
     if "ImageRotation" not in dataset and "ImageHorizontalFlip" not in dataset:
         return None
     degrees = int(dataset.get("ImageRotation", 0) or 0)
-    return Turn(round(degrees / 90) % 4, str(dataset.get("ImageHorizontalFlip", "N")).upper() == "Y")
+    if degrees % 90:
+        return None  # a film on a slant is no film that was stored on its side
+    return Turn(degrees // 90 % 4, str(dataset.get("ImageHorizontalFlip", "N")).upper() == "Y")
 
 
 def _from_patient(dataset: Dataset) -> Turn | None:

@@ -4,10 +4,8 @@ import io
 import zlib
 from typing import BinaryIO
 
-import numpy as np
-from pydicom import Dataset, dcmread
+from pydicom import dcmread
 from pydicom.filereader import read_dataset
-from pydicom.pixels.processing import apply_color_lut
 from pydicom.uid import DeflatedExplicitVRLittleEndian
 
 from medgrape.config import FilmLimits
@@ -19,10 +17,12 @@ from medgrape.data.dicom.header import (
     read_layout,
     refuse_other_examinations,
 )
-from medgrape.data.dicom.orientation import turn_upright
-from medgrape.data.film import Film, FilmError, file_size, grey_range, refuse_constant
+from medgrape.data.dicom.orientation import ORIENTATION_KEYWORDS, turn_of, turn_upright
+from medgrape.data.dicom.stored import colour_values, grey_values
+from medgrape.data.film import Film, FilmError, Stance, file_size, refuse_constant
 from medgrape.data.picture import grey_from_colour
 from medgrape.data.shrinking import AS_STORED, Shrink
+from medgrape.geometry import FilmSize
 
 _PREAMBLE = 128
 _LONGEST_META = 65536
@@ -30,51 +30,32 @@ _LONGEST_META = 65536
 
 def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
     """The film in a DICOM file, its stored pixels shrunk first."""
-    _check_deflated(file, limits)
+    check_deflated(file, limits)
     dataset = dcmread(file, force=True)
     name_transfer_syntax(dataset)
     refuse_other_examinations(dataset)
     layout = read_layout(dataset)
     check_pixels(dataset, layout, limits)
     facts = facts_from(dataset, layout)
-    stored = shrink(_stored_pixels(dataset))
     if layout.samples == 3 or layout.photometric == "PALETTE COLOR":
-        film = grey_from_colour(facts, _colours(dataset, stored))
+        film = grey_from_colour(facts, shrink(colour_values(dataset)))
         facts, grey = film.facts, film.pixels
         refuse_constant(grey)
     else:
-        facts, grey = grey_levels(dataset, facts, stored)
+        facts, grey = grey_levels(dataset, facts, shrink(grey_values(dataset)))
     return Film(*turn_upright(dataset, facts, grey))
 
 
-def _stored_pixels(dataset: Dataset) -> np.ndarray:
-    """The numbers in the file, copied only where there is a need to.
-
-    Old films hide overlays in the bits above those stored; pydicom clears them at the cost of two copies, so it is
-    asked to only when a number is too large to be a grey.
-    """
-    bits, signed = int(dataset.get("BitsStored", 16)), int(dataset.get("PixelRepresentation", 0))
-    dataset.pixel_array_options(view_only=True, correct_unused_bits=False)
-    stored = np.asarray(dataset.pixel_array)
-    if stored.dtype.kind in "ui":
-        low, high = grey_range(stored.reshape(stored.shape[0], -1)) if stored.itemsize <= 2 else (0, 2.0**64)
-        if low < -(2 ** (bits - 1)) * signed or high >= 2 ** (bits - signed):
-            dataset.pixel_array_options()
-            stored = np.asarray(dataset.pixel_array)
-    # 32 bit integers are rare; OpenCV has no resizing for them.
-    return stored if stored.dtype in (np.uint8, np.uint16, np.int16, np.float32) else stored.astype(np.float64)
+def dicom_stance(file: BinaryIO, limits: FilmLimits) -> Stance:
+    """How a radiograph stands once it is upright, without reading its pixels."""
+    check_deflated(file, limits)
+    wanted = ["Rows", "Columns", *ORIENTATION_KEYWORDS]
+    dataset = dcmread(file, force=True, stop_before_pixels=True, specific_tags=wanted)
+    turn = turn_of(dataset)
+    return Stance(turn.size(FilmSize(int(dataset.Columns), int(dataset.Rows))), bool(turn))
 
 
-def _colours(dataset: Dataset, stored: np.ndarray) -> np.ndarray:
-    if dataset.PhotometricInterpretation == "PALETTE COLOR":
-        stored = apply_color_lut(stored, dataset)
-    if stored.dtype != np.uint8:
-        top = float(stored.max()) or 1.0
-        stored = (stored * (255.0 / top)).astype(np.uint8)
-    return np.ascontiguousarray(stored)
-
-
-def _check_deflated(file: BinaryIO, limits: FilmLimits) -> None:
+def check_deflated(file: BinaryIO, limits: FilmLimits) -> None:
     """pydicom inflates such a file whole while opening it, so what comes out is measured first."""
     size = file_size(file)
     start = file.read(_PREAMBLE + 4 + _LONGEST_META)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -85,6 +87,10 @@ def test_film_obeys_limits_from_the_command_line_and_from_a_file(tmp_path, films
         (("data", "prepare", "phantom", "--profile", "tv", "--out", "out"), "known: nih, tb"),
         (("data", "prepare", "phantom", "--validation", "1", "--out", "out"), "leave some for training"),
         (("film", "a.png", "--config", "none.toml"), "Cannot read the settings"),
+        (("data", "check", ".", "--tau", "nan"), "from 0 to 1"),
+        (("film", "a.png", "--save", "seen.jpg"), "a .png file or a folder"),
+        (("film", "a.png", "--save", "a.png"), "overwrite the film"),
+        (("film", "a.png", "b.png", "--save", "."), "overwrite the film"),
         (("film", "a.png", "--size", "3"), "greater than or equal to 16, got 3"),
     ],
 )
@@ -166,8 +172,6 @@ def test_preparing_into_a_folder_with_something_in_it_changes_nothing(phantoms):
 
 
 def test_check_ends_with_one_when_a_patient_leaks(phantoms, tmp_path):
-    import shutil
-
     leaky = tmp_path / "leaky"
     shutil.copytree(phantoms, leaky)
     rows = (leaky / "films.csv").read_text().splitlines()
@@ -201,9 +205,44 @@ def test_the_quick_demo_ends_with_a_report(tmp_path):
     assert "used as it is" in again.stdout
 
 
+def test_a_box_of_an_unknown_concept_and_a_film_that_shrank_are_reported_not_stumbled_over(phantoms, tmp_path):
+    spoilt = tmp_path / "spoilt"
+    shutil.copytree(phantoms, spoilt)
+    boxes = (spoilt / "boxes.csv").read_text()
+    (spoilt / "boxes.csv").write_text(boxes.replace("active_tb", "active_tv", 1))
+    film = next((spoilt / "films").iterdir())
+    with Image.open(film) as picture:
+        small = picture.resize((100, 100))
+    small.save(film)
+    ended = medgrape("data", "check", spoilt)
+    assert ended.returncode == 1, ended.stderr
+    assert "did you mean 'active_tb'" in ended.stdout
+    assert "was 224 x 224, is 100 x 100" in ended.stdout
+
+
+def test_an_output_folder_that_is_a_file_is_one_sentence(phantoms, tmp_path):
+    (tmp_path / "taken").touch()
+    ended = medgrape("data", "check", phantoms, "--out", tmp_path / "taken")
+    assert ended.returncode == 2
+    assert "Cannot use" in ended.stderr
+
+
+def test_a_preparation_that_is_asked_to_end_leaves_nothing_behind(tmp_path):
+    command = [sys.executable, "-m", "medgrape", "data", "prepare", "phantom", "--films", "5000", "--out", "set"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    while not list(tmp_path.glob(".*.part/films/*.png")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 def test_bench_films_prints_ratios():
     ended = medgrape("bench", "films", "--rounds", 3, "--json")
     assert ended.returncode == 0, ended.stderr
     ratios = json.loads(ended.stdout)
-    assert {ratio["alternative"] for ratio in ratios} == {"Pillow alone", "pydicom alone", "decoding again"}
+    against = {ratio["alternative"] for ratio in ratios}
+    assert against == {"Pillow alone", "pydicom alone", "decoding again", "60 films/s"}

@@ -1,12 +1,12 @@
+import signal
 import subprocess
 import sys
-import time
 
 import cv2
 import numpy as np
 import pytest
 
-from medgrape.config import Config, Preprocessing
+from medgrape.config import Config, FilmLimits, Preprocessing
 from medgrape.data import cache as cache_module
 from medgrape.data.cache import FilmCache
 from medgrape.data.film import FilmError
@@ -17,7 +17,7 @@ SMALL = Config(preprocessing=Preprocessing(size=32))
 BUILD = """
 import sys
 from pathlib import Path
-from medgrape.config import Config, Preprocessing
+from medgrape.config import Config, FilmLimits, Preprocessing
 from medgrape.data import cache
 cache.SHARD = int(sys.argv[3])
 paths = sorted(Path(sys.argv[1]).glob("*.png"))
@@ -46,7 +46,7 @@ def test_the_cache_holds_exactly_what_reading_gives(tmp_path, paths):
 
 def test_a_second_opening_decodes_nothing(tmp_path, paths, monkeypatch):
     FilmCache(tmp_path / "c", SMALL).films(paths)
-    monkeypatch.setattr(cache_module, "read_all", None)
+    monkeypatch.setattr(FilmCache, "_decoded", None)
     assert len(FilmCache(tmp_path / "c", SMALL).films(paths)) == 8
 
 
@@ -57,13 +57,13 @@ def test_a_changed_film_is_decoded_again_and_the_others_are_not(tmp_path, paths,
     picture = cv2.imread(str(paths[4]), cv2.IMREAD_GRAYSCALE)
     cv2.imwrite(str(paths[4]), 255 - picture)
     asked = []
-    real = cache_module.read_all
+    real = FilmCache._decoded
 
-    def spy(requests, workers=None):
-        asked.extend(request.path.name for request in requests)
-        return real(requests, workers)
+    def spy(self, paths, contents, decoders):
+        asked.extend(path.name for path in paths)
+        return real(self, paths, contents, decoders)
 
-    monkeypatch.setattr(cache_module, "read_all", spy)
+    monkeypatch.setattr(FilmCache, "_decoded", spy)
     after = cache.films(paths)
     assert asked == ["film3.png", "film4.png", "film5.png"], "the shard of the changed film alone"
     assert not np.array_equal(after[4], before)
@@ -104,16 +104,36 @@ def test_two_processes_may_build_at_once(tmp_path, films_folder, paths):
     assert told[0] == ["8", str(expected)]
 
 
-@pytest.mark.parametrize("seconds", [0.35, 0.6, 0.9, 1.2])
-def test_a_build_that_is_killed_leaves_nothing_half_done(tmp_path, films_folder, paths, seconds):
-    command = [sys.executable, "-c", BUILD, str(films_folder), str(tmp_path / "c"), "1"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    time.sleep(seconds)
-    process.kill()
-    process.wait()
+KILLED_WHILE_WRITING = """
+import os, signal
+import numpy as np
+
+def half(file, array):
+    file.write(array.tobytes()[: array.size // 2])
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+calls, whole = [], np.save
+np.save = lambda file, array: (whole if len(calls) < {after} else half)(file, calls.append(1) or array)
+"""
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_build_that_is_killed_while_it_writes_leaves_only_whole_shards(tmp_path, films_folder, paths, after):
+    script = KILLED_WHILE_WRITING.replace("{after}", str(after)) + BUILD
+    command = [sys.executable, "-c", script, str(films_folder), str(tmp_path / "c"), "1"]
+    assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == -signal.SIGKILL
+    assert len(list((tmp_path / "c").glob("*.npy"))) == after
+    assert list((tmp_path / "c").glob(".*.part")), "it was really killed in the middle of a file"
     films = FilmCache(tmp_path / "c", SMALL).films(paths)
     for position, path in enumerate(paths):
         assert np.array_equal(films[position], read_prepared(path, preprocessing=SMALL.preprocessing).pixels)
+
+
+def test_a_film_that_was_refused_is_tried_again(tmp_path, paths):
+    strict = Config(limits=FilmLimits(max_pixels=100), preprocessing=SMALL.preprocessing)
+    assert len(FilmCache(tmp_path / "c", strict).films(paths).refused) == 8
+    assert not FilmCache(tmp_path / "c", SMALL).films(paths).refused
 
 
 def test_a_place_beyond_the_films_is_an_index_error(tmp_path, paths):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from medgrape.config import FilmLimits, Preprocessing
-from medgrape.data.decoder import Decoder, Request, read_all
+from medgrape.data.decoder import Decoder, DecoderPool, Request
 from medgrape.data.film import Film, FilmError
 from medgrape.data.reading import read_film, read_prepared
 
@@ -61,7 +61,8 @@ def test_a_film_that_takes_forever_is_given_up(tmp_path):
 def test_many_films_come_back_in_order_with_refusals_in_their_places(films_folder):
     (films_folder / "film3.png").write_bytes(b"not a film at all")
     asked = [Request(films_folder / f"film{number}.png", FilmLimits()) for number in range(8)]
-    answers = list(read_all(asked, workers=2))
+    with DecoderPool(2) as pool:
+        answers = list(pool.read_all(asked))
     assert [isinstance(answer, Film) for answer in answers] == [True] * 3 + [False] + [True] * 4
     for number in (0, 7):
         stored = cv2.imread(str(films_folder / f"film{number}.png"), cv2.IMREAD_GRAYSCALE)
@@ -74,3 +75,11 @@ def test_a_closed_decoder_leaves_no_process_behind(films_folder):
         number = one.process_id
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
+
+
+def test_nothing_in_the_current_folder_passes_for_a_module_of_ours(films_folder, tmp_path, monkeypatch):
+    (tmp_path / "PIL.py").write_text(f"open({str(tmp_path / 'taken-over')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    with Decoder() as decoder:
+        decoder.read(Request(films_folder / "film0.png", FilmLimits()))
+    assert not (tmp_path / "taken-over").exists()

@@ -1,6 +1,7 @@
 """All commands under one name, and the one place where errors become words and exit codes."""
 
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -47,20 +48,32 @@ def _options(
     """Options of no single command."""
 
 
+def _stop(_signal: int, _frame: object) -> None:
+    """Being asked to end leaves things as tidy as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """What the ``medgrape`` command runs."""
+    signal.signal(signal.SIGTERM, _stop)
     try:
         app()
-    except UserError as error:
-        complain(str(error))
-        sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        complain("Stopped.")
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("MEDGRAPE_DEBUG"):
             raise
-        complain(f"This is a fault in medgrape ({type(error).__name__}: {error}). MEDGRAPE_DEBUG=1 shows where.")
-        sys.exit(BUG)
+        sentence, code = _told(error)
+        complain(sentence)
+        sys.exit(code)
+
+
+def _told(error: BaseException) -> tuple[str, int]:
+    """What to say about an error, and the exit code."""
+    if isinstance(error, UserError):
+        return str(error), BAD_INPUT
+    if isinstance(error, KeyboardInterrupt):
+        return "Stopped.", INTERRUPTED
+    if isinstance(error, OSError):
+        return f"Cannot use {error.filename or 'a file'}: {error.strerror or error}.", BAD_INPUT
+    return f"This is a fault in medgrape ({type(error).__name__}: {error}). MEDGRAPE_DEBUG=1 shows where.", BUG

@@ -17,17 +17,22 @@ err = Console(stderr=True, width=None if sys.stderr.isatty() else 140, highlight
 
 def complain(sentence: str) -> None:
     """One sentence on standard error, as it is: no colour codes hide in a file's name."""
-    err.print(f"medgrape: {sentence}", markup=False, soft_wrap=True)
+    err.print(f"medgrape: {printable(sentence)}", markup=False, soft_wrap=True)
 
 
 def note(sentence: str) -> None:
     """One sentence about what was done."""
-    out.print(sentence, markup=False, soft_wrap=True)
+    out.print(printable(sentence), markup=False, soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """A file's name may hold bytes that are no text; they are shown as codes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def print_json(data: object) -> None:
     """Plain JSON on standard output, and nothing else."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -45,6 +50,6 @@ def track(items: Iterable[T], label: str, total: int) -> Iterable[T]:
     """A progress bar on standard error, with the time left."""
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-        console=err, transient=True,
+        console=err, transient=True, disable=not err.is_terminal,
     ) as bar:  # fmt: skip
         yield from bar.track(items, total=total, description=label)

@@ -12,6 +12,7 @@ from medgrape.config import Config
 from medgrape.data.check import CheckReport, check, open_films
 from medgrape.data.dataset import SPLITS, Dataset
 from medgrape.data.figures import draw_figures
+from medgrape.errors import UserError
 
 EDGES_SHOWN = 15
 
@@ -52,6 +53,8 @@ def run_check(
     as_json: bool = False,
 ) -> CheckReport:
     """Check, draw and print."""
+    if not 0 <= tau <= 1:
+        raise UserError(f"--tau is a probability from 0 to 1, not {tau:g}.")
     dataset = Dataset.load(folder)
     films = open_films(dataset, folder, settings, track)
     other = None

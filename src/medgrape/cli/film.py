@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from PIL import Image
 
-from medgrape.cli.console import complain, note, out, print_json
+from medgrape.cli.console import complain, note, out, print_json, printable
 from medgrape.cli.options import ConfigFile, Json, MaxBytes, MaxPixels, MaxRatio, Size, config_with
 from medgrape.config import Config
 from medgrape.data.decoder import Decoder, Request
@@ -46,14 +46,23 @@ def film(
 def _targets(files: list[Path], save: Path | None) -> list[Path | None]:
     if save is None:
         return [None] * len(files)
-    if save.suffix.lower() == ".png" and not save.is_dir():
-        if len(files) > 1:
-            raise UserError("--save takes a folder when there are several films.")
-        return [save]
-    targets = [save / f"{file.stem}.png" for file in files]
+    single = save.suffix.lower() == ".png" and not save.is_dir()
+    if single and len(files) > 1:
+        raise UserError("--save takes a folder when there are several films.")
+    if save.suffix and not single and not save.is_dir():
+        raise UserError(f"--save takes a .png file or a folder, not {save}.")
+    targets = [save] if single else [save / f"{file.stem}.png" for file in files]
+    _refuse_overwriting(files, targets)
+    return list(targets)
+
+
+def _refuse_overwriting(files: list[Path], targets: list[Path]) -> None:
     if len(set(targets)) < len(targets):
         raise UserError("Two of the films have the same name; save them one by one.")
-    return list(targets)
+    originals = {file.resolve() for file in files}
+    for target in targets:
+        if target.resolve() in originals:
+            raise UserError(f"--save would overwrite the film {target} itself; choose another place.")
 
 
 def _tell(decoder: Decoder, file: Path, target: Path | None, settings: Config, *, quiet: bool) -> dict[str, Any]:
@@ -73,15 +82,12 @@ def _tell(decoder: Decoder, file: Path, target: Path | None, settings: Config, *
 
 
 def _save(film: Film, target: Path) -> None:
-    try:
-        with whole_file(target) as draft:
-            Image.fromarray(film.pixels).save(draft, "PNG")
-    except OSError as error:
-        raise UserError(f"Cannot write {target}: {error.strerror or error}.") from error
+    with whole_file(target) as draft:
+        Image.fromarray(film.pixels).save(draft, "PNG")
 
 
 def _print_facts(file: Path, facts: FilmFacts) -> None:
-    out.print(str(file), style="bold", markup=False, soft_wrap=True)
+    out.print(printable(str(file)), style="bold", markup=False, soft_wrap=True)
     spacing = None if facts.spacing is None else f"{facts.spacing[0]:g} x {facts.spacing[1]:g} mm"
     lines = {
         "format": facts.format,

@@ -131,7 +131,9 @@ def table(
     view: Annotated[str | None, typer.Option(help="Column with the view, PA or AP.")] = None,
     split: Annotated[str | None, typer.Option(help="Column that says 'test' for test films.")] = None,
     films: Annotated[Path | None, typer.Option(help="Folder that paths start from. [default: the CSV's]")] = None,
-    boxes: Annotated[Path | None, typer.Option(exists=True, help="A CSV with a row for each box.")] = None,
+    boxes: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="A CSV with a row for each box.")
+    ] = None,
     box_film: Annotated[str, typer.Option(help="Its column with the film's name or path.")] = "film",
     box_concept: Annotated[str, typer.Option(help="Its column with the finding.")] = "concept",
     box_edges: Annotated[str, typer.Option(help="Its four columns with the edges, in film pixels.")] = "x1,y1,x2,y2",

@@ -17,7 +17,7 @@ from filelock import FileLock
 from jaxtyping import UInt8
 
 from medgrape.config import Config
-from medgrape.data.decoder import Request, read_all
+from medgrape.data.decoder import DecoderPool, Request
 from medgrape.data.files import sha256, whole_file
 from medgrape.data.film import Film, FilmError
 from medgrape.progress import Track, quietly
@@ -64,13 +64,17 @@ class FilmCache:
         """All films prepared, decoding only what no earlier call has decoded."""
         self.folder.mkdir(parents=True, exist_ok=True)
         contents = _Contents(self.folder / "contents.json").hashes(paths, track)
+        shards, refused = [], dict[int, str]()
         starts = range(0, len(paths), SHARD)
-        missing = [start for start in starts if not self._is_whole(contents[start : start + SHARD])]
-        slices = {start: slice(start, start + SHARD) for start in starts}
-        for start in track(missing, f"decoding {len(paths):,} films", len(missing)):
-            self._build(paths[slices[start]], contents[slices[start]], workers)
-        shards = tuple(self._opened(contents[part]) for part in slices.values())
-        return CachedFilms(shards, tuple(contents), self._refusals(contents, slices))
+        missing = sum(not self._is_whole(contents[start : start + SHARD]) for start in starts)
+        label = f"decoding {len(paths):,} films" if missing else "opening the cache"
+        with DecoderPool(workers) as decoders:
+            for start in track(starts, label, len(starts)):
+                part = slice(start, start + SHARD)
+                shard, reasons = self._shard(paths[part], contents[part], decoders)
+                shards.append(shard)
+                refused |= {start + place: reason for place, reason in reasons.items()}
+        return CachedFilms(tuple(shards), tuple(contents), refused)
 
     def _shard_path(self, contents: Sequence[str]) -> Path:
         prepared = json.dumps([_VERSION, self.config.preprocessing.model_dump(), list(contents)], sort_keys=True)
@@ -84,38 +88,37 @@ class FilmCache:
         path = self._shard_path(contents)
         return path.is_file() and path.stat().st_size > math.prod(self._shape(contents))
 
-    def _opened(self, contents: Sequence[str]) -> UInt8[np.ndarray, "films size size"]:
-        return np.asanyarray(np.load(self._shard_path(contents), mmap_mode="r"))
-
-    def _build(self, paths: Sequence[Path], contents: Sequence[str], workers: int | None) -> None:
+    def _shard(
+        self, paths: Sequence[Path], contents: Sequence[str], decoders: DecoderPool
+    ) -> tuple[UInt8[np.ndarray, "films size size"], dict[int, str]]:
+        """A shard from disk, or decoded and put there; one with a refused film is not kept, so it is tried again."""
         target = self._shard_path(contents)
-        with FileLock(target.with_suffix(".lock")):
-            if self._is_whole(contents):  # another process was faster
-                return
-            pixels = np.zeros(self._shape(contents), np.uint8)
-            refused = {}
-            asked = [Request(path, self.config.limits, self.config.preprocessing) for path in paths]
-            for place, answer in enumerate(read_all(asked, workers)):
-                if isinstance(answer, Film):
-                    pixels[place] = answer.pixels
-                else:
-                    refused[str(place)] = str(answer)
-            with whole_file(target.with_suffix(".json")) as draft:
-                draft.write_text(json.dumps(refused), "utf-8")
-            with whole_file(target) as draft, draft.open("wb") as file:
-                np.save(file, pixels)
+        if not self._is_whole(contents):
+            with FileLock(target.with_suffix(".lock")):
+                if not self._is_whole(contents):  # unless another process was faster
+                    pixels, refused = self._decoded(paths, contents, decoders)
+                    if refused:
+                        return pixels, refused
+                    with whole_file(target) as draft, draft.open("wb") as file:
+                        np.save(file, pixels)
+        return np.asanyarray(np.load(target, mmap_mode="r")), {}
 
-    def _refusals(self, contents: Sequence[str], slices: dict[int, slice]) -> dict[int, str]:
-        found: dict[int, str] = {}
-        for start, part in slices.items():
-            told = json.loads(self._shard_path(contents[part]).with_suffix(".json").read_text("utf-8"))
-            found |= {start + int(place): reason for place, reason in told.items()}
-        return found
+    def _decoded(
+        self, paths: Sequence[Path], contents: Sequence[str], decoders: DecoderPool
+    ) -> tuple[UInt8[np.ndarray, "films size size"], dict[int, str]]:
+        pixels, refused = np.zeros(self._shape(contents), np.uint8), dict[int, str]()
+        asked = (Request(path, self.config.limits, self.config.preprocessing) for path in paths)
+        for place, answer in enumerate(decoders.read_all(asked)):
+            if isinstance(answer, Film):
+                pixels[place] = answer.pixels
+            else:
+                refused[place] = str(answer)
+        return pixels, refused
 
 
 @dataclass(frozen=True)
 class _Contents:
-    """What is in each file, worked out again only when its size or time of change is another."""
+    """What is in each file, worked out again only when its size, times of change or place on disk are others."""
 
     index: Path
 
@@ -140,9 +143,10 @@ class _Contents:
             status = path.stat()
             key = str(path.resolve())
             entry = found.get(key)
-            if entry is None or entry[:2] != [status.st_size, status.st_mtime_ns]:
-                entry = [status.st_size, status.st_mtime_ns, sha256(path)]
+            now = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+            if entry is None or entry[:-1] != now:
+                entry = [*now, sha256(path)]
                 found[key] = entry
-            return str(entry[2])
+            return str(entry[-1])
         except OSError:
             return ""

@@ -13,6 +13,7 @@ from medgrape.data.dataset import SPLITS, Dataset, DrawnBox, FilmRecord
 from medgrape.data.guessing import Guess, guess
 from medgrape.data.labels import CoOccurrence, co_occurrence
 from medgrape.data.likeness import find_pairs
+from medgrape.data.reading import stance
 from medgrape.data.sources.tbx11k import is_borrowed
 from medgrape.progress import Track, quietly
 from medgrape.spelling import nearest
@@ -160,6 +161,11 @@ def _check_classes(dataset: Dataset, warnings: Complaints) -> None:
 def _check_files(dataset: Dataset, films: CachedFilms, errors: Complaints, warnings: Complaints) -> None:
     for reason in films.refused.values():
         errors.add("films that cannot be read", reason)
+    for position in films.readable():
+        film = dataset.pictured[position]
+        size = stance(dataset.film_path(film)).size
+        if size != film.size:
+            errors.add("films of another size than when they were prepared", f"{film.id} was {film.size}, is {size}")
     for film in dataset.films:
         if not film.path:
             warnings.add("films with labels alone", film.id)

@@ -24,7 +24,7 @@ from medgrape.geometry import Box, FilmSize, GeometryError
 from medgrape.spelling import nearest
 
 SPLITS = ("train", "val", "test")
-_FILM_COLUMNS = ("id", "path", "split", "class", "patient", "sex", "age", "view", "width", "height")
+FILM_COLUMNS = ("id", "path", "split", "class", "patient", "sex", "age", "view", "width", "height")
 _BOX_COLUMNS = ("film", "concept", "x1", "y1", "x2", "y2")
 _LABELS = {"1": True, "0": False, "": None}
 
@@ -128,7 +128,7 @@ class Dataset:
             },
             "concepts": self.concepts.to_tables(),
         }
-        _write(folder / "films.csv", _csv((*_FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films)))
+        _write(folder / "films.csv", _csv((*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films)))
         _write(folder / "boxes.csv", _csv(_BOX_COLUMNS, map(_box_row, self.boxes)))
         _write(folder / "dataset.toml", tomli_w.dumps(about))
 
@@ -149,8 +149,10 @@ class Dataset:
             source = about["source"]
             root, classes = folder / about["root"], tuple(about["classes"])
             origin = Source(source["kind"], source["folder"], source["checksums"], tuple(source["notes"]))
-        except KeyError as missing:
-            raise DatasetError(f"{folder / 'dataset.toml'} has no {missing}.") from None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DatasetError(
+                f"{folder / 'dataset.toml'} lacks something, or has it in another form: {error}."
+            ) from None
         films = tuple(_read_films(folder / "films.csv", concepts))
         boxes = tuple(_read_boxes(folder / "boxes.csv"))
         return cls(str(about["name"]), classes, concepts, root, films, boxes, origin)
@@ -210,7 +212,7 @@ def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, 
 
 def _read_films(path: Path, concepts: ConceptSet) -> Iterator[FilmRecord]:
     seen: set[str] = set()
-    for where, row in _rows(path, (*_FILM_COLUMNS, *concepts.names)):
+    for where, row in _rows(path, (*FILM_COLUMNS, *concepts.names)):
         if row["id"] in seen:
             raise DatasetError(f"{where}: film {row['id']!r} is there twice.")
         seen.add(row["id"])

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -101,31 +102,40 @@ class Decoder:
         return self._process
 
 
-def read_all(requests: Iterable[Request], workers: int | None = None) -> Iterator[Film | FilmError]:
-    """Every film or the reason why not, in the order asked for, by several decoders and a few films ahead."""
-    count = workers or os.cpu_count() or 1
-    local, decoders = threading.local(), list[Decoder]()
+class DecoderPool:
+    """Several decoders that read films side by side."""
 
-    def read(request: Request) -> Film | FilmError:
-        if not hasattr(local, "decoder"):
-            local.decoder = Decoder()
-            decoders.append(local.decoder)
+    def __init__(self, workers: int | None = None) -> None:
+        self._count = workers or os.cpu_count() or 1
+        self._threads = ThreadPoolExecutor(self._count)
+        self._local = threading.local()
+        self._decoders = list[Decoder]()
+
+    def __enter__(self) -> "DecoderPool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        for decoder in self._decoders:
+            decoder.close()
+
+    def read_all(self, requests: Iterable[Request]) -> Iterator[Film | FilmError]:
+        """Every film or the reason why not, in the order asked for, a few films ahead."""
+        waiting = iter(requests)
+        ahead: deque[Future[Film | FilmError]] = deque()
+        ahead.extend(self._threads.submit(self._read, request) for request in islice(waiting, 4 * self._count))
+        while ahead:
+            yield ahead.popleft().result()
+            ahead.extend(self._threads.submit(self._read, request) for request in islice(waiting, 1))
+
+    def _read(self, request: Request) -> Film | FilmError:
+        if not hasattr(self._local, "decoder"):
+            self._local.decoder = Decoder()
+            self._decoders.append(self._local.decoder)
         try:
-            return local.decoder.read(request)  # type: ignore[no-any-return]  # threading.local is untyped
+            return self._local.decoder.read(request)  # type: ignore[no-any-return]  # threading.local is untyped
         except FilmError as refusal:
             return refusal
-
-    waiting = iter(requests)
-    with ThreadPoolExecutor(count) as threads:
-        try:
-            ahead: list[Future[Film | FilmError]] = [threads.submit(read, r) for r in islice(waiting, 4 * count)]
-            while ahead:
-                yield ahead.pop(0).result()
-                ahead += [threads.submit(read, request) for request in islice(waiting, 1)]
-        finally:
-            threads.shutdown(cancel_futures=True)
-            for decoder in decoders:
-                decoder.close()
 
 
 def _ask(process: subprocess.Popen[bytes], request: Request) -> Film:

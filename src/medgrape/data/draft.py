@@ -1,27 +1,23 @@
 """What a source holds, before it is known whether that is good enough: films, boxes and everything that is wrong."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from medgrape.concepts import ConceptSet
 from medgrape.data.complaints import Complaints
-from medgrape.data.dataset import Dataset, DatasetError, DrawnBox, FilmRecord, Source
-from medgrape.data.files import whole_folder
+from medgrape.data.dataset import FILM_COLUMNS, Dataset, DrawnBox, FilmRecord, Source
+from medgrape.data.files import sha256, whole_folder
 from medgrape.data.film import FilmError
-from medgrape.data.reading import upright_size
+from medgrape.data.label_files import SourceError
+from medgrape.data.reading import stance
 from medgrape.data.splits import SplitRule, split_films
-from medgrape.errors import UserError
 from medgrape.geometry import Box, FilmSize, GeometryError
 
 FILM_SUFFIXES = (".png", ".jpg", ".jpeg", ".dcm", ".dicom")
 SLACK = 1.0
 """Pixels by which a published box may reach past its film before that counts as a contradiction."""
-
-
-class SourceError(UserError):
-    """A folder that is not the data set it is said to be."""
 
 
 class IncompleteSourceError(SourceError):
@@ -43,26 +39,73 @@ class Draft:
     complaints: Complaints = field(default_factory=Complaints)
     notes: list[str] = field(default_factory=list)
     """What is worth telling though nothing is wrong with it."""
+    turned: set[str] = field(default_factory=set)
+    """Paths of films that are turned upright when they are read."""
+    doubtful: set[tuple[str, str]] = field(default_factory=set)
+    """Film and concept of boxes that were refused: the finding is there or not, nobody knows."""
+
+    def used(self, path: Path) -> Path:
+        """A label file that is read, noted with its checksum."""
+        inside = path.is_relative_to(self.folder)
+        self.checksums[path.relative_to(self.folder).as_posix() if inside else path.name] = sha256(path)
+        return path
 
     def size_of(self, path: str) -> FilmSize | None:
         """How large a film of the folder is; one that cannot be read becomes a complaint and None."""
         try:
-            return upright_size(self.folder / path)
+            found = stance(self.folder / path)
         except FilmError as refusal:
             self.complaints.add("films unreadable", str(refusal))
             return None
+        if found.turned:
+            self.turned.add(path)
+        return found.size
+
+    def draw(self, film: FilmRecord, label: str, box: Box | None) -> None:
+        """Add a box that somebody published, or complain about it."""
+        concept = self.concepts.published(label)
+        refusal = self._refusal(film, concept, box)
+        if refusal is not None:
+            self.complaints.add(refusal, f"{label} on {film.id}")
+            self.doubtful.add((film.id, concept or ""))
+        elif concept is not None and box is not None:
+            self.boxes.append(DrawnBox(film.id, concept, box))
+
+    def _refusal(self, film: FilmRecord, concept: str | None, box: Box | None) -> str | None:
+        if concept is None:
+            return "boxes of an unknown finding"
+        if box is None:
+            return "boxes without area or beyond their film"
+        if film.path in self.turned:
+            return "boxes on films that are stored on their side, of which nobody knows whether they were turned too"
+        return "boxes of a finding that the labels deny" if film.labels[concept] is False else None
+
+    def label_by_boxes(self) -> None:
+        """A film shows what it has boxes of and nothing else; what a refused box was around is not known."""
+        drawn = {(box.film, box.concept) for box in self.boxes}
+        self.films = [replace(film, labels=self._labels_by_boxes(film, drawn)) for film in self.films]
+
+    def _labels_by_boxes(self, film: FilmRecord, drawn: set[tuple[str, str]]) -> dict[str, bool | None]:
+        labels: dict[str, bool | None] = {}
+        for name in self.concepts.names:
+            known = (film.id, name) in drawn
+            labels[name] = None if not known and (film.id, name) in self.doubtful else known
+        return labels
 
 
 def finish(draft: Draft, out: Path, rule: SplitRule, *, allow_missing: bool) -> Dataset:
     """Check, split and write a draft; the data set appears whole in ``out`` or not at all."""
-    _refuse_incomplete(draft, allow_missing)
-    if not draft.films:
-        raise SourceError(f"{draft.folder} holds no film of {draft.name}; is it the right folder?")
+    _refuse_unusable(draft)
+    _drop_doubles(draft)
     films = split_films(draft.films, rule)
     moved = Counter((old.split, new.split) for old, new in zip(draft.films, films, strict=True))["train", "test"]
     if moved and any(film.split == "test" for film in draft.films):
         draft.complaints.add("films moved to test, where their patient is", str(moved))
-        _refuse_incomplete(draft, allow_missing)
+    if draft.complaints and not allow_missing:
+        told = "; ".join(draft.complaints.lines())
+        raise IncompleteSourceError(f"{draft.folder}: {told}. To go on without these, add --allow-missing.")
+    if not films:
+        raise SourceError(f"{draft.folder} holds no film of {draft.name}; is it the right folder?")
     notes = (*draft.complaints.lines(), *draft.notes, str(rule))
     source = Source(draft.kind, str(draft.folder.resolve()), draft.checksums, notes)
     kept = {film.id for film in films}
@@ -73,10 +116,25 @@ def finish(draft: Draft, out: Path, rule: SplitRule, *, allow_missing: bool) -> 
     return dataset
 
 
-def _refuse_incomplete(draft: Draft, allow_missing: bool) -> None:
-    if draft.complaints and not allow_missing:
-        told = "; ".join(draft.complaints.lines())
-        raise IncompleteSourceError(f"{draft.folder}: {told}. To go on without these, add --allow-missing.")
+def _refuse_unusable(draft: Draft) -> None:
+    if len(draft.concepts) == 0:
+        raise SourceError(f"{draft.folder} names no finding, so there is nothing to learn to point at.")
+    clash = sorted(set(draft.concepts.names) & set(FILM_COLUMNS))
+    if clash:
+        raise SourceError(f"A concept cannot be called {clash[0]!r}, like a column of films.csv; rename it.")
+
+
+def _drop_doubles(draft: Draft) -> None:
+    """The first of several films of one name stays."""
+    seen: set[str] = set()
+    kept = []
+    for film in draft.films:
+        if film.id in seen:
+            draft.complaints.add("films listed twice", film.id)
+        else:
+            kept.append(film)
+        seen.add(film.id)
+    draft.films = kept
 
 
 def placed_box(
@@ -98,48 +156,23 @@ def placed_box(
     return box.moved(published, film).clipped(film)
 
 
-def films_by_stem(folders: Iterable[Path], root: Path) -> dict[str, str]:
-    """Film files below some folders, by name without suffix: mirrors re-encode films but keep their names."""
+def films_by_stem(folders: Iterable[Path], root: Path, complaints: Complaints) -> dict[str, str]:
+    """Film files below some folders, by name without suffix: mirrors re-encode films but keep their names.
+
+    A name that several files have stands for none of them.
+    """
     found: dict[str, str] = {}
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            if path.suffix.lower() in FILM_SUFFIXES and path.is_file():
-                found.setdefault(path.stem, path.relative_to(root).as_posix())
-    return found
+    doubled: set[str] = set()
+    for path in film_files(folders):
+        relative = path.relative_to(root).as_posix()
+        if path.stem in found:
+            complaints.add("film files of one name", f"{found[path.stem]} and {relative}")
+            doubled.add(path.stem)
+        found.setdefault(path.stem, relative)
+    return {stem: path for stem, path in found.items() if stem not in doubled}
 
 
-def required(path: Path, what: str) -> Path:
-    """``path``, which a source must have."""
-    if not path.is_file():
-        raise SourceError(f"{what} needs {path}, which is not there; is this the right folder?")
-    return path
-
-
-def first_present(folder: Path, names: Iterable[str], what: str) -> Path:
-    """The first of several spellings of a file that is there."""
-    choices = list(names)
-    for name in choices:
-        if (folder / name).is_file():
-            return folder / name
-    raise SourceError(f"{what} needs {folder / choices[0]}, which is not there; is this the right folder?")
-
-
-def with_boxes_as_labels(films: Iterable[FilmRecord], boxes: Iterable[DrawnBox]) -> Iterator[FilmRecord]:
-    """Films labelled with the concepts that they have boxes of, and with none other."""
-    present: dict[str, set[str]] = {}
-    for box in boxes:
-        present.setdefault(box.film, set()).add(box.concept)
-    for film in films:
-        yield replace(film, labels=_present(film.labels, present.get(film.id, set())))
-
-
-def _present(names: Iterable[str], present: set[str]) -> Mapping[str, bool | None]:
-    return {name: name in present for name in names}
-
-
-def read_text(path: Path) -> str:
-    """A label file's text."""
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path} cannot be read: {error}.") from error
+def film_files(folders: Iterable[Path]) -> list[Path]:
+    """Every file below some folders whose suffix is that of a film, in order."""
+    found = (path for folder in folders for path in sorted(folder.rglob("*")))
+    return [path for path in found if path.suffix.lower() in FILM_SUFFIXES and path.is_file()]

@@ -54,7 +54,8 @@ def _tile(dataset: Dataset, film: FilmRecord, pixels: np.ndarray) -> Image.Image
     tile = Image.new("RGB", (TILE, TILE + _CAPTION), "#101014")
     tile.paste(Image.fromarray(pixels).resize((TILE, TILE), Image.Resampling.BILINEAR).convert("RGB"))
     pen = ImageDraw.Draw(tile)
-    for drawn in dataset.boxes_by_film.get(film.id, ()):
+    known = (drawn for drawn in dataset.boxes_by_film.get(film.id, ()) if drawn.concept in dataset.concepts)
+    for drawn in known:
         box = drawn.box.moved(film.size, FilmSize(TILE, TILE))
         pen.rectangle(box.corners, outline=colour(dataset.concepts.index(drawn.concept)), width=2)
     font = ImageFont.load_default(12)

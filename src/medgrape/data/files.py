@@ -27,6 +27,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder that becomes ``folder``, which must be new or empty, once the block ends well."""
+    folder = folder.resolve()  # a name such as "." has no place beside it
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is there already and not empty; choose another --out, or remove it first.")
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
@@ -36,8 +37,6 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         if folder.exists():
             folder.rmdir()
         draft.replace(folder)
-    except OSError as error:
-        raise UserError(f"Cannot write {folder}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -1,8 +1,10 @@
 import json
 
 import pytest
+from PIL import Image
 
-from medgrape.data.draft import IncompleteSourceError, SourceError, finish
+from medgrape.data.draft import IncompleteSourceError, finish
+from medgrape.data.label_files import SourceError
 from medgrape.data.sources.coco import read_folder
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box
@@ -62,7 +64,17 @@ def test_a_name_that_leads_out_of_the_folder_is_not_followed(films_folder, annot
     assert draft.complaints.lines() == ("1 listed films missing: ../secret.png",)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "not json", '{"categories": [], "images": [], "annotations": [{}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{}",
+        "not json",
+        '{"categories": [], "annotations": [], "images": [{"id": 1, "file_name": "", "width": Infinity, "height": 1}]}',
+        "[" * 100000,
+        '{"categories": [], "images": [], "annotations": [{}]}',
+    ],
+)
 def test_what_is_no_coco_file_is_one_sentence(films_folder, annotations, text):
     annotations.write_text(text)
     with pytest.raises(SourceError, match="no COCO file"):
@@ -73,3 +85,45 @@ def test_categories_of_one_name_are_refused(films_folder, annotations):
     annotations.write_text(coco(["film0.png"], [], ("Cavity", "cavity")))
     with pytest.raises(SourceError, match="Two concepts"):
         read_folder(films_folder, annotations)
+
+
+def test_a_film_is_never_taken_for_another_of_the_same_name(films_folder, annotations):
+    (films_folder / "p1").mkdir()
+    (films_folder / "film0.png").rename(films_folder / "p1/pa.png")
+    annotations.write_text(coco(["p1/pa.png", "p2/pa.png"], [(1, 0, [1, 1, 9, 9])]))
+    draft = read_folder(films_folder, annotations)
+    assert [film.id for film in draft.films] == ["p1/pa"]
+    assert draft.complaints.lines() == ("1 listed films missing: p2/pa.png",)
+
+
+def test_a_refused_box_leaves_its_finding_unknown_not_absent(films_folder, annotations):
+    annotations.write_text(coco(["film0.png"], [(0, 0, [90, 70, 500, 500]), (0, 1, [1, 1, 9, 9])]))
+    draft = read_folder(films_folder, annotations)
+    assert draft.films[0].labels == {"cavity": None, "pleural_fluid": True}
+
+
+def test_boxes_on_a_film_that_is_turned_when_read_are_told(films_folder, annotations, tmp_path):
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    with Image.open(films_folder / "film0.png") as film:
+        film.save(films_folder / "side.jpg", exif=turned)
+    annotations.write_text(coco(["side.jpg"], [(0, 0, [1, 1, 9, 9])]))
+    with pytest.raises(IncompleteSourceError, match=r"stored on their side.*Cavity on side"):
+        finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=False)
+
+
+def test_annotations_of_an_unknown_image_and_doubled_images_can_be_allowed(films_folder, annotations, tmp_path):
+    annotations.write_text(coco(["film0.png", "film0.png"], [(7, 0, [1, 1, 9, 9]), (0, 0, [1, 1, 9, 9])]))
+    draft = read_folder(films_folder, annotations)
+    with pytest.raises(IncompleteSourceError, match=r"image 7, category 0.*listed twice: film0"):
+        finish(draft, tmp_path / "out", SplitRule(), allow_missing=False)
+    assert (
+        len(finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=True).films)
+        == 1
+    )
+
+
+def test_a_file_without_categories_is_refused(films_folder, annotations, tmp_path):
+    annotations.write_text(coco(["film0.png"], [], ()))
+    with pytest.raises(SourceError, match="names no finding"):
+        finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=False)

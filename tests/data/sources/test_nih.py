@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from conftest import REAL
-from medgrape.data.draft import IncompleteSourceError, SourceError, finish
+from medgrape.data.draft import IncompleteSourceError, finish
+from medgrape.data.label_files import SourceError
 from medgrape.data.sources.nih import read_nih
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
@@ -111,3 +112,28 @@ def test_the_real_folder_is_read_whole(tmp_path):
     rows = read_nih(REAL / "ChestX-ray14", all_rows=True)
     assert (len(rows.films), len(rows.boxes)) == (112_120, 984)
     assert not rows.complaints
+
+
+@pytest.mark.parametrize(
+    "row", ["00000002_000.png", "00000002_000.png,Infiltrate,a,b,c,d", "00000002_000.png,Infiltrate,1"]
+)
+def test_a_box_row_that_makes_no_sense_is_told(nih, row):
+    (nih / "BBox_List_2017.csv.gz").write_bytes(gzip.compress(f"header\n\n{row}\n".encode()))
+    assert len(read_nih(nih).complaints.lines()) == 1
+
+
+def test_a_label_row_cut_short_and_empty_lines_in_a_list(nih):
+    with (nih / "Data_Entry_2017_v2020.csv").open("a") as file:
+        file.write("00000004_000.png,Mass\n")
+    with (nih / "test_list.txt").open("a") as file:
+        file.write("\n\n")
+    assert read_nih(nih).complaints.lines() == ("1 label rows cut short: 00000004_000.png,Mass",)
+
+
+def test_two_files_of_one_film_stand_for_neither(nih):
+    (nih / "images").mkdir()
+    first = nih / "images_001/images/00000001_000.jpg"
+    (nih / "images/00000001_000.png").write_bytes(first.read_bytes())
+    draft = read_nih(nih)
+    assert "film files of one name" in draft.complaints.lines()[0]
+    assert "00000001_000" not in {film.id for film in draft.films}

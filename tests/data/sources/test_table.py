@@ -1,6 +1,7 @@
 import pytest
 
-from medgrape.data.draft import IncompleteSourceError, SourceError, finish
+from medgrape.data.draft import IncompleteSourceError, finish
+from medgrape.data.label_files import SourceError
 from medgrape.data.sources.table import BoxColumns, FilmColumns, read_table
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box
@@ -16,7 +17,7 @@ def table(films_folder):
         "film0.png,Cavity|Fluid,ann,Female,61.0,pa,train,1,yes,ill\n"
         "film1.png,No Finding,ann,F,62,PA,train,0,no,well\n"
         "film2.png,Fluid,bob,male,,AP,TEST,-1,true,ill\n"
-        "film3.png,,cid,M,40,PA,valid,,0,well\n"
+        "film3.png,none,cid,M,40,PA,valid,,0,well\n"
     )
     return file
 
@@ -59,9 +60,9 @@ def test_boxes_by_corners_or_by_size_with_the_film_named_either_way(table):
     ("row", "told"),
     [
         ("film0.png,Cavity,nan,2,11,12", "without area"),
-        ("film0.png,Cavity,x,2,11,12", "no numbers"),
-        ("film0.png,Rib,1,2,11,12", "unknown film or finding"),
-        ("film9.png,Cavity,1,2,11,12", "unknown film or finding"),
+        ("film0.png,Cavity,x,2,11,12", "without area"),
+        ("film0.png,Rib,1,2,11,12", "unknown finding"),
+        ("film9.png,Cavity,1,2,11,12", "unknown film: film9"),
         ("film0.png,Cavity,1,2,900,12", "beyond their film"),
         ("film1.png,Cavity,1,2,11,12", "labels deny"),
     ],
@@ -78,7 +79,7 @@ def test_missing_doubled_and_unreadable_films_are_told(table, tmp_path):
     with table.open("a") as file:
         file.write("film0.png,Cavity,eve,F,1,PA,train,1,1,ill\ngone.png,,eve,F,1,PA,train,1,1,ill\n")
     (table.parent / "film3.png").write_bytes(b"junk")
-    with pytest.raises(IncompleteSourceError, match=r"unreadable.*listed twice: film0.*missing: gone\.png"):
+    with pytest.raises(IncompleteSourceError, match=r"unreadable.*missing: gone\.png.*listed twice: film0"):
         prepared(read_table(table, LISTED), tmp_path)
     assert len(prepared(read_table(table, LISTED), tmp_path, allow_missing=True)[1]) == 3
 
@@ -89,7 +90,7 @@ def test_a_mistyped_column_is_told_the_nearest_one(table):
 
 
 def test_a_table_without_concepts_or_with_one_class_is_refused(table):
-    with pytest.raises(SourceError, match="tells no concept"):
+    with pytest.raises(SourceError, match="either --concepts"):
         read_table(table, FilmColumns(path="file"))
     with pytest.raises(SourceError, match="at least two"):
         read_table(table, _one_class(table))
@@ -105,3 +106,48 @@ def test_marks_that_say_neither_yes_nor_no_are_told(table, tmp_path):
     draft = read_table(table, FilmColumns(path="file", concepts=("cavity", "fluid")))
     with pytest.raises(IncompleteSourceError, match="cavity='maybe' on film0"):
         prepared(draft, tmp_path)
+
+
+def test_two_ways_to_name_findings_or_no_separator_are_refused():
+    with pytest.raises(SourceError, match="either --concepts"):
+        FilmColumns(path="file", labels="seen", concepts=("cavity",))
+    with pytest.raises(SourceError, match="--separator"):
+        FilmColumns(path="file", labels="seen", separator="")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (",TEST,", ",Tset,", r"unknown split: film2 \('tset'\)"),
+        ("Fluid,bob", ",bob", "neither class nor findings are known.*film2"),
+        ("film1.png,", ",", r"missing: \(no path\)"),
+    ],
+)
+def test_a_film_that_cannot_be_placed_is_told_not_guessed(table, tmp_path, old, new, told):
+    table.write_text(table.read_text().replace(old, new))
+    with pytest.raises(IncompleteSourceError, match=told):
+        prepared(read_table(table, LISTED), tmp_path)
+
+
+def test_a_film_with_a_label_outside_the_vocabulary_is_left_out_rather_than_called_healthy(table, tmp_path):
+    draft = read_table(table, LISTED, vocabulary="nih")  # which knows neither "Cavity" nor "Fluid"
+    _, films = prepared(draft, tmp_path, allow_missing=True)
+    assert set(films) == {"film1", "film3"}
+
+
+def test_spellings_that_differ_by_case_are_one_finding(table, tmp_path):
+    table.write_text(table.read_text().replace("Fluid,bob", "FLUID,bob"))
+    dataset, films = prepared(read_table(table, LISTED), tmp_path)
+    assert dataset.concepts.names == ("cavity", "fluid")
+    assert films["film2"].labels["fluid"]
+
+
+def test_a_column_that_the_vocabulary_does_not_know_is_named(table):
+    with pytest.raises(SourceError, match="'cavity' is no concept of the vocabulary 'nih'"):
+        read_table(table, FilmColumns(path="file", concepts=("cavity",)), vocabulary="nih")
+
+
+def test_a_concept_called_like_a_column_is_refused(table, tmp_path):
+    table.write_text(table.read_text().replace("cavity,fluid", "view,fluid"))
+    with pytest.raises(SourceError, match="cannot be called 'view'"):
+        prepared(read_table(table, FilmColumns(path="file", concepts=("view", "fluid"))), tmp_path)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from conftest import radiograph, save
-from medgrape.data.draft import IncompleteSourceError, SourceError, finish
+from medgrape.data.draft import IncompleteSourceError, finish
+from medgrape.data.label_files import SourceError
 from medgrape.data.sources.vindr import read_vindr
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
 
-FINDINGS = ["Aortic enlargement", "Nodule/Mass", "Pleural effusion", "No finding"]
+FINDINGS = ["Aortic enlargement", "Nodule/Mass", "Pleural effusion", "Tuberculosis", "No finding"]
 
 
 def write_csv(path, header, rows):
@@ -35,10 +36,10 @@ def vindr(tmp_path, chest):
             ["a", "R1", 0, 1, 0, 0],
             ["a", "R2", 0, 1, 1, 0],
             ["a", "R3", 0, 0, 0, 1],
-            *[["b", f"R{n}", 0, 0, 0, 1] for n in (1, 2, 3)],
+            *[["b", f"R{n}", 0, 0, 0, 0, 1] for n in (1, 2, 3)],
         ],
     )
-    write_csv(folder / "annotations/image_labels_test.csv", ["image_id", *FINDINGS], [["t", 1, 0, 0, 0]])
+    write_csv(folder / "annotations/image_labels_test.csv", ["image_id", *FINDINGS], [["t", 1, 0, 0, 0, 0]])
     nodule = [["a", "R1", "Nodule/Mass", 10, 20, 30, 40], ["a", "R2", "Nodule/Mass", 12, 22, 32, 42]]
     outvoted = [["a", "R2", "Pleural effusion", 100, 100, 150, 150]]
     write_boxes(folder, "train", [*nodule, *outvoted, ["b", "R1", "No finding", "", "", "", ""]])
@@ -88,3 +89,21 @@ def test_a_missing_label_file_or_column_is_named(vindr):
     (vindr / "annotations/annotations_test.csv").unlink()
     with pytest.raises(SourceError, match=r"annotations_test\.csv"):
         read_vindr(vindr)
+
+
+def test_readers_who_disagree_leave_a_finding_unknown_and_the_film_is_not_called_healthy(vindr):
+    readings = [["a", "R1", 1, 0, 0, 0, 0], ["a", "R2", 0, 1, 0, 0, 0], ["a", "R3", 0, 0, 1, 0, 0]]
+    sick = [["b", f"R{n}", 0, 0, 0, 1, 0] for n in (1, 2, 3)]
+    write_csv(vindr / "annotations/image_labels_train.csv", ["image_id", "rad_id", *FINDINGS], [*readings, *sick])
+    draft = read_vindr(vindr)
+    disputed, tuberculous = draft.films[:2]
+    assert (disputed.class_name, tuberculous.class_name) == ("finding", "finding")
+    assert disputed.labels["nodule_mass"] is None
+    assert disputed.labels["edema"] is False
+    assert any("Tuberculosis" in line for line in draft.notes)
+
+
+def test_a_corner_that_is_no_number_and_a_short_row_are_told(vindr, tmp_path):
+    write_boxes(vindr, "test", [["t", "", "Aortic enlargement", "left", 5, 50, 60], ["t", "", "Aortic enlargement"]])
+    with pytest.raises(IncompleteSourceError, match="2 boxes without area"):
+        finish(read_vindr(vindr), tmp_path / "out", SplitRule(), allow_missing=False)

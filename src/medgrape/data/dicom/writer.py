@@ -54,7 +54,7 @@ def _describe_study(dataset: FileDataset, person: Person, film: str, view: str) 
 
 def _put_pixels(dataset: FileDataset, pixels: UInt8[np.ndarray, "height width"]) -> None:
     top = 2**_BITS - 1
-    stored = (pixels.astype(np.uint16) * top + 127) // 255
+    stored = (pixels.astype(np.uint32) * top + 127) // 255
     dataset.Rows, dataset.Columns = pixels.shape
     spacing = round(CHEST_WIDTH / pixels.shape[1], 4)
     dataset.ImagerPixelSpacing = [spacing, spacing]

@@ -5,24 +5,20 @@ films below ``images/`` or ``images_001/`` to ``images_012/``. The films were pu
 published boxes are in those pixels, not in those of the scanner that the label file also names.
 """
 
-import csv
-import gzip
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from medgrape.concepts import ConceptSet
-from medgrape.data.dataset import DrawnBox, FilmRecord
-from medgrape.data.draft import Draft, SourceError, films_by_stem, first_present, placed_box
-from medgrape.data.files import sha256
+from medgrape.data.dataset import FilmRecord
+from medgrape.data.draft import Draft, films_by_stem, placed_box
+from medgrape.data.label_files import SourceError, age_in_years, first_present, number, plain_rows
 from medgrape.geometry import Box, FilmSize
 from medgrape.progress import Track, quietly
 
 CLASSES = ("no_finding", "finding")
 PUBLISHED = FilmSize(1024, 1024)
 _NO_FINDING = "No Finding"
-_OLDEST = 120
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def read_nih(folder: Path, *, all_rows: bool = False, track: Track = quietly) ->
     draft = Draft("NIH ChestX-ray14", "nih", folder, CLASSES, ConceptSet.built_in("nih"))
     entries = list(_entries(draft))
     splits = _splits(draft)
-    films = films_by_stem([path for path in sorted(folder.glob("images*")) if path.is_dir()], folder)
+    films = films_by_stem([path for path in sorted(folder.glob("images*")) if path.is_dir()], folder, draft.complaints)
     for entry in track(entries, "reading films", len(entries)):
         path = films.get(entry.stem, "")
         if path or all_rows:
@@ -57,43 +53,33 @@ def read_nih(folder: Path, *, all_rows: bool = False, track: Track = quietly) ->
     return draft
 
 
-def _open_csv(draft: Draft, names: tuple[str, ...]) -> Iterator[list[str]]:
-    path = first_present(draft.folder, [spelled for name in names for spelled in (name, f"{name}.gz")], draft.name)
-    draft.checksums[path.name] = sha256(path)
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        yield from csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
-    except (OSError, UnicodeDecodeError, csv.Error, EOFError) as error:
-        raise SourceError(f"{path} cannot be read: {error}.") from error
+def _rows(draft: Draft, *names: str) -> Iterator[list[str]]:
+    spellings = [spelled for name in names for spelled in (name, f"{name}.gz")]
+    yield from plain_rows(draft.used(first_present(draft.folder, spellings, draft.name)))
 
 
 def _entries(draft: Draft) -> Iterator[Entry]:
-    rows = _open_csv(draft, ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv"))
+    rows = _rows(draft, "Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
     columns = {name: place for place, name in enumerate(next(rows, []))}
     wanted = ("Image Index", "Finding Labels", "Patient ID", "Patient Age", "Patient Gender", "View Position")
     missing = [name for name in wanted if name not in columns]
     if missing:
         raise SourceError(f"The NIH label file has no column {missing[0]!r}.")
     for row in rows:
+        if len(row) <= max(columns[name] for name in wanted):
+            draft.complaints.add("label rows cut short", ",".join(row)[:40])
+            continue
         image, findings, patient, age, sex, view = (row[columns[name]] for name in wanted)
-        yield Entry(Path(image).stem, tuple(findings.split("|")), patient, _age(draft, image, age), sex, view)
-
-
-def _age(draft: Draft, image: str, text: str) -> int | None:
-    """In years; the first release wrote ``058Y`` and has a few patients older than anybody."""
-    digits = text.removesuffix("Y")
-    age = int(digits) if digits.isdigit() and not text.endswith(("M", "D")) else 0
-    if age > _OLDEST:
-        draft.notes.append(f"{image}: age {text} left out")
-        return None
-    return age
+        if age_in_years(age) is None:
+            draft.notes.append(f"{image}: age {age!r} left out")
+        yield Entry(Path(image).stem, tuple(findings.split("|")), patient, age_in_years(age), sex, view)
 
 
 def _splits(draft: Draft) -> dict[str, str]:
     splits: dict[str, str] = {}
     for name, split in (("train_val_list.txt", "train"), ("test_list.txt", "test")):
-        for row in _open_csv(draft, (name,)):
-            stem = Path(row[0]).stem if row else ""
+        for row in _rows(draft, name):
+            stem = Path(row[0].strip()).stem
             if stem in splits:
                 draft.complaints.add("films in both official lists", stem)
             splits[stem] = split
@@ -131,18 +117,11 @@ def _add_film(draft: Draft, entry: Entry, path: str, split: str | None) -> None:
 def _add_boxes(draft: Draft) -> None:
     """The published header row is broken, so the columns are taken by their order."""
     films = {film.id: film for film in draft.films}
-    rows = _open_csv(draft, ("BBox_List_2017.csv",))
+    rows = _rows(draft, "BBox_List_2017.csv")
     next(rows, None)
     for row in rows:
         film = films.get(Path(row[0]).stem)
-        if film is None:
-            continue
-        concept = draft.concepts.published(row[1])
-        x, y, width, height = (float(value) for value in row[2:6])
-        box = placed_box(Box.from_corner_and_size, (x, y, width, height), PUBLISHED, film.size)
-        if concept is None or box is None:
-            draft.complaints.add("boxes of an unknown finding or beyond their film", f"{row[1]} on {film.id}")
-        elif not film.labels[concept]:
-            draft.complaints.add("boxes of a finding that the labels deny", f"{row[1]} on {film.id}")
-        else:
-            draft.boxes.append(DrawnBox(film.id, concept, box))
+        if film is not None:
+            x, y, width, height = (number(text) for text in (row[2:6] + [""] * 4)[:4])
+            box = placed_box(Box.from_corner_and_size, (x, y, width, height), PUBLISHED, film.size)
+            draft.draw(film, row[1] if len(row) > 1 else "", box)

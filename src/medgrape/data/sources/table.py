@@ -1,21 +1,23 @@
 """A CSV of any shape, by naming its columns."""
 
-import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from medgrape.concepts import Concept, ConceptSet, slug
-from medgrape.data.dataset import SPLITS, DrawnBox, FilmRecord
-from medgrape.data.draft import Draft, SourceError, placed_box
-from medgrape.data.files import sha256
+from medgrape.data.dataset import FilmRecord
+from medgrape.data.draft import Draft, placed_box
+from medgrape.data.label_files import SourceError, age_in_years, named_rows, number
 from medgrape.geometry import Box
 from medgrape.progress import Track, quietly
-from medgrape.spelling import nearest
 
 _YES, _NO = {"1", "1.0", "true", "yes", "y", "positive"}, {"0", "0.0", "false", "no", "n", "negative"}
 _UNKNOWN = {"", "-1", "-1.0", "nan", "na", "uncertain", "unknown"}
-_TEST_NAMES = {"test", "testing", "holdout"}
+_SPLITS = {
+    "test": "test", "testing": "test", "holdout": "test",
+    "train": "train", "training": "train", "val": "train", "valid": "train", "validation": "train", "dev": "train",
+}  # fmt: skip
+"""What a split column may say; validation is cut from training anew, so a published one is training here."""
+_NOTHING = {"no_finding", "no_findings", "normal", "none"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,12 @@ class FilmColumns:
     age: str | None = None
     view: str | None = None
     split: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.concepts) == (self.labels is not None):
+            raise SourceError("Name either --concepts (a column each) or --labels (one column that lists them).")
+        if not self.separator:
+            raise SourceError("--separator cannot be empty.")
 
     def all_named(self) -> tuple[str, ...]:
         """Every column that must be there."""
@@ -72,12 +80,23 @@ class Row:
 
     def cell(self, column: str | None) -> str:
         """What a column says, or nothing where the table has no such column."""
-        return "" if column is None else (self.cells[column] or "").strip()
+        return "" if column is None else self.cells[column].strip()
+
+    @property
+    def path(self) -> str:
+        """Where the film is."""
+        return self.cell(self.columns.path)
 
     @property
     def id(self) -> str:
         """The film's name: its own column, else its path without suffix."""
-        return self.cell(self.columns.id) or Path(self.cell(self.columns.path)).with_suffix("").as_posix()
+        return self.cell(self.columns.id) or _bare(self.path)
+
+    @property
+    def listed(self) -> list[str]:
+        """The findings that a labels column lists, without the words for none."""
+        labels = (label.strip() for label in self.cell(self.columns.labels).split(self.columns.separator))
+        return [label for label in labels if label and slug(label) not in _NOTHING]
 
 
 def read_table(
@@ -90,51 +109,29 @@ def read_table(
     track: Track = quietly,
 ) -> Draft:
     """The films that a CSV names; paths in it are relative to ``films``, or to the CSV's own folder."""
-    rows = [Row(cells, columns) for cells in _rows(table, columns.all_named())]
+    rows = [Row(cells, columns) for cells in named_rows(table, columns.all_named())]
     concepts = _concepts(rows, columns, vocabulary)
-    classes = _classes(rows, columns)
-    draft = Draft(table.stem, "table", films or table.parent, classes, concepts)
-    draft.checksums[table.name] = sha256(table)
+    draft = Draft(table.stem, "table", films or table.parent, _classes(rows, columns), concepts)
+    draft.used(table)
     if columns.patient is None:
         draft.notes.append("no column for patients was named: every film counts as a patient of its own")
-    seen: set[str] = set()
     for row in track(rows, "reading films", len(rows)):
-        if row.id in seen:
-            draft.complaints.add("films listed twice", row.id)
-            continue
-        seen.add(row.id)
         _add_film(draft, row)
     if boxes is not None:
         _add_boxes(draft, *boxes)
     return draft
 
 
-def _rows(path: Path, wanted: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
-            names = rows.fieldnames or ()
-            missing = [column for column in wanted if column not in names]
-            if missing:
-                raise SourceError(f"{path} has no column {missing[0]!r}{nearest(missing[0], names)}.")
-            yield from rows
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path} is no CSV file in UTF-8: {error}.") from error
-
-
 def _concepts(rows: list[Row], columns: FilmColumns, vocabulary: str | None) -> ConceptSet:
-    if vocabulary is not None:
-        return ConceptSet.built_in(vocabulary)
-    listed = {label for row in rows for label in _listed(row)}
-    names = columns.concepts or tuple(sorted(listed))
-    if not names:
-        raise SourceError("The table tells no concept: name --concepts, or --labels, or a --vocabulary.")
-    return ConceptSet(tuple(Concept.named(name) for name in names))
-
-
-def _listed(row: Row) -> list[str]:
-    labels = (label.strip() for label in row.cell(row.columns.labels).split(row.columns.separator))
-    return [label for label in labels if label and slug(label) not in ("no_finding", "normal", "none")]
+    names = columns.concepts or tuple(sorted({label for row in rows for label in row.listed}))
+    if vocabulary is None:
+        by_slug = {slug(name): name for name in reversed(names)}  # spellings that differ by case are one finding
+        return ConceptSet(tuple(Concept.named(by_slug[key]) for key in dict.fromkeys(map(slug, names))))
+    concepts = ConceptSet.built_in(vocabulary)
+    for name in columns.concepts:
+        if concepts.published(name) is None:
+            raise SourceError(f"Column {name!r} is no concept of the vocabulary {vocabulary!r}.")
+    return concepts
 
 
 def _classes(rows: list[Row], columns: FilmColumns) -> tuple[str, ...]:
@@ -146,74 +143,92 @@ def _classes(rows: list[Row], columns: FilmColumns) -> tuple[str, ...]:
     return tuple(classes)
 
 
-def _labels(draft: Draft, row: Row) -> dict[str, bool | None]:
-    if not row.columns.concepts:
-        present = {draft.concepts.published(label) for label in _listed(row)}
-        if None in present:
-            draft.complaints.add("films with an unknown label", f"{row.id} ({row.cell(row.columns.labels)})")
-        return {name: name in present for name in draft.concepts.names}
-    labels: dict[str, bool | None] = dict.fromkeys(draft.concepts.names)
-    for column in row.columns.concepts:
-        concept, mark = draft.concepts.published(column), row.cell(column).lower()
-        if concept is None or mark not in _YES | _NO | _UNKNOWN:
-            draft.complaints.add("marks that are neither yes, no nor unknown", f"{column}={mark!r} on {row.id}")
-        else:
-            labels[concept] = None if mark in _UNKNOWN else mark in _YES
-    return labels
-
-
 def _add_film(draft: Draft, row: Row) -> None:
-    columns, path = row.columns, row.cell(row.columns.path)
-    if not (draft.folder / path).is_file():
-        draft.complaints.add("listed films missing", path)
+    if not row.path or not (draft.folder / row.path).is_file():
+        draft.complaints.add("listed films missing", row.path or f"(no path) {row.id}")
         return
-    size = draft.size_of(path)
-    if size is None:
+    size, labels = draft.size_of(row.path), _labels(draft, row)
+    class_name, split = _class(draft, row, labels), _split(draft, row)
+    if size is None or labels is None or class_name is None or split is None:
         return
-    labels = _labels(draft, row)
-    class_name = slug(row.cell(columns.class_name)) if columns.class_name else draft.classes[any(labels.values())]
-    if class_name not in draft.classes:
-        draft.complaints.add("films without a class", row.id)
-        return
-    split = "test" if row.cell(columns.split).lower() in _TEST_NAMES | {SPLITS[2]} else "train"
-    age = row.cell(columns.age).removesuffix(".0")
+    columns = row.columns
     draft.films.append(
         FilmRecord(
             row.id,
-            path,
+            row.path,
             class_name,
             row.cell(columns.patient) or row.id,
             size,
             labels,
             split,
             row.cell(columns.sex)[:1].upper(),
-            int(age) if age.isdigit() else None,
+            age_in_years(row.cell(columns.age)),
             row.cell(columns.view).upper(),
         )
     )
 
 
+def _labels(draft: Draft, row: Row) -> dict[str, bool | None] | None:
+    if row.columns.concepts:
+        return _marked(draft, row)
+    if not row.cell(row.columns.labels):
+        return dict.fromkeys(draft.concepts.names)  # an empty cell says nothing, not "nothing found"
+    present = {draft.concepts.published(label) for label in row.listed}
+    if None in present:
+        draft.complaints.add("films with an unknown label", f"{row.id} ({row.cell(row.columns.labels)})")
+        return None
+    return {name: name in present for name in draft.concepts.names}
+
+
+def _marked(draft: Draft, row: Row) -> dict[str, bool | None] | None:
+    labels: dict[str, bool | None] = dict.fromkeys(draft.concepts.names)
+    for column in row.columns.concepts:
+        concept, mark = draft.concepts.published(column), row.cell(column).lower()
+        if concept is None or mark not in _YES | _NO | _UNKNOWN:
+            draft.complaints.add("marks that are neither yes, no nor unknown", f"{column}={mark!r} on {row.id}")
+            return None
+        labels[concept] = None if mark in _UNKNOWN else mark in _YES
+    return labels
+
+
+def _class(draft: Draft, row: Row, labels: dict[str, bool | None] | None) -> str | None:
+    if labels is None:
+        return None
+    if row.columns.class_name is None:
+        if any(labels.values()):
+            return "finding"
+        told = "no_finding" if any(label is False for label in labels.values()) else ""
+    else:
+        told = slug(row.cell(row.columns.class_name)) if row.cell(row.columns.class_name) else ""
+    if not told:
+        draft.complaints.add(
+            "films of which neither class nor findings are known (write 'none' for no finding)", row.id
+        )
+    return told or None
+
+
+def _split(draft: Draft, row: Row) -> str | None:
+    if row.columns.split is None:
+        return "train"
+    told = row.cell(row.columns.split).lower()
+    if told not in _SPLITS:
+        draft.complaints.add("films in an unknown split", f"{row.id} ({told!r})")
+    return _SPLITS.get(told)
+
+
 def _add_boxes(draft: Draft, path: Path, columns: BoxColumns) -> None:
-    films = {film.id: film for film in draft.films}
-    draft.checksums[path.name] = sha256(path)
+    films = {key: film for film in draft.films for key in (film.id, film.path, _bare(film.path))}
     make = Box.from_corner_and_size if columns.sized else Box
-    for row in _rows(path, (columns.film, columns.concept, *columns.edges)):
-        film = films.get(row[columns.film]) or films.get(Path(row[columns.film]).with_suffix("").as_posix())
-        concept = draft.concepts.published(row[columns.concept])
-        if film is None or concept is None:
-            draft.complaints.add(
-                "boxes of an unknown film or finding", f"{row[columns.concept]} on {row[columns.film]}"
-            )
+    for row in named_rows(draft.used(path), (columns.film, columns.concept, *columns.edges)):
+        film = films.get(row[columns.film]) or films.get(_bare(row[columns.film]))
+        if film is None:
+            draft.complaints.add("boxes of an unknown film", row[columns.film])
             continue
-        try:
-            first, second, third, fourth = (float(row[edge]) for edge in columns.edges)
-        except ValueError:
-            draft.complaints.add("boxes whose edges are no numbers", film.id)
-            continue
-        box = placed_box(make, (first, second, third, fourth), film.size, film.size)
-        if box is None:
-            draft.complaints.add("boxes without area or beyond their film", film.id)
-        elif film.labels[concept] is False:
-            draft.complaints.add("boxes of a finding that the labels deny", f"{concept} on {film.id}")
-        else:
-            draft.boxes.append(DrawnBox(film.id, concept, box))
+        first, second, third, fourth = (number(row[edge]) for edge in columns.edges)
+        draft.draw(film, row[columns.concept], placed_box(make, (first, second, third, fourth), film.size, film.size))
+
+
+def _bare(path: str) -> str:
+    """A path without its suffix."""
+    pure = PurePath(path)
+    return pure.with_suffix("").as_posix() if pure.name else path

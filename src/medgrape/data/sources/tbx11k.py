@@ -10,9 +10,9 @@ from pathlib import Path
 
 from medgrape.concepts import ConceptSet
 from medgrape.data.dataset import FilmRecord
-from medgrape.data.draft import Draft, films_by_stem, required, with_boxes_as_labels
-from medgrape.data.files import sha256
-from medgrape.data.sources.coco import CocoFile, place_boxes, read_coco
+from medgrape.data.draft import Draft, films_by_stem
+from medgrape.data.label_files import read_text, required
+from medgrape.data.sources.coco import CocoFile, CocoImage, place_boxes, read_coco
 from medgrape.progress import Track, quietly
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")
@@ -27,7 +27,8 @@ def read_tbx11k(folder: Path, *, extra: bool = False, track: Track = quietly) ->
     required(folder / "annotations/json/TBX11K_train.json", "TBX11K")
     for list_name, split in _SPLITS.items():
         _read_split(draft, list_name, split, track)
-    draft.films = [_without_false_negatives(film) for film in with_boxes_as_labels(draft.films, draft.boxes)]
+    draft.label_by_boxes()
+    draft.films = [_without_false_negatives(film) for film in draft.films]
     unknown = [film.id for film in draft.films if None in film.labels.values()]
     if unknown:
         draft.notes.append(
@@ -43,22 +44,26 @@ def _read_split(draft: Draft, list_name: str, split: str, track: Track) -> None:
     if not annotations.is_file():
         draft.complaints.add("label file missing", annotations.name)
         return
-    draft.checksums[f"annotations/json/{annotations.name}"] = sha256(annotations)
-    coco = read_coco(annotations)
+    coco = read_coco(draft.used(annotations))
+    for orphan in coco.orphans:
+        draft.complaints.add("boxes of an image or category that is not listed", orphan)
     _compare_with_list(draft, list_name, coco)
     for image in track(coco.images, f"reading {list_name}", len(coco.images)):
-        class_name = _FOLDERS.get(image.file_name.split("/")[0])
-        if class_name is None:
-            draft.complaints.add("films in an unknown folder", image.file_name)
-            continue
-        path = f"imgs/{image.file_name}"
-        if not (draft.folder / path).is_file():
-            draft.complaints.add("listed films missing", image.file_name)
-            continue
+        _read_image(draft, image, split)
+
+
+def _read_image(draft: Draft, image: CocoImage, split: str) -> None:
+    class_name = _FOLDERS.get(image.file_name.split("/")[0])
+    path = f"imgs/{image.file_name}"
+    if class_name is None or ".." in image.file_name:
+        draft.complaints.add("films in an unknown folder", image.file_name)
+    elif not (draft.folder / path).is_file():
+        draft.complaints.add("listed films missing", image.file_name)
+    else:
         record = _record(path, draft, class_name, split)
         if record is not None:
             draft.films.append(record)
-            draft.boxes += place_boxes(image, record, draft.concepts, draft.complaints)
+            place_boxes(draft, image, record)
 
 
 def _without_false_negatives(film: FilmRecord) -> FilmRecord:
@@ -81,8 +86,7 @@ def _compare_with_list(draft: Draft, list_name: str, coco: CocoFile) -> None:
     listed = draft.folder / "lists" / f"{list_name}.txt"
     if not listed.is_file():
         return
-    draft.checksums[f"lists/{listed.name}"] = sha256(listed)
-    in_list = set(listed.read_text("utf-8").split())
+    in_list = set(read_text(draft.used(listed)).split())
     in_labels = {image.file_name for image in coco.images}
     for film in sorted(in_list ^ in_labels):
         draft.complaints.add(f"films in only one of {list_name}'s list and labels", film)
@@ -94,7 +98,7 @@ def _read_extra(draft: Draft, track: Track) -> None:
     if not root.is_dir():
         draft.complaints.add("folder missing", "imgs/extra")
         return
-    found = films_by_stem([root], draft.folder)
+    found = films_by_stem([root], draft.folder, draft.complaints)
     taken = {film.id for film in draft.films}
     for stem, path in track(sorted(found.items()), "reading extra films", len(found)):
         diseased = _is_diseased(stem)

@@ -16,7 +16,6 @@ def grey_levels(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tuple
     inverted = facts.photometric == "MONOCHROME1"
     bent = has_curve(dataset) and stored.dtype.kind in "ui"
     facts, grey = (_bent if bent else _straight)(dataset, facts, stored, inverted)
-    refuse_constant(grey)
     return (facts.noting(applied="MONOCHROME1 inverted") if inverted else facts), grey
 
 
@@ -26,7 +25,9 @@ def _bent(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool
     if not np.isfinite(curve).all():
         raise FilmError("its lookup table or window gives no numbers; correct its header or export it again.")
     table = np.rint(65535 * np.clip(1 - curve if inverted else curve, 0, 1)).astype(np.uint16)
-    return facts.noting(applied=name), table[stored.astype(np.intp) - low]
+    grey = table[stored.astype(np.intp) - low]
+    refuse_constant(grey)
+    return facts.noting(applied=name), grey
 
 
 def _straight(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool) -> tuple[FilmFacts, Pixels]:

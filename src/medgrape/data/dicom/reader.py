@@ -60,7 +60,7 @@ def check_deflated(file: BinaryIO, limits: FilmLimits) -> None:
     size = file_size(file)
     start = file.read(_PREAMBLE + 4 + _LONGEST_META)
     file.seek(0)
-    if start[_PREAMBLE : _PREAMBLE + 4] != b"DICM":
+    if DeflatedExplicitVRLittleEndian.encode() not in start:  # spares nearly every film the closer look
         return
     after_mark = io.BytesIO(start[_PREAMBLE + 4 :])
     meta = read_dataset(after_mark, False, True, stop_when=lambda tag, _vr, _length: tag.group != 2)

@@ -31,9 +31,9 @@ ZONES = {
     "upper_lobe_infiltrate": Zone((1.2, 2.0), (0.095, 0.150), (0.090, 0.150)),
     "upper_lobe_consolidation": Zone((1.2, 2.0), (0.085, 0.145), (0.085, 0.145)),
     # healed: the apices more than the rest
-    "calcified_granulomas": Zone((1.2, 1.7), (0.060, 0.115), (0.060, 0.115)),
-    "fibrous_scar": Zone((1.2, 1.8), (0.075, 0.125), (0.075, 0.130)),
-    "volume_loss": Zone((1.1, 3.6), (0.080, 0.115), (0.070, 0.110), (0.5, 1.0)),
+    "calcified_granulomas": Zone((1.2, 1.5), (0.060, 0.105), (0.060, 0.105)),
+    "fibrous_scar": Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)),
+    "volume_loss": Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)),
     # spread along airways or blood: anywhere
     "patchy_consolidation": Zone((1.3, 1.6), (0.110, 0.170), (0.110, 0.180)),
     "tree_in_bud": Zone((1.2, 1.4), (0.090, 0.150), (0.090, 0.150)),

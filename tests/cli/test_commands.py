@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 from typer.main import get_command
 
-from conftest import radiograph, save
 from medgrape.cli.app import app
+from scenes import radiograph, save
 
 
 def medgrape(*words, cwd=None, **environment):

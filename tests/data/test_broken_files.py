@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydicom.uid import JPEG2000Lossless, JPEGLSLossless, RLELossless
 
-from conftest import radiograph
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.decoder import Decoder, DecoderPool, Request
 from medgrape.data.film import Film, FilmError
 from medgrape.data.reading import read_film, read_prepared, stance
+from scenes import radiograph
 
 LIMITS = FilmLimits(max_pixels=2_000_000)
 """Low, so that a mutated header cannot make the test itself slow."""

@@ -24,12 +24,12 @@ from pydicom.uid import (
     SecondaryCaptureImageStorage,
 )
 
-from conftest import radiograph, save
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.dicom.codestream import declared_size
 from medgrape.data.film import FilmError
 from medgrape.data.reading import read_film, read_prepared, stance
 from medgrape.geometry import FilmSize
+from scenes import radiograph, save
 
 
 def by_pydicom(dataset: Dataset) -> np.ndarray:

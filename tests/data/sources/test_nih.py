@@ -4,12 +4,12 @@ import cv2
 import numpy as np
 import pytest
 
-from conftest import REAL
 from medgrape.data.draft import IncompleteSourceError, finish
 from medgrape.data.label_files import SourceError
 from medgrape.data.sources.nih import read_nih
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
+from scenes import REAL
 
 HEADER = (
     "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"

@@ -6,13 +6,13 @@ import cv2
 import numpy as np
 import pytest
 
-from conftest import REAL
 from medgrape.data.draft import IncompleteSourceError, finish
 from medgrape.data.label_files import SourceError
 from medgrape.data.labels import co_occurrence
 from medgrape.data.sources.tbx11k import is_borrowed, read_tbx11k
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
+from scenes import REAL
 
 CATEGORIES = ["ActiveTuberculosis", "ObsoletePulmonaryTuberculosis", "PulmonaryTuberculosis"]
 

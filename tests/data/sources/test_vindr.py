@@ -3,12 +3,12 @@ import csv
 import numpy as np
 import pytest
 
-from conftest import radiograph, save
 from medgrape.data.draft import IncompleteSourceError, finish
 from medgrape.data.label_files import SourceError
 from medgrape.data.sources.vindr import read_vindr
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
+from scenes import radiograph, save
 
 FINDINGS = ["Aortic enlargement", "Nodule/Mass", "Pleural effusion", "Tuberculosis", "No finding"]
 

@@ -1,0 +1,40 @@
+"""Helpers with which tests set their scenes."""
+
+from pathlib import Path
+
+import numpy as np
+from pydicom import Dataset
+from pydicom.dataset import FileMetaDataset
+from pydicom.uid import ComputedRadiographyImageStorage, ExplicitVRLittleEndian, generate_uid
+
+REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Real films, where somebody has put them beside the project; they are never part of it."""
+
+
+def radiograph(pixels: np.ndarray, **changes: object) -> Dataset:
+    """A computed radiograph as a modality would store it; ``changes`` set or (with None) remove header entries."""
+    meta = FileMetaDataset()
+    meta.MediaStorageSOPClassUID = ComputedRadiographyImageStorage
+    meta.MediaStorageSOPInstanceUID = generate_uid()
+    meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    dataset = Dataset()
+    dataset.file_meta = meta
+    dataset.SOPClassUID, dataset.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID
+    dataset.Modality, dataset.PatientName, dataset.PatientID = "CR", "Doe^Jane", "4711"
+    dataset.Rows, dataset.Columns, dataset.SamplesPerPixel = pixels.shape[0], pixels.shape[1], 1
+    dataset.PhotometricInterpretation = "MONOCHROME2"
+    dataset.BitsAllocated = pixels.itemsize * 8
+    dataset.BitsStored = 12 if pixels.itemsize == 2 else 8
+    dataset.HighBit, dataset.PixelRepresentation = dataset.BitsStored - 1, int(pixels.dtype.kind == "i")
+    dataset.PixelData = pixels.tobytes()
+    for keyword, value in changes.items():
+        if value is None:
+            delattr(dataset, keyword)
+        else:
+            setattr(dataset, keyword, value)
+    return dataset
+
+
+def save(dataset: Dataset, path: Path) -> Path:
+    dataset.save_as(path, enforce_file_format=True)
+    return path

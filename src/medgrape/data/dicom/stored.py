@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import UInt8
 from pydicom import Dataset
 from pydicom.pixels.processing import apply_color_lut
+from pydicom.uid import UID
 
 from medgrape.data.dicom.values import first_number, whole_number
 from medgrape.data.film import grey_range
@@ -18,9 +19,11 @@ def grey_values(dataset: Dataset) -> np.ndarray:
     """
     bits, signed = whole_number(dataset, "BitsStored", 16), whole_number(dataset, "PixelRepresentation", 0)
     unused = whole_number(dataset, "HighBit", bits - 1) - (bits - 1)
-    dataset.pixel_array_options(view_only=True, correct_unused_bits=False)
-    stored = np.asarray(dataset.pixel_array)
-    stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
+    stored = _bytes_as_numbers(dataset, signed)
+    if stored is None:
+        dataset.pixel_array_options(view_only=True, correct_unused_bits=False)
+        stored = np.asarray(dataset.pixel_array)
+        stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
     if stored.dtype.kind in "ui" and unused > 0:
         stored = stored >> unused  # the greys lie in the upper bits
     elif stored.dtype.kind in "ui" and _exceeds(stored, bits, signed):
@@ -29,6 +32,16 @@ def grey_values(dataset: Dataset) -> np.ndarray:
     # 32 bit integers are rare; OpenCV has no resizing for them.
     known = stored if stored.dtype in (np.uint8, np.uint16, np.int16, np.float32) else stored.astype(np.float64)
     return _without_padding(dataset, known)
+
+
+def _bytes_as_numbers(dataset: Dataset, signed: int) -> np.ndarray | None:
+    """An uncompressed film needs no decoder; None where it does."""
+    syntax, allocated = UID(str(dataset.file_meta.TransferSyntaxUID)), whole_number(dataset, "BitsAllocated", 0)
+    if syntax.is_encapsulated or not syntax.is_little_endian or "PixelData" not in dataset or allocated not in (8, 16):
+        return None
+    rows, columns = int(dataset.Rows), int(dataset.Columns)
+    kind = np.dtype(f"<{'i' if signed else 'u'}{allocated // 8}")
+    return np.frombuffer(dataset.PixelData, kind, rows * columns).reshape(rows, columns)
 
 
 def _exceeds(stored: np.ndarray, bits: int, signed: int) -> bool:

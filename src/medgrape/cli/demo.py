@@ -18,7 +18,7 @@ FILMS, QUICK_FILMS = 1200, 120
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything that the demo makes.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Another seed draws other patients.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other patients.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A smoke test with few films.")] = False,
 ) -> None:
     """Draw chest films, check them and report what is in them.

@@ -178,14 +178,18 @@ def phantom(
     shortcut: Annotated[
         bool, typer.Option("--shortcut", help="Let a pacemaker come with one finding, as a trap for models.")
     ] = False,
+    shortcut_lies: Annotated[
+        bool, typer.Option("--shortcut-lies", help="Put the pacemaker on the wrong films, to test who fell for it.")
+    ] = False,
     validation: Validation = 0.15,
     test: Test = 0.2,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawing and of the split.")] = 0,
 ) -> None:
     """Drawn chests: films, boxes and patients from nothing, the same for the same seed.
 
     Example: medgrape data prepare phantom --profile tb --films 1200 --out data/tb
     """
-    order = PhantomOrder(profile, films, size, seed, Shortcut() if shortcut else None, dicom, masks)
+    planted = Shortcut(lies=shortcut_lies) if shortcut or shortcut_lies else None
+    order = PhantomOrder(profile, films, size, seed, planted, dicom, masks)
     workers = 1 if films < 200 else os.cpu_count() or 1
     _tell(draw_dataset(order, out, SplitRule(validation, test, seed), workers=workers, track=track), out)

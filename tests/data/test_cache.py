@@ -91,8 +91,17 @@ def test_a_shard_cut_short_is_built_again(tmp_path, paths):
     cache = FilmCache(tmp_path / "c", SMALL)
     whole = np.array(cache.films(paths)[7])
     shard = next((tmp_path / "c").glob("*.npy"))
-    shard.write_bytes(shard.read_bytes()[:500])
-    assert np.array_equal(cache.films(paths)[7], whole)
+    for broken in (shard.read_bytes()[:500], b"\0" * shard.stat().st_size):
+        shard.write_bytes(broken)
+        assert np.array_equal(cache.films(paths)[7], whole)
+
+
+@pytest.mark.parametrize("index", ["[1, 2]", '{"a": 5}', "nonsense", '{"a": [1]}'])
+def test_a_broken_index_is_made_anew(tmp_path, paths, index):
+    cache = FilmCache(tmp_path / "c", SMALL)
+    cache.films(paths)
+    (tmp_path / "c/contents.json").write_text(index)
+    assert len(cache.films(paths)) == 8
 
 
 def test_two_processes_may_build_at_once(tmp_path, films_folder, paths):

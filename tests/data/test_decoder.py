@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,6 +13,7 @@ from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.decoder import Decoder, DecoderPool, Request
 from medgrape.data.film import Film, FilmError
 from medgrape.data.reading import read_film, read_prepared
+from medgrape.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +86,15 @@ def test_nothing_in_the_current_folder_passes_for_a_module_of_ours(films_folder,
     with Decoder() as decoder:
         decoder.read(Request(films_folder / "film0.png", FilmLimits()))
     assert not (tmp_path / "taken-over").exists()
+
+
+def test_a_tighter_limit_on_memory_than_ours_is_no_fault_of_the_film(films_folder):
+    limited = f"ulimit -v 3500000; {sys.executable} -m medgrape film {films_folder / 'film0.png'}"
+    ended = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_decoder_that_cannot_start_is_told_as_that(films_folder, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Decoder() as decoder, pytest.raises(UserError, match="cannot start"):
+        decoder.read(Request(films_folder / "film0.png", FilmLimits()))

@@ -103,6 +103,46 @@ def test_a_colour_png_of_sixteen_bits_keeps_its_depth(tmp_path, chest, channels)
     assert np.corrcoef(film.pixels.ravel(), chest.ravel())[0, 1] > 0.9999
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("deep", [False, True])
+def test_every_exif_orientation_stands_upright_at_either_depth(tmp_path, chest, orientation, deep):
+    stored = np.stack([chest * (16 if deep else 1) // (1 if deep else 16)] * 3, axis=-1).astype(
+        np.uint16 if deep else np.uint8
+    )
+    cv2.imwrite(str(tmp_path / "plain.png"), stored)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = with_exif(tmp_path / "plain.png", exif)
+    upright = {
+        1: chest, 2: chest[:, ::-1], 3: chest[::-1, ::-1], 4: chest[::-1], 5: chest.T,
+        6: np.rot90(chest, -1), 7: chest[::-1, ::-1].T, 8: np.rot90(chest, 1),
+    }[orientation]  # fmt: skip
+    film = read_film(path)
+    assert film.pixels.shape == upright.shape == (film.facts.size.height, film.facts.size.width)
+    assert np.corrcoef(film.pixels.ravel(), upright.ravel())[0, 1] > 0.999
+    assert stance(path).turned == (orientation != 1)
+
+
+def with_exif(path, exif):
+    """The same PNG with an eXIf chunk before its pixels."""
+    data, chunk = path.read_bytes(), exif.tobytes().removeprefix(b"Exif\x00\x00")
+    packed = struct.pack(">I", len(chunk)) + b"eXIf" + chunk + struct.pack(">I", zlib.crc32(b"eXIf" + chunk))
+    path.write_bytes(data[:33] + packed + data[33:])
+    return path
+
+
+def test_a_deep_colour_photograph_is_warned_of_like_any_other(tmp_path, chest):
+    cv2.imwrite(str(tmp_path / "a.png"), np.stack([chest, chest // 3, 4095 - chest], axis=-1))
+    assert "colour picture" in read_film(tmp_path / "a.png").facts.warnings[0]
+
+
+def test_a_film_with_broken_exif_is_read_with_a_warning(tmp_path, eight_bit):
+    path = saved(tmp_path / "a.jpg", eight_bit, exif=b"Exif\x00\x00XX\x00\x00nonsense")
+    film = read_film(path)
+    assert film.facts.size == FilmSize(300, 200)
+    assert "EXIF" in film.facts.warnings[0]
+
+
 def test_the_size_of_a_png_is_told_without_unpacking_it(tmp_path):
     (tmp_path / "stub.png").write_bytes(png_header(9_000, 8_000))
     assert stance(tmp_path / "stub.png").size == FilmSize(9_000, 8_000)

@@ -84,7 +84,7 @@ def print_report(report: CheckReport) -> None:
     table("Films", ("class", *SPLITS), rows)
     table(
         f"Concepts (blind pointing on {report.guessed_on}: what a map must beat)",
-        ("concept", "films", "not known", "boxes", "random point", "fixed point"),
+        ("concept", "films", "not known", "boxes", f"{report.guessed_on} films", "random point", "fixed point"),
         [(name, *counted.values(), *_blind(report, name)) for name, counted in report.concept_counts().items()],
     )
     graph = told["graph"]
@@ -92,8 +92,8 @@ def print_report(report: CheckReport) -> None:
     listening = sorted(others, key=lambda edge: -edge["probability"])[:EDGES_SHOWN]
     table(
         f"Concept graph at tau {graph['tau']:g}: {graph['nodes']} nodes, {graph['edges']} edges with self-loops",
-        ("listens", "to", "P(listens given to)"),
-        [(edge["listener"], edge["speaker"], f"{edge['probability']:.3f}") for edge in listening],
+        ("listens", "to", "P(listens given to)", "of films"),
+        [(e["listener"], e["speaker"], f"{e['probability']:.3f}", e["films"]) for e in listening],
     )
     if len(others) > EDGES_SHOWN:
         note(f"and {len(others) - EDGES_SHOWN} weaker ones: see the picture, or --json")
@@ -103,8 +103,8 @@ def print_report(report: CheckReport) -> None:
     note("no errors" if not told["errors"] else f"{len(told['errors'])} kinds of error")
 
 
-def _blind(report: CheckReport, name: str) -> tuple[str, str]:
+def _blind(report: CheckReport, name: str) -> tuple[str, str, str]:
     guess = report.guesses.get(name)
     if guess is None:
-        return "-", "-"
-    return f"{guess.random:.3f}", "-" if guess.fixed is None else f"{guess.fixed:.3f}"
+        return "-", "-", "-"
+    return str(guess.pairs), f"{guess.random:.3f}", "-" if guess.fixed is None else f"{guess.fixed:.3f}"

@@ -40,6 +40,10 @@ def _tell(dataset: Dataset, out: Path) -> None:
         note(f"note: {line}")
     counts = ", ".join(f"{len(dataset.in_split(split)):,} {split}" for split in SPLITS)
     note(f"{dataset.name}: {len(dataset.films):,} films ({counts}), {len(dataset.boxes):,} boxes -> {out}")
+    if not dataset.in_split("test"):
+        note(
+            "there are no test films: to cut some from training, prepare again with --test 0.2 where the source has it"
+        )
     note(f"next: medgrape data check {out}")
 
 

@@ -7,7 +7,6 @@ shard), and one that is killed leaves only whole shards behind.
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,8 +84,11 @@ class FilmCache:
         return len(contents), size, size
 
     def _is_whole(self, contents: Sequence[str]) -> bool:
-        path = self._shard_path(contents)
-        return path.is_file() and path.stat().st_size > math.prod(self._shape(contents))
+        try:
+            shard = np.load(self._shard_path(contents), mmap_mode="r")
+        except (OSError, ValueError, EOFError):
+            return False
+        return bool(shard.shape == self._shape(contents) and shard.dtype == np.uint8)
 
     def _shard(
         self, paths: Sequence[Path], contents: Sequence[str], decoders: DecoderPool
@@ -133,9 +135,11 @@ class _Contents:
 
     def _load(self) -> dict[str, list[object]]:
         try:
-            return dict(json.loads(self.index.read_text("utf-8")))
+            known = json.loads(self.index.read_text("utf-8"))
         except (FileNotFoundError, ValueError):
             return {}
+        whole = isinstance(known, dict) and all(isinstance(entry, list) and len(entry) == 5 for entry in known.values())
+        return known if whole else {}
 
     @staticmethod
     def _hash(path: Path, found: dict[str, list[object]]) -> str:

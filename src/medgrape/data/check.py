@@ -53,7 +53,12 @@ class CheckReport:
         """Plain data."""
         names, edges = self.dataset.concepts.names, self.graph.edges(self.tau)
         listening = [
-            {"listener": names[k], "speaker": names[j], "probability": float(self.graph.probability[k, j])}
+            {
+                "listener": names[k],
+                "speaker": names[j],
+                "probability": float(self.graph.probability[k, j]),
+                "films": int(self.graph.counts[j]),
+            }
             for k, j in zip(*edges.nonzero(), strict=True)
         ]
         return {

@@ -22,7 +22,9 @@ import numpy as np
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.film import Film, FilmError, FilmFacts
 from medgrape.data.reading import read_film, read_prepared
+from medgrape.errors import UserError
 
+_READY = b"ready\n"
 MEMORY_LIMIT = 4 * 2**30
 """Bytes of address space that a decoder may take."""
 
@@ -99,6 +101,9 @@ class Decoder:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,  # codecs grumble about broken files in words that help nobody
             )
+            if self._process.stdout is None or self._process.stdout.readline() != _READY:
+                self.close()
+                raise UserError(f"The process that decodes films cannot start; see what {' '.join(command)} prints.")
         return self._process
 
 
@@ -183,7 +188,9 @@ def _limit_memory() -> None:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def main() -> None:
@@ -199,6 +206,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with the answers
     _limit_memory()
+    answers.write(_READY)
+    answers.flush()
     _serve(sys.stdin.buffer, answers)
 
 

@@ -125,16 +125,12 @@ def _refuse_unusable(draft: Draft) -> None:
 
 
 def _drop_doubles(draft: Draft) -> None:
-    """The first of several films of one name stays."""
-    seen: set[str] = set()
-    kept = []
-    for film in draft.films:
-        if film.id in seen:
-            draft.complaints.add("films listed twice", film.id)
-        else:
-            kept.append(film)
-        seen.add(film.id)
-    draft.films = kept
+    """A name that several films have stands for none of them: nobody knows whose the boxes are."""
+    counted = Counter(film.id for film in draft.films)
+    for name, count in counted.items():
+        if count > 1:
+            draft.complaints.add("films listed twice", name)
+    draft.films = [film for film in draft.films if counted[film.id] == 1]
 
 
 def placed_box(

@@ -11,10 +11,13 @@ from medgrape.data.check import CheckReport, positions_to_show
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.data.files import whole_file
 from medgrape.geometry import FilmSize
-from medgrape.palette import colour
+from medgrape.palette import OKABE_ITO, colour
 
 COLUMNS, ROWS, TILE = 6, 4, 224
-_CAPTION, _GAP = 48, 6
+_LINE, _GAP = 15, 6
+_BACKGROUND, _INK = "#101014", "#c8c8d0"
+
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 @dataclass(frozen=True)
@@ -41,32 +44,57 @@ def draw_figures(report: CheckReport, films: CachedFilms, folder: Path) -> Figur
 def contact_sheet(dataset: Dataset, films: CachedFilms, columns: int = COLUMNS, rows: int = ROWS) -> Image.Image:
     """Films side by side with their boxes, named under each."""
     shown = positions_to_show(dataset, films, columns * rows)
-    height = -(-max(len(shown), 1) // columns)
-    sheet = Image.new("RGB", (columns * (TILE + _GAP) + _GAP, height * (TILE + _CAPTION + _GAP) + _GAP), "#101014")
-    for place, position in enumerate(shown):
+    tiles = [_tile(dataset, dataset.pictured[position], films[position]) for position in shown]
+    height, down = max((tile.height for tile in tiles), default=TILE), -(-max(len(shown), 1) // columns)
+    sheet = Image.new("RGB", (columns * (TILE + _GAP) + _GAP, down * (height + _GAP) + _GAP), _BACKGROUND)
+    for place, tile in enumerate(tiles):
         row, column = divmod(place, columns)
-        corner = _GAP + column * (TILE + _GAP), _GAP + row * (TILE + _CAPTION + _GAP)
-        sheet.paste(_tile(dataset, dataset.pictured[position], films[position]), corner)
+        sheet.paste(tile, (_GAP + column * (TILE + _GAP), _GAP + row * (height + _GAP)))
     return sheet
 
 
 def _tile(dataset: Dataset, film: FilmRecord, pixels: np.ndarray) -> Image.Image:
-    tile = Image.new("RGB", (TILE, TILE + _CAPTION), "#101014")
+    font = ImageFont.load_default(12)
+    lines = _caption(dataset, film, font)
+    tile = Image.new("RGB", (TILE, TILE + 2 + _LINE * len(lines)), _BACKGROUND)
     tile.paste(Image.fromarray(pixels).resize((TILE, TILE), Image.Resampling.BILINEAR).convert("RGB"))
     pen = ImageDraw.Draw(tile)
     known = (drawn for drawn in dataset.boxes_by_film.get(film.id, ()) if drawn.concept in dataset.concepts)
     for drawn in known:
-        box = drawn.box.moved(film.size, FilmSize(TILE, TILE))
-        pen.rectangle(box.corners, outline=colour(dataset.concepts.index(drawn.concept)), width=2)
-    font = ImageFont.load_default(12)
-    pen.text((2, TILE + 1), f"{film.id}  {film.class_name}"[:36], fill="#c8c8d0", font=font)
-    across, down = 2.0, TILE + 16
-    for name in (name for name, present in film.labels.items() if present):
-        if across + pen.textlength(name, font=font) > TILE:
-            across, down = 2.0, down + 15
-        pen.text((across, down), name, fill=colour(dataset.concepts.index(name)), font=font)
-        across += pen.textlength(name, font=font) + 8
+        box, ink = drawn.box.moved(film.size, FilmSize(TILE, TILE)), colour(dataset.concepts.index(drawn.concept))
+        pen.rectangle(box.corners, outline=ink, width=2)
+        if len(dataset.concepts) > len(OKABE_ITO):  # colours repeat, so names must tell
+            small = ImageFont.load_default(10)
+            pen.text(
+                (box.x1 + 3, box.y1 + 1), drawn.concept[:9], fill=ink, font=small, stroke_width=1, stroke_fill="black"
+            )
+    for row, words in enumerate(lines):
+        across = 2.0
+        for word, ink in words:
+            pen.text((across, TILE + 1 + _LINE * row), word, fill=ink, font=font)
+            across += pen.textlength(word, font=font) + 8
     return tile
+
+
+Words = list[tuple[str, str]]
+
+
+def _caption(dataset: Dataset, film: FilmRecord, font: Font) -> list[Words]:
+    """Name and class, then the findings in their colours, on as many lines as that takes."""
+    words = [(film.id, _INK), (f"class {film.class_name}", _INK)]
+    present = [name for name, told in film.labels.items() if told]
+    words += [(name, colour(dataset.concepts.index(name))) for name in present]
+    if not present and None in film.labels.values():
+        words.append(("findings not known", _INK))
+    lines: list[Words] = [[]]
+    room = float(TILE)
+    for number, (word, ink) in enumerate(words):
+        wide = font.getlength(word) + 8
+        if (wide > room or number == 2) and lines[-1]:
+            lines, room = [*lines, []], float(TILE)
+        lines[-1].append((word, ink))
+        room -= wide
+    return lines
 
 
 def _plot_label_counts(report: CheckReport, path: Path) -> None:

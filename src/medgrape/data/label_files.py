@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -33,7 +35,7 @@ def read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise SourceError(f"{path} cannot be read: {error}.") from error
 
 
@@ -49,6 +51,9 @@ def named_rows(path: Path, wanted: Iterable[str]) -> Iterator[dict[str, str]]:
     """A CSV file's rows by column; a cell that a short row leaves out is empty."""
     rows = plain_rows(path)
     names = next(rows, [])
+    doubled = [name for name, count in Counter(names).items() if count > 1 and name]
+    if doubled:
+        raise SourceError(f"{path} has two columns {doubled[0]!r}; rename one.")
     for column in wanted:
         if column not in names:
             raise SourceError(f"{path} has no column {column!r}{nearest(column, names)}.")
@@ -67,4 +72,4 @@ def number(text: str) -> float:
 def age_in_years(text: str, oldest: int = 120) -> int | None:
     """``58``, ``058Y`` or ``58.0`` as years; None for months, days and what nobody reaches."""
     digits = text.strip().removesuffix("Y").removesuffix(".0")
-    return int(digits) if digits.isdigit() and int(digits) <= oldest else None
+    return int(digits) if digits.isdecimal() and int(digits) <= oldest else None

@@ -5,8 +5,8 @@ from typing import BinaryIO
 
 import cv2
 import numpy as np
-from jaxtyping import UInt8, UInt16
-from PIL import Image, ImageOps
+from jaxtyping import UInt8
+from PIL import Image
 
 from medgrape.config import FilmLimits
 from medgrape.data.film import (
@@ -27,7 +27,15 @@ COLOUR_TOLERANCE = 12
 """Grey levels by which JPEG's own colour noise may part the channels of a grey film."""
 
 _ORIENTATION = 0x0112
-_TURNED = set(range(2, 9))
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 _ON_ITS_SIDE = {5, 6, 7, 8}
 _MANY_CHANNELS = (2, 4, 6)
 _SIXTEEN_BIT = {"I;16", "I;16B", "I;16L", "I"}
@@ -40,26 +48,25 @@ def read_picture(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED)
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         picture = _opened(file)
         _check_header(picture, file_size(file), limits)
-        stance = _stance(picture)
-        deep_colour = _is_deep_colour(file)
-        sixteen = picture.mode in _SIXTEEN_BIT or deep_colour
-        facts = FilmFacts(_format(picture), stance.size, 16 if sixteen else 8, picture.mode)
-        if stance.turned:
-            facts = facts.noting(applied="turned upright as its EXIF orientation says")
-        if deep_colour:
-            film = _sixteen_bit(facts.noting(applied="three channels made grey"), shrink(_deep_grey(file)))
-        else:
-            film = _from_pillow(facts, picture, stance.turned, shrink)
+        film = _read(file, picture, shrink)
     refuse_constant(film.pixels)
     return film
 
 
-def _from_pillow(facts: FilmFacts, picture: Image.Image, turned: bool, shrink: Shrink) -> Film:
-    shrink.before_decoding(picture)
-    upright = ImageOps.exif_transpose(picture) if turned else picture
-    if facts.bits == 16:
-        return _sixteen_bit(facts, shrink(_whole_numbers(np.asarray(upright))))
-    return _eight_bit(facts, upright, shrink)
+def _read(file: BinaryIO, picture: Image.Image, shrink: Shrink) -> Film:
+    deep_colour, orientation = _is_deep_colour(file), _orientation(picture)
+    sixteen = picture.mode in _SIXTEEN_BIT or deep_colour
+    facts = FilmFacts(_format(picture), _stance(picture).size, 16 if sixteen else 8, picture.mode)
+    if orientation is None:
+        facts = facts.noting(warning="its EXIF data cannot be read, so it may not stand upright")
+    elif orientation in _TURNS:
+        facts = facts.noting(applied="turned upright as its EXIF orientation says")
+    if deep_colour:
+        facts, picture = _deep_grey(facts, file)
+    else:
+        shrink.before_decoding(picture)
+    upright = picture.transpose(_TURNS[orientation]) if orientation in _TURNS else picture
+    return _sixteen_bit(facts, upright, shrink) if sixteen else _eight_bit(facts, upright, shrink)
 
 
 def picture_stance(file: BinaryIO) -> Stance:
@@ -70,13 +77,20 @@ def picture_stance(file: BinaryIO) -> Stance:
 
 
 def _stance(picture: Image.Image) -> Stance:
-    """By the EXIF data before the pixels; asking Pillow for more would unpack a PNG."""
     width, height = picture.size
-    exif = Image.Exif()
-    exif.load(picture.info.get("exif") or b"")
-    orientation = exif.get(_ORIENTATION, 1)
+    orientation = _orientation(picture)
     size = FilmSize(height, width) if orientation in _ON_ITS_SIDE else FilmSize(width, height)
-    return Stance(size, orientation in _TURNED)
+    return Stance(size, orientation in _TURNS)
+
+
+def _orientation(picture: Image.Image) -> int | None:
+    """By the EXIF data before the pixels (asking Pillow for more would unpack a PNG); None where it is broken."""
+    exif = Image.Exif()
+    try:
+        exif.load(picture.info.get("exif") or b"")
+        return int(exif.get(_ORIENTATION, 1))
+    except Exception:  # Pillow raises almost anything on broken EXIF; the pixels may be fine all the same
+        return None
 
 
 def _is_deep_colour(file: BinaryIO) -> bool:
@@ -87,13 +101,16 @@ def _is_deep_colour(file: BinaryIO) -> bool:
     return start[12:16] == b"IHDR" and start[24] == 16 and start[25] in _MANY_CHANNELS
 
 
-def _deep_grey(file: BinaryIO) -> UInt16[np.ndarray, "height width"]:
+def _deep_grey(facts: FilmFacts, file: BinaryIO) -> tuple[FilmFacts, Image.Image]:
     decoded = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_UNCHANGED)
     if decoded is None:
         raise FilmError("it is damaged or cut short; export it again.")
+    facts = facts.noting(applied="three channels made grey")
     if decoded.ndim == 2:
-        return np.asarray(decoded)
-    return np.asarray(cv2.cvtColor(decoded[:, :, :3], cv2.COLOR_BGR2GRAY))
+        return facts, Image.fromarray(decoded)
+    colours = decoded[:, :, :3]
+    facts = _warned_of_colour(facts, colours * (255.0 / max(int(colours.max()), 1)))
+    return facts, Image.fromarray(cv2.cvtColor(np.ascontiguousarray(colours), cv2.COLOR_BGR2GRAY))
 
 
 def _opened(file: BinaryIO) -> Image.Image:
@@ -117,11 +134,11 @@ def _check_header(picture: Image.Image, file_bytes: int, limits: FilmLimits) -> 
     check_cost(FilmSize(*picture.size), unpacked, file_bytes, limits)
 
 
-def _whole_numbers(stored: np.ndarray) -> UInt16[np.ndarray, "height width"]:
-    return stored if stored.dtype == np.uint16 else np.clip(stored, 0, 65535).astype(np.uint16)
-
-
-def _sixteen_bit(facts: FilmFacts, stored: UInt16[np.ndarray, "height width"]) -> Film:
+def _sixteen_bit(facts: FilmFacts, picture: Image.Image, shrink: Shrink) -> Film:
+    stored = np.asarray(picture)
+    if stored.dtype != np.uint16:
+        stored = np.clip(stored, 0, 65535).astype(np.uint16)
+    stored = shrink(stored)
     refuse_constant(stored)
     low, high = grey_range(stored)
     done = facts.noting(applied=f"grey levels {low:g} to {high:g} stretched over 16 bit")
@@ -140,9 +157,13 @@ def _eight_bit(facts: FilmFacts, picture: Image.Image, shrink: Shrink) -> Film:
 def grey_from_colour(facts: FilmFacts, colours: UInt8[np.ndarray, "height width 3"]) -> Film:
     """A film stored with three channels; a true colour picture is taken, with a warning."""
     grey = np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY))
-    facts = facts.noting(applied="three channels made grey")
+    return Film(_warned_of_colour(facts.noting(applied="three channels made grey"), colours), grey)
+
+
+def _warned_of_colour(facts: FilmFacts, colours: np.ndarray) -> FilmFacts:
+    """Facts with a warning where channels of up to 255 differ by more than JPEG's own noise."""
     sample = colours[::4, ::4].astype(np.int16)
     spread = sample.max(axis=2) - sample.min(axis=2)
-    if np.percentile(spread, 99) > COLOUR_TOLERANCE:
-        facts = facts.noting(warning="this is a colour picture, perhaps a photograph of a film; it was made grey")
-    return Film(facts, grey)
+    if np.percentile(spread, 99) <= COLOUR_TOLERANCE:
+        return facts
+    return facts.noting(warning="this is a colour picture, perhaps a photograph of a film; it was made grey")

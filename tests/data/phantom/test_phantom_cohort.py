@@ -5,6 +5,7 @@ import pytest
 
 from medgrape.data.phantom import PROFILES, Shortcut, plan
 from medgrape.data.phantom.statistics import nih_statistics
+from medgrape.errors import UserError
 
 
 @pytest.mark.parametrize("profile", ["tb", "nih"])
@@ -122,3 +123,18 @@ def test_a_shortcut_changes_nothing_but_the_device():
 
 def test_without_a_shortcut_no_film_claims_one():
     assert not any(sitting.has_shortcut for sitting in plan("tb", 300, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("shortcut", "told"),
+    [(Shortcut(concept="cardiomegaly"), "no concept 'cardiomegaly'"), (Shortcut(device="pacemakr"), "'pacemaker'")],
+)
+def test_a_shortcut_that_cannot_be_planted_is_refused(shortcut, told):
+    with pytest.raises(UserError, match=told):
+        plan("tb", 4, seed=0, shortcut=shortcut)
+
+
+def test_patients_of_another_seed_have_other_names():
+    names = [{sitting.patient_id for sitting in plan("tb", 20, seed=seed)} for seed in (0, 1, 2)]
+    assert not names[0] & names[1]
+    assert not names[1] & names[2]

@@ -36,3 +36,4 @@ def test_nih_lesions_are_as_guessable_as_the_real_boxes(finding, drawn_boxes):
 
     assert found.max() == pytest.approx(reference.fixed_point, abs=0.10)
     assert found.mean() == pytest.approx(reference.random_point, abs=0.10)
+    assert 0.5 < found.mean() / reference.random_point < 2, "boxes are of the real size, not only of a harmless one"

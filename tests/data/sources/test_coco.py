@@ -113,14 +113,14 @@ def test_boxes_on_a_film_that_is_turned_when_read_are_told(films_folder, annotat
 
 
 def test_annotations_of_an_unknown_image_and_doubled_images_can_be_allowed(films_folder, annotations, tmp_path):
-    annotations.write_text(coco(["film0.png", "film0.png"], [(7, 0, [1, 1, 9, 9]), (0, 0, [1, 1, 9, 9])]))
+    names = ["film0.png", "film1.png", "film0.png"]
+    annotations.write_text(coco(names, [(7, 0, [1, 1, 9, 9]), (2, 0, [1, 1, 9, 9])]))
     draft = read_folder(films_folder, annotations)
     with pytest.raises(IncompleteSourceError, match=r"image 7, category 0.*listed twice: film0"):
         finish(draft, tmp_path / "out", SplitRule(), allow_missing=False)
-    assert (
-        len(finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=True).films)
-        == 1
-    )
+    dataset = finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=True)
+    assert [film.id for film in dataset.films] == ["film1"], "nobody knows which film0 the box is on"
+    assert dataset.boxes == ()
 
 
 def test_a_file_without_categories_is_refused(films_folder, annotations, tmp_path):

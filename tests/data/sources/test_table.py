@@ -81,7 +81,8 @@ def test_missing_doubled_and_unreadable_films_are_told(table, tmp_path):
     (table.parent / "film3.png").write_bytes(b"junk")
     with pytest.raises(IncompleteSourceError, match=r"unreadable.*missing: gone\.png.*listed twice: film0"):
         prepared(read_table(table, LISTED), tmp_path)
-    assert len(prepared(read_table(table, LISTED), tmp_path, allow_missing=True)[1]) == 3
+    films = prepared(read_table(table, LISTED), tmp_path, allow_missing=True)[1]
+    assert set(films) == {"film1", "film2"}, "of two films of one name, neither is taken"
 
 
 def test_a_mistyped_column_is_told_the_nearest_one(table):
@@ -106,6 +107,38 @@ def test_marks_that_say_neither_yes_nor_no_are_told(table, tmp_path):
     draft = read_table(table, FilmColumns(path="file", concepts=("cavity", "fluid")))
     with pytest.raises(IncompleteSourceError, match="cavity='maybe' on film0"):
         prepared(draft, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("Cavity|Fluid", "Normal|Fluid", r"contradictory label: film0 \(Normal\|Fluid\)"),
+        (",male,", ",weiblich,", r"unknown sex: film2 \('weiblich'\)"),
+        (",61.0,", ",²,", None),
+    ],
+)
+def test_contradictions_and_unknown_words_are_told(table, tmp_path, old, new, told):
+    table.write_text(table.read_text().replace(old, new))
+    draft = read_table(table, LISTED)
+    if told is None:
+        assert draft.films[0].age is None
+    else:
+        with pytest.raises(IncompleteSourceError, match=told):
+            prepared(draft, tmp_path)
+
+
+def test_two_columns_of_one_name_are_refused(table):
+    table.write_text(table.read_text().replace("cavity,fluid", "fluid,fluid"))
+    with pytest.raises(SourceError, match="two columns 'fluid'"):
+        read_table(table, LISTED)
+
+
+def test_a_box_makes_an_unknown_finding_known(table):
+    boxes = table.parent / "boxes.csv"
+    boxes.write_text("film,concept,x1,y1,x2,y2\nfilm2,cavity,1,2,11,12\n")
+    columns = FilmColumns(path="file", concepts=("cavity", "fluid"))
+    draft = read_table(table, columns, boxes=(boxes, BoxColumns("film", "concept", ("x1", "y1", "x2", "y2"))))
+    assert draft.films[2].labels == {"cavity": True, "fluid": True}
 
 
 def test_two_ways_to_name_findings_or_no_separator_are_refused():

@@ -176,6 +176,6 @@ def read_person(path: Path) -> tuple[str, int | None, str]:
     wanted = ["PatientSex", "PatientAge", "ViewPosition", "ViewCodeSequence"]
     dataset = dcmread(path, force=True, stop_before_pixels=True, specific_tags=wanted)
     age = str(dataset.get("PatientAge", "") or "")
-    years = int(age[:3]) if age.endswith("Y") and age[:3].isdigit() else None
+    years = int(age[:3]) if age.endswith("Y") and age[:3].isdecimal() else None
     sex = str(dataset.get("PatientSex", "") or "")
     return (sex if sex in ("M", "F", "O") else ""), years, _view(dataset) or ""

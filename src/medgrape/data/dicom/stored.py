@@ -7,7 +7,7 @@ from pydicom import Dataset
 from pydicom.pixels.processing import apply_color_lut
 from pydicom.uid import UID
 
-from medgrape.data.dicom.values import first_number, whole_number
+from medgrape.data.dicom.values import first_number, rescale_of, whole_number
 from medgrape.data.film import grey_range
 
 
@@ -62,7 +62,7 @@ def _without_padding(dataset: Dataset, stored: np.ndarray) -> np.ndarray:
     if not padding.any() or padding.all():
         return stored
     low, high, _, _ = cv2.minMaxLoc(stored, mask=(~padding).astype(np.uint8))
-    dark_is_high = dataset.PhotometricInterpretation == "MONOCHROME1"
+    dark_is_high = (dataset.PhotometricInterpretation == "MONOCHROME1") != (rescale_of(dataset).slope < 0)
     return np.where(padding, np.asarray(high if dark_is_high else low, stored.dtype), stored)
 
 

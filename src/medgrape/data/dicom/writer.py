@@ -1,5 +1,6 @@
 """A drawn film as a DICOM file, so that everything downstream can be tried with real DICOM."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,21 +28,22 @@ def write_dicom(path: Path, pixels: UInt8[np.ndarray, "height width"], person: P
     """A computed radiograph of 12 bits; the same arguments give the same bytes."""
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = ComputedRadiographyImageStorage
-    meta.MediaStorageSOPInstanceUID = generate_uid(entropy_srcs=["medgrape film", film])
+    drawing = [person.id, film, hashlib.sha256(pixels.tobytes()).hexdigest()]  # other pixels are another film
+    meta.MediaStorageSOPInstanceUID = generate_uid(entropy_srcs=["medgrape film", *drawing])
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
     dataset = FileDataset(str(path), {}, file_meta=meta, preamble=b"\0" * 128)
     dataset.SOPClassUID = meta.MediaStorageSOPClassUID
     dataset.SOPInstanceUID = meta.MediaStorageSOPInstanceUID
-    _describe_study(dataset, person, film, view)
+    dataset.StudyInstanceUID = generate_uid(entropy_srcs=["medgrape study", *drawing])
+    dataset.SeriesInstanceUID = generate_uid(entropy_srcs=["medgrape series", *drawing])
+    _describe_study(dataset, person, view)
     _put_pixels(dataset, pixels)
     dataset.save_as(path, enforce_file_format=True)
 
 
-def _describe_study(dataset: FileDataset, person: Person, film: str, view: str) -> None:
+def _describe_study(dataset: FileDataset, person: Person, view: str) -> None:
     dataset.PatientName, dataset.PatientID = f"Phantom^{person.id}", person.id
     dataset.PatientBirthDate, dataset.PatientSex, dataset.PatientAge = "", person.sex, f"{person.age:03d}Y"
-    dataset.StudyInstanceUID = generate_uid(entropy_srcs=["medgrape study", film])
-    dataset.SeriesInstanceUID = generate_uid(entropy_srcs=["medgrape series", film])
     dataset.StudyDate = dataset.SeriesDate = dataset.ContentDate = _DAY
     dataset.StudyTime = dataset.SeriesTime = dataset.ContentTime = _NOON
     dataset.StudyID, dataset.AccessionNumber, dataset.ReferringPhysicianName = "1", "", ""

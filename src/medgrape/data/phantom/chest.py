@@ -52,7 +52,7 @@ def build(sitting: Sitting, anatomy: Anatomy, size: int) -> Chest:
     heart = canvas.soften(canvas.fill(mediastinum.heart(anatomy)), 0.0035)
     vessels_above = canvas.soften(canvas.fill(*mediastinum.great_vessels(anatomy)), 0.0065)
     below = canvas.soften(soft_tissue.abdomen(canvas, anatomy), 0.0028)
-    cavities = {side: canvas.fill(pleural_cavity(anatomy, side)) for side in SIDES}
+    cavities = {side: canvas.soften(canvas.fill(pleural_cavity(anatomy, side)), 0.0035) for side in SIDES}
     solid = np.maximum(heart, vessels_above)
     cavity = np.maximum(cavities[RIGHT], cavities[LEFT])
     field = cavity * (1 - solid) * (1 - below)

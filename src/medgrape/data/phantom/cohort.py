@@ -30,6 +30,8 @@ def plan(profile: str, films: int, seed: int, shortcut: Shortcut | None = None) 
     """Decide ``films`` sittings, patient by patient; a longer plan begins with the shorter one."""
     if profile not in PROFILES:
         raise ValueError(f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
+    if shortcut is not None:
+        shortcut.check(PROFILES[profile])
     sittings: list[Sitting] = []
     patient = 0
     while len(sittings) < films:

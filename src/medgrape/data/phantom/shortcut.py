@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from medgrape.data.phantom.devices import DEVICES
 from medgrape.data.phantom.profile import Profile
 from medgrape.data.phantom.sitting import Sitting
+from medgrape.errors import UserError
+from medgrape.spelling import nearest
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,20 @@ class Shortcut:
     concept: str | None = None
     device: str = "pacemaker"
     lies: bool = False
+
+    def __str__(self) -> str:
+        where = self.concept or "the profile's own concept"
+        shares = (self.without_concept, self.with_concept) if self.lies else (self.with_concept, self.without_concept)
+        return f"a {self.device} on {shares[0]:g} of the films with {where} and on {shares[1]:g} of the others"
+
+    def check(self, profile: Profile) -> None:
+        """Refuse a concept or device that this profile cannot draw."""
+        if self.concept is not None and self.concept not in profile.concepts:
+            raise UserError(
+                f"There is no concept {self.concept!r} to plant on{nearest(self.concept, profile.concepts)}."
+            )
+        if self.device not in DEVICES:
+            raise UserError(f"There is no device {self.device!r}{nearest(self.device, DEVICES)}.")
 
     def share(self, profile: Profile, concepts: tuple[str, ...]) -> float:
         """How often a film with these concepts carries the device."""

@@ -29,8 +29,9 @@ class Sitting:
 
     @property
     def patient_id(self) -> str:
-        """The same for every film of a patient."""
-        return f"{self.profile}-{self.patient:06d}"
+        """The same for every film of a patient, and of nobody else drawn with another seed."""
+        cohort = self.profile if self.seed == 0 else f"{self.profile}{self.seed}"
+        return f"{cohort}-{self.patient:06d}"
 
     @property
     def film_id(self) -> str:

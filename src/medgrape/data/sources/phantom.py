@@ -1,5 +1,6 @@
 """Drawn chests as a prepared data set: the one source whose films are made here, inside the data set's own folder."""
 
+import csv
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -18,10 +19,11 @@ from medgrape.data.files import whole_folder
 from medgrape.data.phantom import PROFILES, PhantomFilm, Shortcut, Sitting, draw, plan
 from medgrape.data.splits import SplitRule, split_films
 from medgrape.errors import UserError
-from medgrape.geometry import FilmSize
+from medgrape.geometry import Box, FilmSize
 from medgrape.progress import Track, quietly
 from medgrape.spelling import nearest
 
+_DRAWN_COLUMNS = ("film", "kind", "name", "concept", "x1", "y1", "x2", "y2")
 VOCABULARIES = {"tb": "tbx11k", "nih": "nih"}
 
 
@@ -41,6 +43,8 @@ class PhantomOrder:
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
             raise UserError(f"There is no profile {self.profile!r}{nearest(self.profile, PROFILES)}.")
+        if self.seed < 0:
+            raise UserError("The seed of a drawing is 0 or more.")
         if self.films < 1 or not 64 <= self.size <= 2048:
             raise UserError("Phantoms take at least 1 film and a size from 64 to 2048 pixels.")
 
@@ -50,15 +54,18 @@ def draw_dataset(
 ) -> Dataset:
     """Draw the films and write the data set; it appears whole in ``out`` or not at all."""
     sittings = plan(order.profile, order.films, order.seed, order.shortcut)
-    records, boxes = list[FilmRecord](), list[DrawnBox]()
+    records, boxes, rows = list[FilmRecord](), list[DrawnBox](), list[tuple[object, ...]]()
     with whole_folder(out) as folder:
         (folder / "films").mkdir()
         if order.masks:
             (folder / "masks").mkdir()
         with _drawn(partial(_draw_and_write, folder=folder, order=order), sittings, workers) as films:
-            for record, drawn in track(films, f"drawing {order.films:,} films", order.films):
-                records.append(record)
-                boxes += drawn
+            for drawn in track(films, f"drawing {order.films:,} films", order.films):
+                records.append(drawn.record)
+                boxes += drawn.boxes
+                rows += drawn.rows
+        with (folder / "drawn.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([_DRAWN_COLUMNS, *rows])
         source = Source("phantom", "", {}, (_story(order), str(rule)))
         profile = PROFILES[order.profile]
         concepts = ConceptSet.built_in(VOCABULARIES[order.profile])
@@ -77,10 +84,17 @@ def draw_dataset(
 
 def _story(order: PhantomOrder) -> str:
     told = f"drawn with profile {order.profile}, seed {order.seed}, {order.size} x {order.size} pixels"
-    return told if order.shortcut is None else f"{told}, shortcut {order.shortcut}"
+    return told if order.shortcut is None else f"{told}, {order.shortcut}"
 
 
-Drawn = tuple[FilmRecord, list[DrawnBox]]
+@dataclass(frozen=True)
+class Drawn:
+    """One film as the data set describes it."""
+
+    record: FilmRecord
+    boxes: list[DrawnBox]
+    rows: list[tuple[object, ...]]
+    """Everything on the film that was drawn on purpose, devices and findings outside the concepts included."""
 
 
 @contextmanager
@@ -106,7 +120,13 @@ def _draw_and_write(sitting: Sitting, folder: Path, order: PhantomOrder) -> Draw
         "train", sitting.sex, sitting.age, sitting.view,
     )  # fmt: skip
     boxes = [DrawnBox(sitting.film_id, lesion.concept, lesion.box) for lesion in film.lesions if lesion.concept]
-    return record, boxes
+    rows = [_row(film, "finding", lesion.finding, lesion.concept or "", lesion.box) for lesion in film.lesions]
+    rows += [_row(film, "device", device.name, "", device.box) for device in film.devices]
+    return Drawn(record, boxes, rows)
+
+
+def _row(film: PhantomFilm, kind: str, name: str, concept: str, box: Box) -> tuple[object, ...]:
+    return film.sitting.film_id, kind, name, concept, *(f"{edge:g}" for edge in box.corners)
 
 
 def _write_film(path: Path, film: PhantomFilm, order: PhantomOrder) -> None:

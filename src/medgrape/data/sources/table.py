@@ -1,6 +1,6 @@
 """A CSV of any shape, by naming its columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from medgrape.concepts import Concept, ConceptSet, slug
@@ -17,6 +17,7 @@ _SPLITS = {
     "train": "train", "training": "train", "val": "train", "valid": "train", "validation": "train", "dev": "train",
 }  # fmt: skip
 """What a split column may say; validation is cut from training anew, so a published one is training here."""
+_SEXES = {"m": "M", "male": "M", "f": "F", "female": "F", "o": "O", "other": "O"}
 _NOTHING = {"no_finding", "no_findings", "normal", "none"}
 
 
@@ -93,10 +94,19 @@ class Row:
         return self.cell(self.columns.id) or _bare(self.path)
 
     @property
+    def _words(self) -> list[str]:
+        words = (word.strip() for word in self.cell(self.columns.labels).split(self.columns.separator))
+        return [word for word in words if word]
+
+    @property
     def listed(self) -> list[str]:
         """The findings that a labels column lists, without the words for none."""
-        labels = (label.strip() for label in self.cell(self.columns.labels).split(self.columns.separator))
-        return [label for label in labels if label and slug(label) not in _NOTHING]
+        return [word for word in self._words if slug(word) not in _NOTHING]
+
+    @property
+    def says_nothing_found(self) -> bool:
+        """Whether a word for none is among them."""
+        return len(self.listed) < len(self._words)
 
 
 def read_table(
@@ -161,7 +171,7 @@ def _add_film(draft: Draft, row: Row) -> None:
             size,
             labels,
             split,
-            row.cell(columns.sex)[:1].upper(),
+            _sex(draft, row),
             age_in_years(row.cell(columns.age)),
             row.cell(columns.view).upper(),
         )
@@ -174,8 +184,10 @@ def _labels(draft: Draft, row: Row) -> dict[str, bool | None] | None:
     if not row.cell(row.columns.labels):
         return dict.fromkeys(draft.concepts.names)  # an empty cell says nothing, not "nothing found"
     present = {draft.concepts.published(label) for label in row.listed}
-    if None in present:
-        draft.complaints.add("films with an unknown label", f"{row.id} ({row.cell(row.columns.labels)})")
+    if None in present or (present and row.says_nothing_found):
+        draft.complaints.add(
+            "films with an unknown or contradictory label", f"{row.id} ({row.cell(row.columns.labels)})"
+        )
         return None
     return {name: name in present for name in draft.concepts.names}
 
@@ -207,6 +219,13 @@ def _class(draft: Draft, row: Row, labels: dict[str, bool | None] | None) -> str
     return told or None
 
 
+def _sex(draft: Draft, row: Row) -> str:
+    told = row.cell(row.columns.sex).lower()
+    if told and told not in _SEXES:
+        draft.complaints.add("films with an unknown sex", f"{row.id} ({told!r})")
+    return _SEXES.get(told, "")
+
+
 def _split(draft: Draft, row: Row) -> str | None:
     if row.columns.split is None:
         return "train"
@@ -226,6 +245,16 @@ def _add_boxes(draft: Draft, path: Path, columns: BoxColumns) -> None:
             continue
         first, second, third, fourth = (number(row[edge]) for edge in columns.edges)
         draft.draw(film, row[columns.concept], placed_box(make, (first, second, third, fourth), film.size, film.size))
+    _learn_from_boxes(draft)
+
+
+def _learn_from_boxes(draft: Draft) -> None:
+    """A finding that was not known is known to be there once somebody drew a box around it."""
+    drawn = {(box.film, box.concept) for box in draft.boxes}
+    draft.films = [
+        replace(film, labels={name: True if (film.id, name) in drawn else told for name, told in film.labels.items()})
+        for film in draft.films
+    ]
 
 
 def _bare(path: str) -> str:

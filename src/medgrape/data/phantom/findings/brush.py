@@ -27,8 +27,11 @@ def patch(chest: Chest, site: Site, random: np.random.Generator, roughness: floa
 
 def clouded(chest: Chest, layer: Layer, random: np.random.Generator, amount: float) -> Layer:
     """The layer with the uneven density of air spaces that are only partly filled."""
-    rolled = np.roll(chest.clouds, tuple(random.integers(0, chest.canvas.size, 2).tolist()), axis=(0, 1))
-    return np.asarray(layer * np.clip(1 + amount * rolled, 0.1, 1.9), np.float32)
+    down, right = random.integers(0, chest.canvas.size, 2)
+    # mirrored at its edges, because a texture that does not repeat would leave a straight seam where it is rolled
+    across = np.concatenate([chest.clouds[down:], chest.clouds[::-1][: int(down)]])
+    shifted = np.concatenate([across[:, right:], across[:, ::-1][:, : int(right)]], axis=1)
+    return np.asarray(layer * np.clip(1 + amount * shifted, 0.1, 1.9), np.float32)
 
 
 def shade(chest: Chest, layer: Layer, contrast: float) -> None:

@@ -25,5 +25,6 @@ def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     spicules = np.stack([rays * 0.8, rays * reach], axis=1) + np.asarray(site.centre)
     spikes = chest.canvas.soften(chest.canvas.strokes(spicules, 0.004), 0.0018)
     layer = in_lung(chest, clouded(chest, ball, random, 0.06))
-    shade(chest, np.maximum(layer, in_lung(chest, 0.35 * spikes)), site.contrast)
+    layer = np.maximum(layer, in_lung(chest, 0.35 * spikes))
+    shade(chest, layer, site.contrast)
     return mask_of(layer)

@@ -28,8 +28,9 @@ def edema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     wings = chest.canvas.soften(chest.canvas.fill(*outlines), 0.028)
     wings = in_lung(chest, clouded(chest, wings, random, 0.25))
     shade(chest, wings, site.contrast)
-    shade(chest, _kerley(chest, random), 0.55 * site.contrast)
-    return mask_of(wings, 0.3)
+    lines = _kerley(chest, random)
+    shade(chest, lines, 0.55 * site.contrast)
+    return np.asarray(mask_of(wings, 0.3) | mask_of(lines))
 
 
 def _kerley(chest: Chest, random: np.random.Generator) -> np.ndarray:

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,19 @@ def test_every_make_target_in_the_readme_exists():
     }
     assert named
     assert named <= targets
+
+
+def test_everything_the_package_may_ask_for_is_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    names = {_normal(re.split(r"[<>=!\[]", requirement)[0]) for requirement in asked} - {"medgrape"}
+    pins = re.findall(r"^([^#\s=]+)==", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+    assert names <= set(map(_normal, pins))
+    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+
+
+def _normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_the_readme_tour_runs_as_it_is_written(tmp_path):

@@ -5,7 +5,6 @@ sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner
 ``x1 y1 x2 y2`` covers the half-open range from x1 up to x2, so its width is ``x2 - x1``.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,8 +142,3 @@ def _share(start: float, end: float, edges: Float[np.ndarray, " n"]) -> Float[np
     """How much of each interval between neighbouring ``edges`` lies between ``start`` and ``end``."""
     covered = np.minimum(end, edges[1:]) - np.maximum(start, edges[:-1])
     return np.asarray(np.clip(covered, 0.0, None) / np.diff(edges), dtype=np.float64)
-
-
-def any_contains(boxes: Iterable[Box], x: float, y: float) -> bool:
-    """Whether the point lies in at least one of the boxes."""
-    return any(box.contains(x, y) for box in boxes)

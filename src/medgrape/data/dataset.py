@@ -5,6 +5,7 @@
 """
 
 import csv
+import hashlib
 import io
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -160,8 +161,6 @@ class Dataset:
 
 def checksum(folder: Path) -> str:
     """One SHA-256 for the whole data set as it is described, for runs to name what they were trained on."""
-    import hashlib
-
     parts = [sha256(folder / name) for name in ("dataset.toml", "films.csv", "boxes.csv")]
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 

@@ -28,16 +28,16 @@ ZONES = {
     # active: mostly upper and middle zones
     "cavity": Zone((1.3, 1.8), (0.075, 0.125), (0.075, 0.130)),
     "nodular_opacities": Zone((1.3, 1.8), (0.080, 0.135), (0.080, 0.140)),
-    "upper_lobe_infiltrate": Zone((1.2, 2.0), (0.095, 0.150), (0.090, 0.150)),
-    "upper_lobe_consolidation": Zone((1.2, 2.0), (0.085, 0.145), (0.085, 0.145)),
+    "upper_lobe_infiltrate": Zone((1.2, 1.9), (0.085, 0.135), (0.085, 0.135)),
+    "upper_lobe_consolidation": Zone((1.2, 1.9), (0.080, 0.130), (0.080, 0.130)),
     # healed: the apices more than the rest
     "calcified_granulomas": Zone((1.2, 1.5), (0.060, 0.105), (0.060, 0.105)),
     "fibrous_scar": Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)),
     "volume_loss": Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)),
     # spread along airways or blood: anywhere
-    "patchy_consolidation": Zone((1.3, 1.6), (0.110, 0.170), (0.110, 0.180)),
-    "tree_in_bud": Zone((1.2, 1.4), (0.090, 0.150), (0.090, 0.150)),
-    "miliary_nodules": Zone((1.2, 1.5), (0.110, 0.170), (0.110, 0.180)),
+    "patchy_consolidation": Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)),
+    "tree_in_bud": Zone((1.1, 1.2), (0.080, 0.125), (0.080, 0.125)),
+    "miliary_nodules": Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)),
     # not tuberculosis
     "basal_pneumonia": Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)),
     "fibrosis": Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)),

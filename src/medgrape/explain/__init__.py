@@ -1,0 +1,1 @@
+"""Why the model says what it says, in pictures and figures."""

@@ -1,0 +1,83 @@
+"""What a model saw on one film: ranked concepts with their maps, and the films they remind it of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from medgrape.concepts import Concept
+from medgrape.geometry import Box, FilmSize, PatchGrid
+
+
+@dataclass(frozen=True)
+class Exemplar:
+    """The patch of a training film that lies nearest to one prototype."""
+
+    film: str
+    prototype: int
+    similarity: float
+    """Of that patch to the prototype, from -1 to 1."""
+    thumbnail: UInt8[np.ndarray, "side side"]
+    patch: Box
+    """In pixels of the thumbnail."""
+
+
+@dataclass(frozen=True)
+class ConceptEvidence:
+    """One concept on one film."""
+
+    concept: Concept
+    score: float
+    """Highest agreement of the concept's prototypes anywhere on the film: the peak of ``mean``."""
+    absent_score: float
+    """What the score typically is on training films without the concept."""
+    present_score: float
+    """What the score typically is on training films with the concept."""
+    mean: Float[np.ndarray, "h w"]
+    """Mean similarity of the concept's prototypes at each patch (mu)."""
+    disagreement: Float[np.ndarray, "h w"]
+    """Variance of those similarities at each patch (U)."""
+    exemplars: tuple[Exemplar, ...]
+    """Of the prototypes that answer most strongly, strongest first; empty where films are withheld."""
+
+    @property
+    def strength(self) -> float:
+        """The score on a scale where films without the concept have about 0 and films with it about 1."""
+        return (self.score - self.absent_score) / max(self.present_score - self.absent_score, 1e-6)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything that goes into the picture, concepts ranked by how much they stand out."""
+
+    pixels: UInt8[np.ndarray, "height width"]
+    """The whole film, upright, 8 bit."""
+    grid: PatchGrid
+    probabilities: Mapping[str, float]
+    """Class to probability."""
+    concepts: tuple[ConceptEvidence, ...]
+    attention: Float[np.ndarray, "k k"] | None
+    """How much each concept (row, in the model's order) listens to each other; None where the head has no attention."""
+    concept_names: tuple[str, ...]
+    """In the model's order: what rows and columns of ``attention`` mean."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def film(self) -> FilmSize:
+        """Size of the original film, the frame of ``peak`` and boxes."""
+        return self.grid.film
+
+    def save(self, path: Path | str) -> None:
+        """The evidence as one picture."""
+        from medgrape.explain.render import save_picture  # drawing is not needed to explain
+
+        save_picture(self, Path(path))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, without pixels."""
+        from medgrape.explain.listing import listed
+
+        return listed(self)

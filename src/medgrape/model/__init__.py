@@ -1,0 +1,1 @@
+"""From patches to a prediction: the parts of GRAPE, and the whole."""

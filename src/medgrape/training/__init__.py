@@ -1,0 +1,1 @@
+"""How a model learns: the four stages, and the variant without stages."""

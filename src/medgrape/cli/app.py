@@ -13,6 +13,7 @@ from medgrape.cli.console import complain
 from medgrape.cli.data import app as data
 from medgrape.cli.demo import demo
 from medgrape.cli.film import film
+from medgrape.cli.train import train
 from medgrape.errors import UserError
 
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(film)
+app.command()(train)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
 

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
@@ -53,3 +54,18 @@ def track(items: Iterable[T], label: str, total: int) -> Iterable[T]:
         console=err, transient=True, disable=not err.is_terminal,
     ) as bar:  # fmt: skip
         yield from bar.track(items, total=total, description=label)
+
+
+@contextmanager
+def watch(label: str, total: int, done: int = 0) -> Iterator[Callable[[str], None]]:
+    """A bar on standard error whose text tells the latest figures, with the time left."""
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+        TextColumn("{task.fields[news]}"), console=err, transient=True, disable=not err.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task(label, total=total, completed=done, news="")
+
+        def step(news: str) -> None:
+            bar.update(task, advance=1, news=news)
+
+        yield step

@@ -45,5 +45,7 @@ class ModelSettings(Settings):
     head: Literal["gat", "linear", "mlp", "ml-gcn", "add-gcn"] = "gat"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Before the head's last layer."""
+    standardise: bool = False
+    """Centre and scale the scores by what they are on training films before the head sees them."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Concept k listens to j where P(k given j) exceeds this."""

@@ -75,6 +75,8 @@ class PrototypeStage(Schedule):
     """theta_U: a sample gives no gradient to prototypes that disagree about it by more."""
     dispersion: Weight = 0.0
     """Of the loss that keeps a concept's prototypes apart."""
+    balance: bool = True
+    """Weigh vectors of rare concepts up, by the root of their rarity."""
     background: bool = False
     """One more set of prototypes for ordinary tissue, in the contrastive sum but in no output."""
 

@@ -1,0 +1,55 @@
+"""``medgrape train``: from a prepared data set to a run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from medgrape.cli.console import note, print_json, table, track, watch
+from medgrape.cli.options import Json
+from medgrape.config import load_config
+from medgrape.errors import UserError
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="Settings in TOML, for instance configs/demo.toml.")],
+    data: Annotated[Path, typer.Option(help="A prepared data set.")],
+    out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("runs/latest"),
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the settings' seed.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train all stages; what an earlier attempt finished is not done again.
+
+    Example: medgrape train configs/demo.toml --data demo/data --out runs/demo
+    """
+    from medgrape.model.checkpoint import load_run  # torch is slow to import
+    from medgrape.training.run import Order, resumable
+    from medgrape.training.run import train as run_training
+
+    if not config.is_file():
+        raise UserError(f"There are no settings at {config}; see configs/.")
+    settings = load_config(config)
+    if seed is not None:
+        settings = settings.model_copy(update={"seed": seed})
+    order = Order(settings, data, out)
+    if resumable(order) and not as_json:
+        note(f"Going on with the training of {out}.")
+    run_training(order, track=track, watch=watch)
+    report(load_run(out).run.metrics, out, as_json=as_json)
+
+
+def report(metrics: dict[str, Any], out: Path, *, as_json: bool) -> None:
+    """What validation said of each stage."""
+    if as_json:
+        print_json({"run": str(out), **metrics})
+        return
+    rows = [
+        (stage, f"{told['best_epoch']} of {told['epochs']}", told["figure"], f"{told['score']:.3f}", f"{told['loss']:.3f}")
+        for stage, told in metrics["validation"].items()
+    ]
+    table("Validation", ("stage", "epoch chosen", "figure", "score", "loss"), rows)
+    for name in metrics["untrained_concepts"]:
+        note(f"warning: no training film shows {name}; its prototypes have learnt nothing.")
+    if metrics["films_refused"]:
+        note(f"warning: {metrics['films_refused']} films could not be read; see medgrape data check.")
+    note(f"{metrics['films']:,} films; text encoder: {metrics['text_encoder'] or 'none'} -> {out}")

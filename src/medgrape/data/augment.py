@@ -1,0 +1,41 @@
+"""Other views of a film: turned, shifted, zoomed, with other greys. Boxes move along.
+
+A whole batch at once, on whatever device it lies. Each view is drawn from a number of its own, so the same film and
+number give the same view in any order, batch, process or second attempt. No mirror image: the heart is on the left.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+from jaxtyping import Float
+from torch import Tensor
+
+TURN, SHIFT, ZOOM, GAMMA = 0.14, 0.10, 0.10, 0.22
+"""At most: radians, share of the side, share of the size, exponent of the greys (as a logarithm)."""
+
+
+def moves(seeds: list[tuple[int, ...]]) -> Float[Tensor, "b 2 3"]:
+    """For each seed, where in the film each point of the view comes from, in units of half a side."""
+    return torch.stack([_move(np.random.default_rng(seed)) for seed in seeds])
+
+
+def _move(chance: np.random.Generator) -> Float[Tensor, "2 3"]:
+    turn, zoom = chance.uniform(-TURN, TURN), 1 + chance.uniform(-ZOOM, ZOOM)
+    across, down = 2 * chance.uniform(-SHIFT, SHIFT, 2)
+    cosine, sine = zoom * np.cos(turn), zoom * np.sin(turn)
+    return torch.tensor([[cosine, -sine, across], [sine, cosine, down]], dtype=torch.float32)
+
+
+def moved(pictures: Float[Tensor, "b c h w"], move: Float[Tensor, "b 2 3"], beyond: str) -> Float[Tensor, "b c h w"]:
+    """The pictures seen through ``move``; ``beyond`` the film is its border, or zeros."""
+    grid = F.affine_grid(move.to(pictures.device), list(pictures.shape), align_corners=False)
+    return F.grid_sample(pictures, grid, mode="bilinear", padding_mode=beyond, align_corners=False)
+
+
+def view(
+    films: Float[Tensor, "b 1 side side"], move: Float[Tensor, "b 2 3"], seeds: list[tuple[int, ...]]
+) -> Float[Tensor, "b 1 side side"]:
+    """The films in other positions and greys."""
+    gammas = [np.exp(np.random.default_rng((*seed, 1)).uniform(-GAMMA, GAMMA)) for seed in seeds]
+    powers = torch.tensor(gammas, dtype=films.dtype, device=films.device).reshape(-1, 1, 1, 1)
+    return moved(films, move, "border").clamp(0.0, 1.0) ** powers

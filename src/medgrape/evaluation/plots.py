@@ -1,0 +1,162 @@
+"""The report's plots. They are made of the report's own plain data, so that plot and table cannot disagree."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+
+from medgrape.evaluation.checks import true_classes
+from medgrape.evaluation.readings import Readings
+from medgrape.evaluation.svg import INK, inline, plotting
+from medgrape.evaluation.verdicts import shown
+from medgrape.palette import colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDE = 5.2
+_SHORT = 26
+"""Letters of a name that fit beside a plot."""
+_DASHES = ("-", "--", "-.", ":")
+MEAN, MAXIMUM, CHANCE, FIXED = colour(4), colour(1), INK, colour(5)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing that stands in a page."""
+
+    svg: Markup
+    caption: str
+
+
+def reliability_plot(told: dict[str, Any]) -> Plot:
+    """Confidence against accuracy; the area of a dot is its number of films."""
+    with plotting():
+        figure, axes = _square("probability of the answer", "share of right answers")
+        bins = [one for one in told["calibration"]["bins"] if one["films"]]
+        most = max(one["films"] for one in bins)
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle="--", label="perfect")
+        axes.plot([b["confidence"] for b in bins], [b["accuracy"] for b in bins], color=MEAN, linewidth=1)
+        areas = [20 + 180 * one["films"] / most for one in bins]
+        axes.scatter(
+            [b["confidence"] for b in bins],
+            [b["accuracy"] for b in bins],
+            areas,
+            color=MEAN,
+            clip_on=False,
+            label="model",
+        )
+        axes.legend(loc="upper left", markerscale=0.5)
+        points = "; ".join(f"{shown(b['confidence'])}: {shown(b['accuracy'])} of {b['films']}" for b in bins)
+        alt = f"Reliability plot. Mean probability of the answer, and share of right answers: {points}."
+        return Plot(inline(figure, "reliability", alt), "A larger dot stands for more films.")
+
+
+def roc_plot(told: dict[str, Any], readings: Readings) -> Plot:
+    """One curve for each class against all others."""
+    from sklearn.metrics import roc_curve  # slow to import
+
+    truth = true_classes(readings)
+    with plotting():
+        figure, axes = _square("false alarms among the others", "share of the class found")
+        axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle="--")
+        drawn = [(place, one) for place, one in enumerate(told["classification"]["classes"]) if one["auc"] is not None]
+        for place, one in drawn:
+            alarms, found, _ = roc_curve(truth == place, readings.probabilities[:, place])
+            label = f"{_short(one['name'])}, AUC {shown(one['auc'])}"
+            axes.plot(alarms, found, color=colour(place), linestyle=_DASHES[place // 7 % 4], linewidth=1.6, label=label)
+        if drawn:
+            axes.legend(loc="lower right", fontsize=8 if len(drawn) < 10 else 6)
+        areas = "; ".join(f"{one['name']} {shown(one['auc'])}" for _, one in drawn) or "none can be drawn"
+        return Plot(inline(figure, "roc", f"ROC curves, one class against the others. Area under each: {areas}."), "")
+
+
+def pointing_plot(told: dict[str, Any]) -> Plot | None:
+    """Hits by both maps for each concept, with blind pointing beside them; None where nothing was pointed at."""
+    place = told["localisation"]
+    if place["per_pair"] is None:
+        return None
+    rows = [(one["title"], one["pointing"]) for one in place["concepts"] if one["pointing"] is not None]
+    rows += [("All pairs", place["per_pair"]), ("All films", place["per_film"])]
+    with plotting():
+        figure, axes = _rows([title for title, _ in rows], 0.62)
+        at = np.arange(len(rows))
+        for shift, kind, tone, label in ((-0.19, "mean", MEAN, "mean map"), (0.19, "maximum", MAXIMUM, "max map")):
+            shares = [row[kind]["share"] for _, row in rows]
+            axes.barh(at + shift, shares, 0.36, color=tone, label=label, xerr=_whiskers(rows, kind), ecolor=INK)
+        axes.scatter(
+            [row["chance"] for _, row in rows], at, 60, marker="|", color=CHANCE, zorder=4, label="random point"
+        )
+        known = [(row["fixed"], y) for y, (_, row) in zip(at, rows, strict=True) if row["fixed"] is not None]
+        axes.scatter(
+            [x for x, _ in known], [y for _, y in known], 34, marker="D", color=FIXED, zorder=5, label="fixed point",
+            edgecolors="white", linewidths=0.6,
+        )  # fmt: skip
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("share of hits; the thin lines are 95 % intervals")
+        figure.legend(loc="outside upper center", ncols=4, handletextpad=0.4, columnspacing=1.2)
+        return Plot(inline(figure, "pointing", f"Pointing game. {_pointing_words(rows)}"), "")
+
+
+def dispersion_plot(told: dict[str, Any]) -> Plot | None:
+    """Cosine of prototypes within each concept; None where concepts have one prototype each."""
+    spread = told["dispersion"]
+    if spread["within"] is None:
+        return None
+    titles = [one["title"] for one in told["detection"]["concepts"]]
+    with plotting():
+        figure, axes = _rows(titles, 0.36)
+        axes.barh(np.arange(len(titles)), spread["per_concept"], 0.6, color=MEAN, label="within the concept")
+        lines = [
+            (spread["paper_collapse"], FIXED, "--", "the paper's collapse"),
+            (spread["between"], INK, ":", "between"),
+        ]
+        for value, tone, dash, label in lines:
+            if value is not None:
+                axes.axvline(value, color=tone, linestyle=dash, label=f"{label} {shown(value)}")
+        axes.set_xlim(min(0.0, *spread["per_concept"], spread["between"] or 0.0), 1.02)
+        axes.set_xlabel("mean cosine of pairs of prototypes")
+        figure.legend(loc="outside upper center", ncols=3, handletextpad=0.4, columnspacing=1.2, fontsize=8)
+        words = "; ".join(f"{t} {shown(c)}" for t, c in zip(titles, spread["per_concept"], strict=True))
+        return Plot(inline(figure, "dispersion", f"Mean cosine of the prototypes within each concept: {words}."), "")
+
+
+def _square(across: str, up: str) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure  # slow to import
+
+    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=across, ylabel=up, aspect="equal")
+    return figure, axes
+
+
+def _rows(titles: list[str], height: float) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure  # slow to import
+
+    figure = Figure(figsize=(_WIDE, 1.1 + height * len(titles)), layout="constrained")
+    axes = figure.subplots()
+    axes.set_yticks(range(len(titles)), [_short(title) for title in titles])
+    axes.set_ylim(len(titles) - 0.5, -0.5)
+    return figure, axes
+
+
+def _whiskers(rows: list[tuple[str, dict[str, Any]]], kind: str) -> np.ndarray:
+    """How far each interval reaches to the left and right of its bar's end."""
+    rates = [row[kind] for _, row in rows]
+    bounds = [one["interval"] or {"low": one["share"], "high": one["share"]} for one in rates]
+    reach = [(r["share"] - b["low"], b["high"] - r["share"]) for r, b in zip(rates, bounds, strict=True)]
+    return np.maximum(np.array(reach).T, 0.0)  # a resampled interval may, by a hair, lie beside its figure
+
+
+def _pointing_words(rows: list[tuple[str, dict[str, Any]]]) -> str:
+    return " ".join(
+        f"{title}: mean map {shown(row['mean']['share'])}, max map {shown(row['maximum']['share'])}, "
+        f"random point {shown(row['chance'])}, fixed point {shown(row['fixed'])}."
+        for title, row in rows
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _SHORT else name[: _SHORT - 1] + "…"

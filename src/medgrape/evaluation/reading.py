@@ -1,0 +1,110 @@
+"""A model reads the films of a split: one pass, small batches, only what the figures need is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from medgrape.data.cache import CachedFilms, FilmCache
+from medgrape.data.dataset import SPLITS, Dataset, FilmRecord, checksum
+from medgrape.evaluation.checks import EvaluationError
+from medgrape.evaluation.examples import example_films
+from medgrape.evaluation.readings import Readings
+from medgrape.evaluation.report import Evaluation, ReportFiles, evaluate_readings, write_report
+from medgrape.model.checkpoint import LoadedRun
+from medgrape.model.grape import Grape
+from medgrape.progress import Track, quietly
+
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read, and what could not be."""
+
+    readings: Readings
+    refused: Mapping[str, str]
+    films: CachedFilms
+
+
+def evaluate_run(
+    loaded: LoadedRun, data: Path, out: Path, *, split: str = "test", track: Track = quietly
+) -> tuple[Evaluation, ReportFiles]:
+    """Read the films of a split, count, and write the report."""
+    dataset = Dataset.load(data)
+    read = read_split(loaded, dataset, data, split, track)
+    facts = _facts(loaded, data)
+    run = loaded.run
+    evaluation = evaluate_readings(
+        read.readings, run.model.atlas.prototypes.detach(), facts, run=loaded.folder.name, refused=read.refused
+    )
+    places = {film.id: place for place, film in enumerate(dataset.pictured)}
+    pictures = {film: read.films[places[film]] for film in example_films(evaluation.localisation)}
+    return evaluation, write_report(evaluation, read.readings, out, pictures=pictures)
+
+
+def read_split(loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track) -> Read:
+    """All films of a split, as the model sees them."""
+    _check_fit(loaded, dataset, split)
+    cached = FilmCache(data / "cache", loaded.run.config).films(
+        [dataset.film_path(film) for film in dataset.pictured], track=track
+    )
+    wanted = [place for place, film in enumerate(dataset.pictured) if film.split == split]
+    readable = [place for place in wanted if place not in cached.refused]
+    if not readable:
+        raise EvaluationError(f"No film of split {split!r} can be read; see medgrape data check {data}.")
+    refused = {dataset.pictured[place].id: cached.refused[place] for place in wanted if place in cached.refused}
+    return Read(_read(loaded.run.model, dataset, cached, readable, track), refused, cached)
+
+
+def _read(model: Grape, dataset: Dataset, cached: CachedFilms, places: list[int], track: Track) -> Readings:
+    batches = [places[start : start + BATCH] for start in range(0, len(places), BATCH)]
+    parts = [_batch(model, cached, batch) for batch in track(batches, f"reading {len(places):,} films", len(batches))]
+    probabilities, scores, mean, strongest = (np.concatenate(column) for column in zip(*parts, strict=True))
+    films: list[FilmRecord] = [dataset.pictured[place] for place in places]
+    return Readings(dataset, films, probabilities, scores, mean, strongest)
+
+
+@torch.no_grad()
+def _batch(model: Grape, cached: CachedFilms, places: list[int]) -> tuple[np.ndarray, ...]:
+    films = torch.from_numpy(np.stack([cached[place] for place in places])).unsqueeze(1).float() / 255.0
+    prediction, maps = model.read(films)
+    peaks = maps.mean.amax(dim=(-2, -1))
+    return tuple(part.numpy().astype(np.float64) for part in (prediction.probabilities, peaks, maps.mean, maps.strongest))
+
+
+def _check_fit(loaded: LoadedRun, dataset: Dataset, split: str) -> None:
+    """A model is judged on the concepts and classes that it knows, in the order that it knows them."""
+    run = loaded.run
+    if split not in SPLITS:
+        raise EvaluationError(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
+    if dataset.concepts.names != run.concepts.names:
+        raise EvaluationError(
+            f"The model knows {', '.join(run.concepts.names)}; the data set has {', '.join(dataset.concepts.names)}."
+        )
+    if dataset.classes != run.classes:
+        raise EvaluationError(
+            f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."
+        )
+    if not dataset.in_split(split):
+        raise EvaluationError(f"{dataset.name!r} has no films in split {split!r}.")
+
+
+def _facts(loaded: LoadedRun, data: Path) -> dict[str, object]:
+    run, trained_on = loaded.run, loaded.manifest.dataset
+    return {
+        "weights": loaded.manifest.fingerprint,
+        "backbone": run.config.backbone.name,
+        "head": run.config.model.head,
+        "head parameters": sum(weights.numel() for weights in run.model.head.parameters()),
+        "prototypes of each concept": run.config.model.prototypes,
+        "patches": f"{run.exemplars.grid[0]} x {run.exemplars.grid[1]}",
+        "text encoder": run.metrics["text_encoder"],
+        "untrained concepts": run.metrics["untrained_concepts"],
+        "trained on": trained_on["name"],
+        "trained on this data set": trained_on["checksum"] == checksum(data),
+        "versions": loaded.manifest.versions,
+        "validation": run.metrics["validation"],
+    }

@@ -1,0 +1,89 @@
+"""What the figures mean, in words: better than blind pointing or not, and what to beware of."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from medgrape.evaluation.classification import Classification
+from medgrape.evaluation.geometry import Dispersion
+from medgrape.evaluation.localisation import HitRate, Localisation, Pointing
+from medgrape.evaluation.statistics import Interval
+
+DECIMALS = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A sign and a word, so that colour alone never tells."""
+
+    kind: str
+    sign: str
+    word: str
+
+
+BETTER = Verdict("better", "▲", "better")
+WORSE = Verdict("worse", "▼", "worse")
+UNCLEAR = Verdict("unclear", "≈", "not clearly different")
+UNKNOWN = Verdict("unknown", "–", "nothing to compare with")
+
+
+def versus_fixed(pointing: dict[str, Any] | None) -> Verdict:
+    """Whether the mean map points better than the fixed prior: its interval must lie wholly on one side of it."""
+    if pointing is None or pointing["fixed"] is None:
+        return UNKNOWN
+    bounds, fixed = pointing["mean"]["interval"], pointing["fixed"]
+    if bounds is None or bounds["low"] <= fixed <= bounds["high"]:
+        return UNCLEAR
+    return BETTER if bounds["low"] > fixed else WORSE
+
+
+def shown(value: float | None) -> str:
+    """A share as people read it."""
+    return "–" if value is None else f"{value:.{DECIMALS}f}"
+
+
+def headline(classification: Classification, localisation: Localisation) -> tuple[str, ...]:
+    """The result in plain sentences, each with what the trivial answer gets."""
+    told = f"Macro-F1 {shown(classification.macro_f1)}{_within(classification.interval)}; "
+    if classification.majority is None:
+        told += "there are no training films that would tell a trivial answer."
+    else:
+        trivial = classification.majority
+        told += f"always answering '{trivial.answer}' gives {shown(trivial.macro_f1)}."
+    if localisation.per_pair is None:
+        return (told,)
+    return told, _pointing_sentence(localisation.per_pair)
+
+
+def cautions(
+    split: str, classification: Classification, localisation: Localisation, prototypes: Dispersion
+) -> tuple[str, ...]:
+    """What makes the figures worth less than they seem."""
+    told = []
+    if split != "test":
+        told.append(f"These are {split} films: the model has learnt from them or was chosen on them.")
+    trivial = classification.majority
+    if trivial is not None and classification.macro_f1 <= trivial.macro_f1:
+        told.append(f"The classes are named no better than by always answering '{trivial.answer}'.")
+    if _no_better(localisation.per_pair):
+        told.append("The concept maps point no better than one fixed point for each concept, learnt without looking.")
+    if prototypes.collapsed:
+        told.append("The prototypes of a concept are as good as one vector: their disagreement means nothing.")
+    return tuple(told)
+
+
+def _no_better(pointing: Pointing | None) -> bool:
+    return pointing is not None and pointing.fixed is not None and pointing.mean.share <= pointing.fixed
+
+
+def _within(bounds: Interval | None) -> str:
+    return "" if bounds is None else f" (95 % interval {shown(bounds.low)} to {shown(bounds.high)})"
+
+
+def _pointing_sentence(pointing: Pointing) -> str:
+    rate: HitRate = pointing.mean
+    fixed = f"one fixed point for each concept {shown(pointing.fixed)}" if pointing.fixed is not None else (
+        "training has no box that a fixed point could be learnt from")  # fmt: skip
+    return (
+        f"The mean maps point into the finding on {shown(rate.share)}{_within(rate.interval)} of {pointing.count:,} "
+        f"film-concept pairs; a random point gets {shown(pointing.chance)}, {fixed}."
+    )

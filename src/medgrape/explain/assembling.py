@@ -1,0 +1,84 @@
+"""From a model's evidence to an explanation: ranked, compared with training films, with the films behind it."""
+
+import cv2
+import numpy as np
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from medgrape.concepts import Concept
+from medgrape.data.film import Film
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.listing import tells
+from medgrape.geometry import FilmSize, PatchGrid
+from medgrape.model.checkpoint import Run
+from medgrape.model.evidence import Evidence
+from medgrape.model.exemplars import ExemplarFilms
+from medgrape.model.grape import Prediction
+
+EXEMPLARS = 3
+"""Films for each concept."""
+
+
+def explain(run: Run, film: Film, evidence: Evidence, judged: Prediction) -> Explanation:
+    """What was found, the concept that stands out most first."""
+    found = [_concept(run, evidence, row, concept) for row, concept in enumerate(run.concepts)]
+    ranked = sorted(found, key=lambda one: (tells(one), one.strength if tells(one) else one.score), reverse=True)
+    shares = {name: float(share) for name, share in zip(run.classes, judged.probabilities[0], strict=True)}
+    return Explanation(
+        pixels=_eight_bit(film.pixels),
+        grid=evidence.grid,
+        probabilities=dict(sorted(shares.items(), key=lambda one: -one[1])),
+        concepts=tuple(ranked),
+        attention=None if judged.attention is None else judged.attention[0].double().numpy(),
+        concept_names=run.concepts.names,
+        warnings=(*film.facts.warnings, *_untrained(run)),
+    )
+
+
+def _concept(run: Run, evidence: Evidence, row: int, concept: Concept) -> ConceptEvidence:
+    mean, disagreement = evidence.mean[row], evidence.disagreement[row]
+    return ConceptEvidence(
+        concept=concept,
+        score=float(mean.max()),
+        absent_score=float(run.usual.absent_peak[row]),
+        present_score=float(run.usual.present_peak[row]),
+        mean=mean.double().numpy(),
+        disagreement=disagreement.double().numpy(),
+        exemplars=tuple(_exemplars(run.exemplars, row, evidence.scores[row])),
+    )
+
+
+def _exemplars(films: ExemplarFilms, row: int, scores: Float[Tensor, " m"]) -> list[Exemplar]:
+    """Films nearest to the prototypes that answer most strongly, each film once."""
+    chosen: list[Exemplar] = []
+    shown: set[int] = set()
+    for prototype in scores.argsort(descending=True, stable=True).tolist():
+        film = int(films.film[row, prototype])
+        if film < 0 or film in shown:
+            continue
+        shown.add(film)
+        chosen.append(_exemplar(films, row, prototype))
+        if len(chosen) == EXEMPLARS:
+            break
+    return chosen
+
+
+def _exemplar(films: ExemplarFilms, row: int, prototype: int) -> Exemplar:
+    film = int(films.film[row, prototype])
+    picture = films.thumbnails[film]
+    grid = PatchGrid(FilmSize(picture.shape[1], picture.shape[0]), *films.grid)
+    down, across = divmod(int(films.patch[row, prototype]), grid.columns)
+    similarity = float(films.similarity[row, prototype])
+    return Exemplar(films.films[film], prototype, similarity, picture, grid.patch(down, across))
+
+
+def _untrained(run: Run) -> list[str]:
+    names = run.metrics.get("untrained_concepts", [])
+    return [f"No training film showed {run.concepts[name].title}; what is said of it is worth nothing." for name in names]
+
+
+def _eight_bit(pixels: UInt8[np.ndarray, "h w"] | np.ndarray) -> UInt8[np.ndarray, "h w"]:
+    """As a screen shows it."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    return np.asarray(cv2.convertScaleAbs(pixels, alpha=255.0 / 65535.0))

@@ -1,0 +1,102 @@
+"""The evidence on one film as words and plain data, for programs and for files."""
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.geometry import Box, PatchGrid
+
+CLEARLY, PERHAPS = 0.75, 0.40
+"""From which strength on a concept is called clearly seen, or perhaps; 0 is typical without it, 1 with it."""
+LEAST_STEP = 1e-3
+"""If the typical scores with and without a concept lie closer than this, its score tells nothing."""
+NOTICE = "Research software, not a medical device."
+
+
+def tells(evidence: ConceptEvidence) -> bool:
+    """Whether the concept's score can part films with it from films without it."""
+    step = evidence.present_score - evidence.absent_score
+    return math.isfinite(step) and step >= LEAST_STEP and math.isfinite(evidence.score)
+
+
+def in_words(evidence: ConceptEvidence) -> str:
+    """How strongly a concept is seen, as one would say it."""
+    if not tells(evidence):
+        return "cannot be told"
+    if evidence.strength >= CLEARLY:
+        return "clearly seen"
+    return "perhaps" if evidence.strength >= PERHAPS else "not seen"
+
+
+def peak(mean: Float[np.ndarray, "h w"], grid: PatchGrid) -> tuple[float, float]:
+    """x and y, in film pixels, of the middle of the strongest patch."""
+    row, column = np.unravel_index(np.argmax(np.nan_to_num(mean, nan=-np.inf)), mean.shape)
+    return grid.patch(int(row), int(column)).centre
+
+
+def listed(explanation: Explanation) -> dict[str, Any]:
+    """Everything but pixels, ready for JSON; a figure that is not a number becomes null."""
+    return {
+        "notice": NOTICE,
+        "film": {"width": explanation.film.width, "height": explanation.film.height},
+        "grid": {"rows": explanation.grid.rows, "columns": explanation.grid.columns},
+        "warnings": list(explanation.warnings),
+        "probabilities": {name: _number(value) for name, value in explanation.probabilities.items()},
+        "concepts": [_concept(evidence, explanation.grid) for evidence in explanation.concepts],
+        "attention": _attention(explanation),
+    }
+
+
+def _concept(evidence: ConceptEvidence, grid: PatchGrid) -> dict[str, Any]:
+    x, y = peak(evidence.mean, grid)
+    return {
+        "name": evidence.concept.name,
+        "title": evidence.concept.title,
+        "score": _number(evidence.score),
+        "absent_score": _number(evidence.absent_score),
+        "present_score": _number(evidence.present_score),
+        "strength": _number(evidence.strength) if tells(evidence) else None,
+        "words": in_words(evidence),
+        "peak": {"x": _number(x, 2), "y": _number(y, 2)},
+        "mean": [[_number(value) for value in row] for row in evidence.mean.tolist()],
+        "disagreement": [[_significant(value) for value in row] for row in evidence.disagreement.tolist()],
+        "exemplars": [_exemplar(exemplar) for exemplar in evidence.exemplars],
+    }
+
+
+def _exemplar(exemplar: Exemplar) -> dict[str, Any]:
+    return {
+        "film": exemplar.film,
+        "prototype": int(exemplar.prototype),
+        "similarity": _number(exemplar.similarity),
+        "thumbnail_side": int(exemplar.thumbnail.shape[0]),
+        "patch": _box(exemplar.patch),
+    }
+
+
+def _box(box: Box) -> dict[str, float | None]:
+    return {"x1": _number(box.x1, 2), "y1": _number(box.y1, 2), "x2": _number(box.x2, 2), "y2": _number(box.y2, 2)}
+
+
+def _attention(explanation: Explanation) -> list[dict[str, Any]] | None:
+    """Every edge along which something was heard, or None where the head has no attention."""
+    if explanation.attention is None:
+        return None
+    names = explanation.concept_names
+    return [
+        {"listener": names[listener], "speaker": names[speaker], "weight": _number(weight)}
+        for (listener, speaker), weight in np.ndenumerate(explanation.attention)
+        if weight != 0
+    ]
+
+
+def _number(value: float, digits: int = 4) -> float | None:
+    return round(float(value), digits) if math.isfinite(value) else None
+
+
+def _significant(value: float) -> float | None:
+    """Four digits that count: variances that matter may be as small as 0.0002."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None

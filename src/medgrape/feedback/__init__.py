@@ -1,0 +1,1 @@
+"""A film and a person: opened once, asked many times."""

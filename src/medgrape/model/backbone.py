@@ -1,0 +1,159 @@
+"""A film in, a map of features out: the network whose patches everything later is read from."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from medgrape.config.model import BackboneSettings
+from medgrape.model import backbone_lite, backbone_resnet, backbone_transformers
+from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, Greys
+from medgrape.model.backbone_hub import find_folder, read_config, read_greys
+from medgrape.model.backbone_weights import load_strictly, read_weights
+
+_TRANSFORMERS = "transformers"
+
+
+class Backbone(nn.Module):
+    """A chain of parts, of which the first few may be frozen: no gradient, and eval mode for ever."""
+
+    mean: Tensor
+    spread: Tensor
+
+    def __init__(self, chain: Chain, blueprint: Blueprint) -> None:
+        super().__init__()
+        if blueprint.frozen_parts > len(chain.parts):
+            raise BackboneError(
+                f"This backbone has {len(chain.parts)} parts; frozen_parts may not be {blueprint.frozen_parts}."
+            )
+        self.parts = nn.ModuleList(chain.parts)
+        self.features = chain.features
+        self.blueprint = blueprint
+        self._multiple = chain.multiple
+        self._freeze_statistics = False
+        # Not among the weights: the description holds them.
+        self.register_buffer("mean", torch.tensor(blueprint.greys.mean).view(1, -1, 1, 1), persistent=False)
+        self.register_buffer("spread", torch.tensor(blueprint.greys.spread).view(1, -1, 1, 1), persistent=False)
+        self.parts[: self.frozen_parts].requires_grad_(False)
+        self.train()
+
+    @property
+    def frozen_parts(self) -> int:
+        """How many parts at the start never learn."""
+        return self.blueprint.frozen_parts
+
+    @property
+    def freeze_statistics(self) -> bool:
+        """Whether batch norms keep their statistics in training too; their weights and biases learn all the same."""
+        return self._freeze_statistics
+
+    @freeze_statistics.setter
+    def freeze_statistics(self, frozen: bool) -> None:
+        self._freeze_statistics = frozen
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> "Backbone":
+        """Training mode for all that learns."""
+        super().train(mode)
+        self.parts[: self.frozen_parts].eval()
+        if self.freeze_statistics:
+            for module in self.modules():
+                if isinstance(module, _BatchNorm):
+                    module.eval()
+        return self
+
+    def forward(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:
+        """Maps of films whose greys run from 0 to 1."""
+        return self.late(self.early(films))
+
+    def early(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c1 h1 w1"]:
+        """What the frozen parts make of the films: the same in every epoch."""
+        if films.shape[-1] % self._multiple:
+            raise BackboneError(
+                f"This backbone sees patches that cover films of {self._multiple}, {2 * self._multiple}, ... pixels "
+                f"a side; choose a size that is a multiple of {self._multiple}, not {films.shape[-1]}."
+            )
+        maps = (films - self.mean) / self.spread  # one grey for each channel that the weights want
+        for part in self.parts[: self.frozen_parts]:
+            maps = part(maps)
+        return maps
+
+    def late(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b c h w"]:
+        """The rest of the way, from what ``early`` gave."""
+        for part in self.parts[self.frozen_parts :]:
+            activations = part(activations)
+        return activations
+
+    def describe(self) -> dict[str, Any]:
+        """The architecture as plain JSON data, without the weights."""
+        return self.blueprint.describe()
+
+    @classmethod
+    def from_description(cls, data: dict[str, Any]) -> "Backbone":
+        """The architecture that ``describe`` told of, with random weights: load its state next."""
+        blueprint = Blueprint.from_description(data)
+        if blueprint.kind == backbone_lite.NAME:
+            return cls(backbone_lite.cut(backbone_lite.whole_parts(blueprint), blueprint), blueprint)
+        if blueprint.kind == _TRANSFORMERS:
+            model = backbone_transformers.random_model(blueprint.config)
+            return cls(backbone_transformers.chain(model, blueprint), blueprint)
+        raise BackboneError(f"There is no kind of backbone {blueprint.kind!r}: the description is another version's.")
+
+
+def build_backbone(settings: BackboneSettings) -> Backbone:
+    """The backbone that the settings name, with its weights."""
+    if settings.weights and not settings.pretrained:
+        raise BackboneError("A backbone has weights from a file or random ones: drop weights, or pretrained = false.")
+    if settings.name == backbone_lite.NAME:
+        return _build_lite(settings)
+    return _build_transformers(settings)
+
+
+def _blueprint(settings: BackboneSettings, kind: str, config: dict[str, Any], greys: Greys) -> Blueprint:
+    return Blueprint(kind, config, greys, settings.leave_off, settings.last_stride, settings.frozen_parts)
+
+
+def _build_lite(settings: BackboneSettings) -> Backbone:
+    blueprint = _blueprint(settings, backbone_lite.NAME, {}, backbone_lite.GREYS)
+    parts = backbone_lite.whole_parts(blueprint)
+    if settings.pretrained:
+        path = Path(settings.weights).expanduser() if settings.weights else backbone_lite.weights_file()
+        tensors = {name: tensor for name, tensor in read_weights(path).items() if not name.startswith("_fc.")}
+        load_strictly(parts, tensors, backbone_lite.place, path.name)
+    return Backbone(backbone_lite.cut(parts, blueprint), blueprint)
+
+
+def _build_transformers(settings: BackboneSettings) -> Backbone:
+    own_weights = settings.pretrained and not settings.weights
+    if settings.name in backbone_resnet.BUILT_IN:
+        if own_weights:
+            raise BackboneError(
+                f"{settings.name} brings no weights of its own: give a file of weights, or a hub's name."
+            )
+        folder, config = None, {"model_type": "resnet", **backbone_resnet.BUILT_IN[settings.name]}
+    else:
+        folder = find_folder(settings, with_weights=own_weights)
+        config = read_config(folder)
+    config = backbone_transformers.complete(config)
+    channels = config.get("num_channels", 3)
+    greys = read_greys(folder, channels) if folder else Greys.imagenet(channels)
+    blueprint = _blueprint(settings, _TRANSFORMERS, config, greys)
+    if folder and own_weights:
+        model = backbone_transformers.pretrained_model(config, folder)
+    else:
+        model = backbone_transformers.random_model(config)
+    if settings.weights:
+        _load_resnet(model, config, Path(settings.weights).expanduser())
+    return Backbone(backbone_transformers.chain(model, blueprint), blueprint)
+
+
+def _load_resnet(model: nn.Module, config: dict[str, Any], path: Path) -> None:
+    if config["model_type"] != "resnet":
+        raise BackboneError(
+            f"A file of weights fits ResNets and {backbone_lite.NAME} only, not {config['model_type']}."
+        )
+    tensors = {name: tensor for name, tensor in read_weights(path).items() if not backbone_resnet.is_classifier(name)}
+    load_strictly(backbone_resnet.whole_parts(model), tensors, backbone_resnet.place, path.name)

@@ -1,0 +1,92 @@
+"""What a backbone is made of, as plain data: enough to build it again where there is neither hub nor PyPI."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from medgrape.errors import UserError
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_SPREAD = (0.229, 0.224, 0.225)
+
+
+class BackboneError(UserError):
+    """A backbone that cannot be built as asked."""
+
+
+@dataclass(frozen=True)
+class Greys:
+    """How the greys of a film, 0 to 1, become what the weights were trained on: one figure for each channel."""
+
+    mean: tuple[float, ...]
+    spread: tuple[float, ...]
+    """Standard deviation."""
+
+    def __post_init__(self) -> None:
+        if len(self.mean) != len(self.spread) or len(self.mean) not in (1, 3) or min(self.spread) <= 0:
+            raise BackboneError(
+                f"A backbone takes 1 or 3 channels, each with a mean and a positive spread; "
+                f"got means {self.mean} and spreads {self.spread}."
+            )
+
+    @classmethod
+    def imagenet(cls, channels: int) -> "Greys":
+        """Those of ImageNet; a backbone of one channel gets the average of the three colours."""
+        if channels == 1:
+            return cls((sum(IMAGENET_MEAN) / 3,), (sum(IMAGENET_SPREAD) / 3,))
+        return cls(IMAGENET_MEAN, IMAGENET_SPREAD)
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """An architecture without its weights."""
+
+    kind: str
+    """``efficientnet-lite0`` or ``transformers``."""
+    config: dict[str, Any]
+    """The ``transformers`` config; empty for ``efficientnet-lite0``."""
+    greys: Greys
+    leave_off: int = 0
+    last_stride: bool = True
+    frozen_parts: int = 0
+
+    def describe(self) -> dict[str, Any]:
+        """The same as plain JSON data."""
+        return {
+            "kind": self.kind,
+            "config": self.config,
+            "mean": list(self.greys.mean),
+            "spread": list(self.greys.spread),
+            "leave_off": self.leave_off,
+            "last_stride": self.last_stride,
+            "frozen_parts": self.frozen_parts,
+        }
+
+    @classmethod
+    def from_description(cls, data: dict[str, Any]) -> "Blueprint":
+        """The blueprint that ``describe`` told of."""
+        rest = dict(data)
+        try:
+            greys = Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread")))
+            return cls(greys=greys, **rest)
+        except (KeyError, TypeError) as error:
+            raise BackboneError(f"This is not the description of a backbone: {error}.") from error
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Parts that run one after another."""
+
+    parts: Sequence[nn.Module]
+    features: int
+    """Of the map that the last part gives."""
+    multiple: int = 1
+    """What the side of a film must be a multiple of, so that the patches cover all of it."""
+
+
+def check_leave_off(leave_off: int, stages: int, name: str) -> None:
+    """Refuse to leave off all stages or more."""
+    if leave_off >= stages:
+        raise BackboneError(f"{name} has {stages} stages: leave_off may be at most {stages - 1}, not {leave_off}.")

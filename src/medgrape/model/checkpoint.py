@@ -1,0 +1,135 @@
+"""A run on disk: one folder with weights, settings and everything that reading a film needs. Loads strictly, or not."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from medgrape.concepts import ConceptSet
+from medgrape.config import Config, load_config
+from medgrape.model.backbone import Backbone
+from medgrape.model.exemplars import ExemplarFilms
+from medgrape.model.grape import Grape
+from medgrape.model.graph import ConceptGraph
+from medgrape.model.manifest import Manifest, RunError, seal, unseal
+
+
+@dataclass(frozen=True)
+class UsualScores:
+    """What scores are on training films, to judge a new film's by."""
+
+    absent: Float[Tensor, "k m"]
+    """The median on films without the concept: what rejecting the concept puts in its place."""
+    absent_peak: Float[Tensor, " k"]
+    """Median peak of the mean map on films without the concept."""
+    present_peak: Float[Tensor, " k"]
+    """The same on films with it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained model with all that belongs to it."""
+
+    config: Config
+    concepts: ConceptSet
+    classes: tuple[str, ...]
+    model: Grape
+    usual: UsualScores
+    exemplars: ExemplarFilms
+    metrics: dict[str, Any]
+    """Validation figures, chosen epochs, untrained concepts, the text encoder's name."""
+
+    def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
+        """Write everything into a folder of its own and seal it."""
+        save_file({name: t.detach().cpu().contiguous() for name, t in self.model.state_dict().items()},
+                  folder / "model.safetensors")  # fmt: skip
+        (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
+        _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
+        _write(folder / "architecture.json", _architecture(self.model))
+        _write(folder / "preprocessing.json", self.config.preprocessing.model_dump(mode="json"))
+        _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
+        _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
+        _write(folder / "metrics.json", self.metrics)
+        self.exemplars.save(folder)
+        return seal(folder, dataset)
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run as it was found on disk."""
+
+    folder: Path
+    run: Run
+    manifest: Manifest
+
+
+def load_run(folder: Path) -> LoadedRun:
+    """Everything in ``folder``, after every checksum was compared."""
+    manifest = unseal(folder)
+    try:
+        return LoadedRun(folder, _load(folder), manifest)
+    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise RunError(f"{folder} does not fit this version of medgrape: {_first_line(error)}") from error
+
+
+def _load(folder: Path) -> Run:
+    told = _read(folder / "concepts.json")
+    config = load_config(folder / "config.toml")
+    concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
+    model = _bare_model(config, len(concepts), len(classes), _read(folder / "architecture.json"))
+    model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
+    peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
+    usual = UsualScores(
+        torch.tensor([absent[name] for name in concepts.names]),
+        torch.tensor([peaks[name]["absent_peak"] for name in concepts.names]),
+        torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
+    )
+    model.eval().requires_grad_(False)
+    return Run(config, concepts, classes, model, usual, ExemplarFilms.load(folder), _read(folder / "metrics.json"))
+
+
+def _architecture(model: Grape) -> dict[str, Any]:
+    return {
+        "backbone": model.backbone.describe(),
+        "text_width": None if model.anchors is None else model.anchors.text.shape[1],
+        "background": model.atlas.ordinary is not None,
+    }
+
+
+def _bare_model(config: Config, concepts: int, classes: int, told: dict[str, Any]) -> Grape:
+    """The same parts with weights to be overwritten."""
+    width = told["text_width"]
+    return Grape(
+        Backbone.from_description(told["backbone"]),
+        config.model,
+        ConceptGraph(torch.zeros(concepts, concepts), config.model.tau),
+        classes,
+        None if width is None else torch.zeros(concepts, width),
+        background=told["background"],
+    )
+
+
+def _rows(concepts: ConceptSet, usual: UsualScores) -> dict[str, dict[str, float]]:
+    return {
+        name: {"absent_peak": float(usual.absent_peak[row]), "present_peak": float(usual.present_peak[row])}
+        for row, name in enumerate(concepts.names)
+    }
+
+
+def _write(path: Path, data: object) -> None:
+    path.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", "utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text("utf-8")))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,84 @@
+"""GRAPE as a whole: backbone, CAM head, projector, atlas, graph, head. Film in, evidence and classes out."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from medgrape.config import ModelSettings
+from medgrape.model.anchors import Anchors
+from medgrape.model.atlas import Atlas
+from medgrape.model.backbone import Backbone
+from medgrape.model.cam import CamHead
+from medgrape.model.evidence import mean_maps, scores, strongest_maps
+from medgrape.model.graph import ConceptGraph
+from medgrape.model.heads import build_head
+from medgrape.model.projector import Projector
+from medgrape.model.standard import Standard
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says about a batch of films."""
+
+    logits: Float[Tensor, "b classes"]
+    scores: Float[Tensor, "b k m"]
+    attention: Float[Tensor, "b k k"] | None
+
+    @property
+    def probabilities(self) -> Float[Tensor, "b classes"]:
+        """Softmax over the classes."""
+        return self.logits.softmax(dim=-1)
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Where the model sees each concept on a batch of films."""
+
+    mean: Float[Tensor, "b k h w"]
+    strongest: Float[Tensor, "b k h w"]
+
+
+class Grape(nn.Module):
+    """All parts under the names that the settings use for them."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        settings: ModelSettings,
+        graph: ConceptGraph,
+        classes: int,
+        text: Float[Tensor, "k t"] | None,
+        *,
+        background: bool = False,
+    ) -> None:
+        super().__init__()
+        concepts = graph.edges.shape[0]
+        self.backbone = backbone
+        self.cam = CamHead(backbone.features, concepts)
+        self.projector = Projector(backbone.features, settings.width)
+        self.atlas = Atlas(concepts, settings.prototypes, settings.width, background=background)
+        self.anchors = None if text is None else Anchors(text, settings.width)
+        self.graph = graph
+        self.standard = Standard(concepts, settings.prototypes)
+        self.head = build_head(settings.head, concepts, settings.prototypes, classes, settings.dropout)
+
+    def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
+        """Every patch of the films, in the space of prototypes."""
+        return self.projector.patches(self.backbone(films))
+
+    def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
+        """Classes from score matrices: what a head does, without a film."""
+        standard = self.standard(found)
+        return Prediction(self.head(standard, self.graph), found, self.head.attention(standard, self.graph))
+
+    def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
+        """Classes from films."""
+        return self.judge(scores(self.patches(films), self.atlas.prototypes))
+
+    def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
+        """Classes and maps from one pass."""
+        patches, prototypes = self.patches(films), self.atlas.prototypes
+        maps = Maps(mean_maps(patches, prototypes), strongest_maps(patches, prototypes))
+        return self.judge(scores(patches, prototypes)), maps

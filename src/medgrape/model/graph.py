@@ -1,0 +1,30 @@
+"""Which concept listens to which: the co-occurrence graph as tensors that travel with the model."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+
+class ConceptGraph(nn.Module):
+    """Edges for the heads that mask, weights for those that average. Buffers: saved, moved, never learnt."""
+
+    edges: Tensor
+    weights: Tensor
+
+    def __init__(self, probability: Float[Tensor, "k k"], tau: float) -> None:
+        super().__init__()
+        concepts = probability.shape[0]
+        itself = torch.eye(concepts, dtype=torch.bool)
+        self.register_buffer("edges", (probability > tau) | itself)
+        self.register_buffer("weights", _row_normalised(probability, self.edges))
+
+    @property
+    def neighbours(self) -> Bool[Tensor, "k k"]:
+        """Row k is true where k listens."""
+        return self.edges
+
+
+def _row_normalised(probability: Float[Tensor, "k k"], edges: Bool[Tensor, "k k"]) -> Float[Tensor, "k k"]:
+    """P(k given j) on the edges and 1 on self-loops, each listener's row made to sum to one."""
+    kept = torch.where(edges, probability, torch.zeros_like(probability)).fill_diagonal_(1.0)
+    return kept / kept.sum(dim=1, keepdim=True)

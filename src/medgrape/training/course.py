@@ -1,0 +1,140 @@
+"""The whole course: which lesson follows which, and what each hands to the next."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from medgrape.config import Config
+from medgrape.model.grape import Grape
+from medgrape.progress import Track
+from medgrape.training.building import build_model, grid_of
+from medgrape.training.early import Inputs, Views, open_inputs
+from medgrape.training.end_to_end import EndToEndLesson
+from medgrape.training.films import TrainingFilms
+from medgrape.training.lesson import Lesson, hold_still
+from medgrape.training.loop import Workshop, learn
+from medgrape.training.scores import Scores, open_scores
+from medgrape.training.stage1_concepts import ConceptLesson
+from medgrape.training.stage2_vectors import open_vectors
+from medgrape.training.stage3_prototypes import PrototypeLesson
+from medgrape.training.stage4_head import HeadLesson
+from medgrape.training.state import StageState
+from medgrape.vocabulary.text_encoder import open_text_encoder
+
+STAGED, WHOLE = ("concepts", "prototypes", "head"), ("end_to_end",)
+
+
+@dataclass(frozen=True)
+class Graduate:
+    """A trained model and what its last look at the training films found."""
+
+    model: Grape
+    scores: Scores
+    grid: tuple[int, int]
+    metrics: dict[str, Any]
+
+
+class Course:
+    """All lessons for one model."""
+
+    def __init__(self, config: Config, films: TrainingFilms, workshop: Workshop, track: Track) -> None:
+        self._config, self._films, self._workshop, self._track = config, films, workshop, track
+        self._encoder = open_text_encoder(config.text)
+        self.model = build_model(config, films.dataset, self._encoder)
+        grid = grid_of(self.model, config.preprocessing.size)
+        self._device = workshop.fabric.device
+        self.model.to(self._device)
+        views = Views(config.seed, config.stages.concepts.augment)
+        self._inputs = Inputs(films, self.model.backbone, views, grid, self._device)
+        self._untrained: tuple[int, ...] = ()
+
+    def run(self) -> Graduate | None:
+        """Everything in order; None for a process that only helped with the backbone."""
+        staged = self._config.training.order == "staged"
+        if self._workshop.leads:
+            self._workshop.journal.begin(self._history(STAGED if staged else WHOLE))
+        self._open_inputs()
+        states = {"concepts": self._concepts()} if staged else {"end_to_end": self._end_to_end()}
+        if not self._workshop.leads:
+            return None
+        if staged:
+            states["prototypes"] = self._prototypes()
+        scores = open_scores(
+            self.model, self._inputs, self._config.stages.head.views, self._showable(), self._folder("scores"),
+            self._track,
+        )  # fmt: skip
+        if staged:
+            states["head"] = self._head(scores)
+        self._workshop.journal.draw()
+        return Graduate(self.model.cpu().eval(), scores, self._inputs.grid, self._metrics(states))
+
+    def _folder(self, name: str) -> Any:  # noqa: ANN401
+        return self._workshop.folder / name
+
+    def _history(self, stages: tuple[str, ...]) -> list[dict[str, Any]]:
+        reached = (StageState.load(self._workshop.folder / f"{stage}.safetensors") for stage in stages)
+        return [entry for state in reached if state is not None for entry in state.history]
+
+    def _open_inputs(self) -> None:
+        """One process writes what the frozen parts see; the others wait for it."""
+        views = self._config.stages.concepts.views
+        if self._workshop.leads:
+            self._inputs = open_inputs(self._inputs, views, self._folder("early"), self._track)
+        self._workshop.fabric.barrier()
+        if not self._workshop.leads:
+            self._inputs = open_inputs(self._inputs, views, self._folder("early"), self._track)
+
+    def _learn(self, lesson: Lesson) -> StageState:
+        return learn(lesson, self._workshop)
+
+    def _concepts(self) -> StageState:
+        stage = self._config.stages.concepts
+        hold_still(self.model, stage.learns)
+        self._workshop.chance("first weights of the class maps")
+        return self._learn(ConceptLesson(self.model, self._inputs, stage, self._config.seed, self._workshop.share))
+
+    def _end_to_end(self) -> StageState:
+        hold_still(self.model, self._config.stages.end_to_end.learns)
+        return self._learn(EndToEndLesson(self.model, self._inputs, self._config, self._workshop.share))
+
+    def _prototypes(self) -> StageState:
+        stages = self._config.stages
+        vectors = open_vectors(
+            self.model, self._inputs, stages.vectors, self._folder("vectors"), self._track,
+            background=stages.prototypes.background,
+        )  # fmt: skip
+        hold_still(self.model, stages.prototypes.learns)
+        lesson = PrototypeLesson(
+            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device
+        )
+        lesson.place()
+        self._untrained = lesson.untrained
+        return self._learn(lesson)
+
+    def _head(self, scores: Scores) -> StageState:
+        stage = self._config.stages.head
+        hold_still(self.model, stage.learns)
+        lesson = HeadLesson(self.model, scores, self._films, stage, self._config.seed, self._device)
+        if self._config.model.standardise:
+            lesson.fit_standard()
+        return self._learn(lesson)
+
+    def _showable(self) -> Bool[Tensor, " n"]:
+        """Films of which a run may carry a picture."""
+        withheld = set(self._config.exemplars.withheld)
+        return torch.tensor([not {film.id, film.patient} & withheld for film in self._films.records])
+
+    def _metrics(self, states: dict[str, StageState]) -> dict[str, Any]:
+        names = self._films.dataset.concepts.names
+        return {
+            "validation": {
+                stage: {"best_epoch": state.best_epoch, "epochs": state.epoch, "figure": state.figure.name,
+                        "score": state.figure.score, "loss": state.figure.loss}
+                for stage, state in states.items() if state.figure is not None
+            },
+            "untrained_concepts": [names[row] for row in self._untrained if row < len(names)],
+            "text_encoder": None if self._encoder is None else self._encoder.name,
+        }  # fmt: skip

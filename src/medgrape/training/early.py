@@ -1,0 +1,85 @@
+"""What the frozen first parts of the backbone make of each film and view, computed once and kept on disk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from medgrape.data.arrays import ArrayWriter, mapped
+from medgrape.data.files import whole_folder
+from medgrape.model.backbone import Backbone
+from medgrape.progress import Track
+from medgrape.training.films import Targets, TrainingFilms, in_order
+
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Views:
+    """Which view of which film: number 0 is the film itself, each other number one augmented view."""
+
+    seed: int
+    augment: bool
+
+    def seeds(self, positions: Sequence[int], number: int) -> list[tuple[int, ...]] | None:
+        """A seed for each film, or None for the films themselves."""
+        if number == 0 or not self.augment:
+            return None
+        return [(self.seed, number, position) for position in positions]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the part of the backbone that learns is fed with: films on their way, or what lies on disk."""
+
+    films: TrainingFilms
+    backbone: Backbone
+    views: Views
+    grid: tuple[int, int]
+    device: torch.device
+    kept: np.ndarray | None = None
+    """(view, film, channels, height, width), where parts are frozen."""
+
+    def activations(self, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
+        """Of one view of those films. Without a disk copy every number is another view; with one, they come again."""
+        if self.kept is not None:
+            stack = np.stack([self.kept[number % len(self.kept), position] for position in positions])
+            return _as_images(torch.from_numpy(stack).to(self.device))
+        films = self.films.seen(positions, self.views.seeds(positions, number)).to(self.device)
+        with torch.no_grad():
+            return _as_images(self.backbone.early(films))
+
+    def targets(self, positions: Sequence[int], number: int) -> Targets:
+        """What is known about the same view of the same films."""
+        number = number if self.kept is None else number % len(self.kept)
+        return self.films.targets(positions, self.grid, self.views.seeds(positions, number)).to(self.device)
+
+
+def _as_images(maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+    return maps.contiguous(memory_format=torch.channels_last)  # convolutions on a CPU take half the time
+
+
+def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Inputs:
+    """The same inputs from disk, if the first parts of the backbone are frozen; written there when they are not yet."""
+    if inputs.backbone.frozen_parts == 0:
+        return inputs
+    views = views if inputs.views.augment else 1
+    if not folder.is_dir():
+        with whole_folder(folder) as draft:
+            _write(inputs, views, draft, track)
+    flat = mapped(folder / "early.npy")
+    kept = flat.reshape(-1, len(inputs.films), *flat.shape[1:])
+    return Inputs(inputs.films, inputs.backbone, inputs.views, inputs.grid, inputs.device, kept)
+
+
+def _write(inputs: Inputs, views: int, draft: Path, track: Track) -> None:
+    everyone = range(len(inputs.films))
+    shape = inputs.activations([0], 0).shape[1:]
+    jobs = [(number, positions) for number in range(views) for positions in in_order(everyone, BATCH)]
+    with ArrayWriter(draft / "early.npy", (views * len(everyone), *shape)) as out:
+        for number, positions in track(jobs, f"first parts of the backbone, {views} views", len(jobs)):
+            out.append(inputs.activations(positions, number).cpu().numpy())

@@ -1,0 +1,75 @@
+"""The story of a training, epoch by epoch: a JSONL file, TensorBoard's events and a plot of the curves."""
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from medgrape.data.files import whole_file
+from medgrape.palette import colour
+
+Entry = dict[str, Any]
+
+
+@dataclass
+class Journal:
+    """Every epoch once, also after a training that was broken off: what is in the checkpoints is what counts."""
+
+    folder: Path
+    entries: list[Entry] = field(default_factory=list)
+
+    def begin(self, entries: list[Entry]) -> None:
+        """Start with what earlier attempts have reached."""
+        shutil.rmtree(self._events, ignore_errors=True)
+        self.entries = []
+        for entry in entries:
+            self._event(entry)
+        self.entries = list(entries)
+
+    def add(self, entry: Entry) -> None:
+        """One more epoch."""
+        self.entries.append(entry)
+        self._event(entry)
+        with whole_file(self.folder / "log.jsonl") as draft:
+            draft.write_text("".join(json.dumps(line) + "\n" for line in self.entries), "utf-8")
+
+    @property
+    def _events(self) -> Path:
+        return self.folder / "tensorboard"
+
+    def _event(self, entry: Entry) -> None:
+        from tensorboardX import SummaryWriter  # slow to import, and only training needs it
+
+        with SummaryWriter(str(self._events), max_queue=1, filename_suffix=f".{entry['stage']}-{entry['epoch']}") as out:
+            for name, value in entry.items():
+                if isinstance(value, float):
+                    out.add_scalar(f"{entry['stage']}/{name}", value, entry["epoch"])
+
+    def draw(self) -> None:
+        """Loss and validation figure of every stage, side by side."""
+        from matplotlib.figure import Figure
+
+        stages = list(dict.fromkeys(entry["stage"] for entry in self.entries))
+        figure = Figure(figsize=(4.2 * max(len(stages), 1), 3.6), layout="constrained")
+        for axes, stage in zip(figure.subplots(1, max(len(stages), 1), squeeze=False)[0], stages, strict=False):
+            _draw_stage(axes, stage, [entry for entry in self.entries if entry["stage"] == stage])
+        with whole_file(self.folder / "curves.png") as draft:
+            figure.savefig(draft, format="png", dpi=110)
+
+
+def _draw_stage(axes: Any, stage: str, entries: list[Entry]) -> None:  # noqa: ANN401 (matplotlib's)
+    epochs = [entry["epoch"] for entry in entries]
+    axes.plot(epochs, [e["train_loss"] for e in entries], color=colour(4), marker=".", label="training loss")
+    axes.plot(epochs, [e["val_loss"] for e in entries], color=colour(5), marker=".", ls="--", label="validation loss")
+    axes.set_title(f"stage: {stage}", fontsize=10)
+    axes.set_xlabel("epoch")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    right = axes.twinx()
+    name = entries[-1]["figure"]
+    right.plot(epochs, [e["val_score"] for e in entries], color=colour(2), marker="o", ms=3, label=f"validation {name}")
+    best = max(entries, key=lambda e: (e["val_score"], -e["val_loss"]))
+    right.axvline(best["epoch"], color="#888888", lw=0.8, ls=":")
+    right.set_ylim(min(0.5, *(e["val_score"] for e in entries)), 1.02)
+    lines = [*axes.get_lines(), right.get_lines()[0]]
+    axes.legend(lines, [line.get_label() for line in lines], fontsize=7, frameon=False, loc="center right")

@@ -1,0 +1,52 @@
+"""What a run keeps of the films it was trained on: usual scores, and small pictures of the nearest films."""
+
+import cv2
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from medgrape.model.checkpoint import UsualScores
+from medgrape.model.exemplars import ExemplarFilms
+from medgrape.training.films import TrainingFilms
+from medgrape.training.scores import Scores
+
+THUMBNAIL = 112
+
+
+def usual_scores(found: Scores, films: TrainingFilms) -> UsualScores:
+    """Medians over the training films with and without each concept; a concept that all or none show borrows."""
+    learnt = films.positions("train")
+    labels = films.labels[learnt].numpy()
+    scores, peaks = found.scores[0][learnt], found.peaks[learnt]
+    absent, low, high = [], [], []
+    for concept in range(labels.shape[1]):
+        without, shown = labels[:, concept] == 0, labels[:, concept] == 1
+        absent.append(np.median(scores[without if without.any() else slice(None), concept], axis=0))
+        low.append(_median(peaks[:, concept], without))
+        high.append(_median(peaks[:, concept], shown))
+    return UsualScores(
+        torch.from_numpy(np.stack(absent)).float(), torch.tensor(low).float(), torch.tensor(high).float()
+    )
+
+
+def _median(peaks: Float[np.ndarray, " n"], chosen: np.ndarray) -> float:
+    return float(np.median(peaks[chosen] if chosen.any() else peaks))
+
+
+def exemplar_films(found: Scores, films: TrainingFilms, grid: tuple[int, int], *, show: bool) -> ExemplarFilms:
+    """The nearest film of each prototype, each picture once; none at all where films are withheld."""
+    nearest = found.nearest_films if show else np.full_like(found.nearest_films, -1)
+    shown = sorted(set(nearest.flatten().tolist()) - {-1})
+    place = {film: number for number, film in enumerate(shown)} | {-1: -1}
+    pictures = [
+        cv2.resize(films.cached[films.places[film]], (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
+        for film in shown
+    ]
+    return ExemplarFilms(
+        grid,
+        tuple(films.records[film].id for film in shown),
+        np.array(pictures, dtype=np.uint8).reshape(-1, THUMBNAIL, THUMBNAIL),
+        np.vectorize(place.__getitem__, otypes=[np.int64])(nearest),
+        np.array(found.nearest_patches, dtype=np.int64),
+        np.array(found.nearest_similarity, dtype=np.float32),
+    )

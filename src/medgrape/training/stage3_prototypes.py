@@ -1,0 +1,119 @@
+"""Stage 3: projector, prototypes and text projection learn from the vectors of stage 2; no film is looked at."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from medgrape.config import PrototypeStage
+from medgrape.model.grape import Grape
+from medgrape.training.films import TrainingFilms, shuffled, whole_batch
+from medgrape.training.lesson import Figure, evaluating
+from medgrape.training.losses import (
+    alignment_loss,
+    contrastive_loss,
+    dispersion_loss,
+    masked_similarity,
+    soft_similarity,
+)
+from medgrape.training.balance import rarity_weights
+from medgrape.training.scoring import balanced_accuracy
+from medgrape.training.stage2_vectors import Vectors
+from medgrape.training.starting_points import starting_points
+
+
+class PrototypeLearner(nn.Module):
+    """The parts that learn here, under their names."""
+
+    def __init__(self, model: Grape) -> None:
+        super().__init__()
+        self.projector, self.atlas, self.anchors = model.projector, model.atlas, model.anchors
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Vectors and the concepts they stand for."""
+
+    vectors: Float[Tensor, "n c"]
+    groups: Int[Tensor, " n"]
+
+
+class PrototypeLesson:
+    """Stage 3 for the loop."""
+
+    name = "prototypes"
+
+    def __init__(
+        self, model: Grape, found: Vectors, films: TrainingFilms, schedule: PrototypeStage, seed: int, device: torch.device
+    ) -> None:
+        self.schedule, self._found, self._seed, self._device = schedule, found, seed, device
+        self._model = model
+        self.learner: nn.Module = PrototypeLearner(model)
+        self._groups = model.atlas.contrasted.shape[0]
+        learning, validating = set(films.positions("train")), set(films.positions("val"))
+        self._learning = [row for row, film in enumerate(found.films.tolist()) if film in learning]
+        self._validating = [row for row, film in enumerate(found.films.tolist()) if film in validating]
+        counted = torch.from_numpy(found.groups[self._learning].copy())
+        self._weights = rarity_weights(counted, self._groups) if schedule.balance else torch.ones(self._groups)
+        self.untrained: tuple[int, ...] = ()
+
+    @torch.no_grad()
+    def place(self) -> None:
+        """Put the prototypes where they start."""
+        batch = self._batch(self._learning)
+        anchors = None if self._model.anchors is None else self._model.anchors().cpu()
+        with evaluating(self.learner):
+            projected = self._model.projector(batch.vectors).cpu()
+        start = starting_points(
+            projected, batch.groups.cpu(), self._groups, self._model.atlas.vectors.shape[1], anchors, self._seed
+        )
+        self._model.atlas.place(start.prototypes.to(self._device))
+        self.untrained = start.untrained
+
+    def steps(self) -> int:
+        """Batches in an epoch."""
+        return len(self._learning) // whole_batch(len(self._learning), self.schedule.batch, 1)
+
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        """All vectors of training films, in an order drawn by lot."""
+        for rows in shuffled(self._learning, self.schedule.batch, (0, 1), self._seed, 3, epoch):
+            yield self._batch(rows)
+
+    def _batch(self, rows: list[int]) -> Batch:
+        vectors = torch.from_numpy(self._found.vectors[rows]).to(self._device)
+        return Batch(vectors, torch.from_numpy(self._found.groups[rows]).to(self._device))
+
+    def loss(self, learner: nn.Module, batch: Batch) -> Float[Tensor, ""]:
+        """Contrastive, alignment with text once, and where asked for dispersion."""
+        del learner  # one process: the model's own parts are the learner's
+        return prototype_loss(self._model, batch, self.schedule, self._weights)
+
+    @torch.no_grad()
+    def validate(self) -> Figure:
+        """How often a vector of a validation film is nearest to its own concept."""
+        batch = self._batch(self._validating or self._learning)
+        with evaluating(self.learner):
+            similarity = soft_similarity(
+                self._model.projector(batch.vectors), self._model.atlas.contrasted, self.schedule.sharpness
+            )
+            weights = self._weights.to(similarity.device)
+            loss = contrastive_loss(similarity, batch.groups, self.schedule.scale, self.schedule.margin, weights)
+        return Figure(balanced_accuracy(similarity.argmax(dim=1), batch.groups), float(loss), "balanced accuracy")
+
+
+def prototype_loss(
+    model: Grape, batch: Batch, schedule: PrototypeStage, weights: Float[Tensor, " groups"]
+) -> Float[Tensor, ""]:
+    """The stage's loss for some vectors; the end-to-end variant uses it too."""
+    similarity = masked_similarity(
+        model.projector(batch.vectors), model.atlas.contrasted, schedule.sharpness, schedule.mask_above
+    )
+    weights = weights.to(similarity.device)
+    total = contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
+    if schedule.alignment and model.anchors is not None:
+        total = total + schedule.alignment * alignment_loss(model.atlas.prototypes, model.anchors())
+    if schedule.dispersion:
+        total = total + schedule.dispersion * dispersion_loss(model.atlas.contrasted)
+    return total

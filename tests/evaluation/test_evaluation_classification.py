@@ -1,0 +1,163 @@
+import time
+
+import numpy as np
+import pytest
+from evaluation_scenes import dataset, film, readings, ward
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+
+from medgrape.evaluation.checks import EvaluationError, check_readings, true_classes
+from medgrape.evaluation.classification import classify
+from medgrape.evaluation.detection import detect
+from medgrape.evaluation.statistics import resampled_sums
+
+SURE = {"healthy": (0.9, 0.1), "ill": (0.2, 0.8)}
+
+
+def read(truth, answers, classes=("healthy", "ill"), sure=SURE):
+    films = [film(f"t{n}", "healthy" if n else "ill", split="train") for n in range(3)]
+    films += [film(f"f{n}", name) for n, name in enumerate(truth)]
+    return readings(dataset(films, classes=classes), probabilities=[sure[name] for name in answers])
+
+
+def test_answers_are_counted_as_by_hand():
+    found = classify(read(["healthy", "healthy", "ill", "ill"], ["healthy", "ill", "ill", "ill"]))
+    assert found.confusion == ((1, 1), (0, 2))
+    assert found.accuracy == 0.75
+    assert [one.support for one in found.classes] == [2, 2]
+    assert (found.classes[1].precision, found.classes[1].recall) == (pytest.approx(2 / 3), 1.0)
+    assert found.macro_f1 == pytest.approx((2 / 3 + 4 / 5) / 2)
+
+
+def test_a_model_that_is_always_right_has_one_throughout():
+    names = ["healthy", "ill"] * 5
+    found = classify(read(names, names))
+    assert (found.macro_f1, found.accuracy, found.macro_auc) == (1, 1, 1)
+    assert (found.interval.low, found.interval.high) == (1, 1)
+
+
+def test_figures_on_a_whole_ward_are_those_of_scikit_learn():
+    read = ward()
+    found, truth = classify(read), true_classes(read)
+    answers = read.probabilities.argmax(axis=1)
+    assert found.macro_f1 == pytest.approx(f1_score(truth, answers, average="macro"))
+    assert found.accuracy == pytest.approx(accuracy_score(truth, answers))
+    assert found.macro_auc == pytest.approx(roc_auc_score(truth, read.probabilities, multi_class="ovr"))
+
+
+def test_the_trivial_answer_is_the_most_frequent_class_of_training_and_not_of_the_films_read():
+    read = ward()
+    films = read.dataset.in_split("train")
+    trained = [read.dataset.classes.index(one.class_name) for one in films]
+    dummy = DummyClassifier(strategy="most_frequent").fit(np.zeros((len(trained), 1)), trained)
+    truth, answers = true_classes(read), dummy.predict(np.zeros((len(read.films), 1)))
+    found = classify(read).majority
+    assert found.answer == read.dataset.classes[answers[0]]
+    assert found.answer != read.dataset.classes[np.bincount(truth).argmax()], "else the test could not tell"
+    assert found.macro_f1 == pytest.approx(f1_score(truth, answers, average="macro", zero_division=0))
+    assert found.accuracy == pytest.approx(accuracy_score(truth, answers))
+
+
+def test_a_class_that_no_film_is_of_has_no_figure_and_is_named():
+    found = classify(read(["ill", "ill", "ill"], ["ill", "ill", "healthy"]))
+    healthy, ill = found.classes
+    assert (healthy.support, healthy.answered, healthy.precision) == (0, 1, 0.0)
+    assert healthy.f1 is None
+    assert healthy.recall is None
+    assert healthy.auc is None
+    assert ill.auc is None
+    assert found.macro_auc is None
+    assert found.macro_f1 == pytest.approx(0.8), "over the one class that occurs, which the wrong answer still costs"
+    assert "'healthy'" in found.warnings[0]
+
+
+def test_a_class_that_is_never_answered_has_no_precision():
+    found = classify(read(["ill", "healthy"], ["ill", "ill"]))
+    assert found.classes[0].precision is None
+    assert found.classes[0].f1 == 0.0
+
+
+def test_without_training_films_there_is_no_trivial_answer_and_the_report_says_so():
+    data = dataset([film("a"), film("b", "healthy")])
+    found = classify(readings(data, probabilities=[SURE["ill"], SURE["healthy"]]))
+    assert found.majority is None
+    assert any("training films" in line for line in found.warnings)
+
+
+def test_the_interval_holds_the_figure_and_the_seed_decides_it():
+    read = ward()
+    found = classify(read)
+    assert found.interval.low < found.macro_f1 < found.interval.high
+    assert classify(read).interval == found.interval
+    assert classify(read, seed=1).interval != found.interval
+
+
+def test_films_of_one_patient_come_and_go_together():
+    films = [film("a", patient="p"), film("b", patient="p"), film("c", patient="q")]
+    rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    sums = resampled_sums(rows, films)
+    assert {tuple(row) for row in sums.tolist()} == {(4.0, 0.0), (2.0, 1.0), (0.0, 2.0)}
+
+
+def test_a_single_patient_has_no_interval():
+    films = [film("a", patient="p"), film("b", "healthy", patient="p")]
+    assert classify(readings(dataset(films), probabilities=[SURE["ill"], SURE["ill"]])).interval is None
+
+
+def test_the_interval_of_two_thousand_films_takes_less_than_a_second():
+    films = [film(f"f{number}", patient=f"p{number}") for number in range(2000)]
+    rows = np.eye(9)[np.arange(2000) % 9]
+    start = time.process_time()
+    resampled_sums(rows, films)
+    assert time.process_time() - start < 1
+
+
+def test_detection_leaves_out_films_whose_label_is_not_known():
+    labels = [True, True, False, False, None, None]
+    films = [film(f"f{n}", effusion=known) for n, known in enumerate(labels)]
+    scores = np.array([[0, 0.9], [0, 0.4], [0, 0.5], [0, 0.1], [0, 0.0], [0, 1.0]])
+    found = detect(readings(dataset(films), scores=scores))
+    cavity, effusion = found.concepts
+    assert (effusion.known, effusion.present, effusion.prevalence) == (4, 2, 0.5)
+    assert effusion.auc == pytest.approx(0.75)
+    assert effusion.average_precision == pytest.approx((1 + 2 / 3) / 2)
+    assert (cavity.auc, cavity.average_precision, cavity.prevalence) == (None, None, 0.0)
+    assert "0 of 6 films" in found.warnings[0]
+    assert found.mean_auc == effusion.auc
+
+
+def test_a_concept_that_is_nowhere_known_has_no_prevalence():
+    found = detect(readings(dataset([film("a", cavity=None), film("b", cavity=None)])))
+    assert found.concepts[0].prevalence is None
+
+
+def test_a_score_that_is_the_same_everywhere_has_the_figures_of_knowing_nothing():
+    films = [film(f"f{n}", cavity=n < 3) for n in range(10)]
+    found = detect(readings(dataset(films))).concepts[0]
+    assert found.auc == 0.5
+    assert found.average_precision == pytest.approx(found.prevalence) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"probabilities": [(np.nan, 0.5), (0.5, 0.5)]}, "not all numbers on 1 films, first on a"),
+        ({"probabilities": [(0.9, 0.9), (0.5, 0.5)]}, "do not add up to 1"),
+        ({"probabilities": [(0.2, 0.3, 0.5)] * 2}, "2 classes"),
+        ({"mean_maps": np.full((2, 2, 8, 8), np.inf), "scores": np.zeros((2, 2))}, "mean maps are not all numbers"),
+        ({"mean_maps": np.zeros((2, 3, 8, 8))}, "2 concepts"),
+    ],
+)
+def test_readings_that_no_figure_can_be_made_of_are_refused(change, told):
+    with pytest.raises(EvaluationError, match=told):
+        check_readings(readings(dataset([film("a"), film("b")]), **change))
+
+
+def test_no_film_at_all_is_refused():
+    with pytest.raises(EvaluationError, match="No film could be read"):
+        check_readings(readings(dataset([film("a", split="train")])))
+
+
+def test_a_class_that_the_data_set_does_not_know_is_named_with_its_film():
+    with pytest.raises(EvaluationError, match=r"Film a is of the unknown class 'il'.*ill"):
+        classify(readings(dataset([film("a", "il")])))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medgrape.data.guessing import guess
-from medgrape.evaluation.localisation import localise, peak
-from medgrape.geometry import Box, FilmSize, PatchGrid
+from medgrape.evaluation.localisation import localise
+from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 
 
 def slow_map(scores, film):

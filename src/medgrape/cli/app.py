@@ -12,7 +12,9 @@ from medgrape.cli.bench import app as bench
 from medgrape.cli.console import complain
 from medgrape.cli.data import app as data
 from medgrape.cli.demo import demo
+from medgrape.cli.evaluate import evaluate
 from medgrape.cli.film import film
+from medgrape.cli.read import read
 from medgrape.cli.train import train
 from medgrape.errors import UserError
 
@@ -31,6 +33,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(film)
 app.command()(train)
+app.command()(evaluate)
+app.command()(read)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
 

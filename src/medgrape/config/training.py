@@ -57,6 +57,9 @@ class VectorStage(Settings):
 
     boxes: bool = False
     """Look inside the boxes where a film has them, instead of where the CAM looks."""
+    normal: Names = ()
+    """Classes whose films show nothing: ordinary tissue is taken from these and from beside a finding, and so a film
+    that is ill in another way may still look different from a healthy one. Empty: from every film."""
 
 
 class PrototypeStage(Schedule):

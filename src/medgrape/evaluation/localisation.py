@@ -8,12 +8,11 @@ from jaxtyping import Bool, Float, Int
 
 from medgrape.data.dataset import FilmRecord
 from medgrape.data.guessing import Guess
-from medgrape.evaluation.peak import peak
 from medgrape.evaluation.pointing import Pair, blind_guess, point
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.statistics import Interval, interval, resampled_sums
 
-__all__ = ["ConceptPointing", "HitRate", "Localisation", "Pair", "Pointing", "localise", "peak"]
+__all__ = ["ConceptPointing", "HitRate", "Localisation", "Pair", "Pointing", "localise"]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from jaxtyping import Float
 from medgrape.concepts import Concept
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.data.guessing import GRID, Guess, guess
-from medgrape.evaluation.peak import peak
 from medgrape.evaluation.readings import Readings
-from medgrape.geometry import Box, FilmSize, PatchGrid
+from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 
 _TESTED = "tested"
 """A split of our own, so that blind pointing is judged on the very films that were read and no others."""

@@ -45,6 +45,12 @@ def evaluate_run(
     return evaluation, write_report(evaluation, read.readings, out, pictures=pictures)
 
 
+def report_folder(run: Path, split: str) -> Path:
+    """Beside the run, never in it: a run holds nothing that it was not trained to."""
+    run = run.resolve()
+    return run.with_name(f"{run.name}-{split}")
+
+
 def read_split(loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track) -> Read:
     """All films of a split, as the model sees them."""
     _check_fit(loaded, dataset, split)

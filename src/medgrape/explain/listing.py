@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
-from medgrape.geometry import Box, PatchGrid
+from medgrape.geometry import Box, PatchGrid, peak
 
 CLEARLY, PERHAPS = 0.75, 0.40
 """From which strength on a concept is called clearly seen, or perhaps; 0 is typical without it, 1 with it."""
@@ -29,12 +29,6 @@ def in_words(evidence: ConceptEvidence) -> str:
     if evidence.strength >= CLEARLY:
         return "clearly seen"
     return "perhaps" if evidence.strength >= PERHAPS else "not seen"
-
-
-def peak(mean: Float[np.ndarray, "h w"], grid: PatchGrid) -> tuple[float, float]:
-    """x and y, in film pixels, of the middle of the strongest patch."""
-    row, column = np.unravel_index(np.argmax(np.nan_to_num(mean, nan=-np.inf)), mean.shape)
-    return grid.patch(int(row), int(column)).centre
 
 
 def listed(explanation: Explanation) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from jaxtyping import Bool
 from PIL import Image, ImageDraw
 
 from medgrape.explain.explanation import ConceptEvidence, Explanation
-from medgrape.explain.listing import PERHAPS, peak, tells
+from medgrape.explain.listing import PERHAPS, tells
 from medgrape.explain.render_layout import badge, framed, stamped
 from medgrape.explain.render_maps import fitted, inside, outline, resized
 from medgrape.explain.render_text import title_of
-from medgrape.geometry import FilmSize
+from medgrape.geometry import FilmSize, peak
 from medgrape.palette import OKABE_ITO, colour
 
 MOST_ROWS = 4

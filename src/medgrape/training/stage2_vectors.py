@@ -20,8 +20,9 @@ from medgrape.geometry import PatchGrid
 from medgrape.model.cam import concept_vectors
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
+from medgrape.spelling import nearest
 from medgrape.training.early import BATCH, Inputs
-from medgrape.training.films import in_order
+from medgrape.training.films import TrainingError, in_order
 
 HARD, CHANCE = 2, 2
 """Patches of ordinary tissue from each film: those that the CAM likes best, and those drawn by lot."""
@@ -75,6 +76,13 @@ class _Pass:
     settings: VectorStage
     background: bool
 
+    def __post_init__(self) -> None:
+        classes = self.inputs.films.dataset.classes
+        for name in self.settings.normal:
+            if name not in classes:
+                raise TrainingError(f"stages.vectors.normal names no class of the data set: {name!r}"
+                                    f"{nearest(name, classes)}.")  # fmt: skip
+
     @torch.no_grad()
     def rows(self, track: Track) -> Iterator[Row]:
         self.model.eval()
@@ -97,9 +105,14 @@ class _Pass:
                 yield Row(_inside(features, logits[concept], overlap), concept, film)
             if not inside:
                 yield Row(vectors[concept], concept, film)
-        if self.background:
+        if self.background and self._shows_ordinary_tissue(film):
             for patch in self._ordinary(logits, labels, boxes, film):
                 yield Row(rearrange(features, "c h w -> c (h w)")[:, patch], len(labels), film)
+
+    def _shows_ordinary_tissue(self, film: int) -> bool:
+        """Normal films, and what lies beside the findings of others; a film ill in another way is neither."""
+        normal, films = self.settings.normal, self.inputs.films
+        return not normal or films.records[film].class_name in normal or bool((films.labels[film] == 1).any())
 
     def _boxes(self, film: int) -> dict[int, list[Float[Tensor, "h w"]]]:
         """How much of each patch each box covers, by concept."""

@@ -1,0 +1,77 @@
+"""``medgrape evaluate``: how good is a run, with the trivial answer beside every figure?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from medgrape.cli.console import note, print_json, table, track
+from medgrape.cli.options import Json
+
+if TYPE_CHECKING:  # torch is slow to import
+    from medgrape.evaluation.report import Evaluation, ReportFiles
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")],
+    data: Annotated[Path, typer.Option(help="A prepared data set with the same concepts and classes.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for report.json and report.html. [default: RUN-SPLIT, beside the run]")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Which films: train, val or test.")] = "test",
+    as_json: Json = False,
+) -> None:
+    """Read the films of a split and report what the model is worth.
+
+    Example: medgrape evaluate runs/demo --data demo/data
+    """
+    from medgrape.evaluation.reading import evaluate_run, report_folder
+    from medgrape.model.checkpoint import load_run
+
+    loaded = load_run(run)
+    evaluation, files = evaluate_run(loaded, data, out or report_folder(run, split), split=split, track=track)
+    if as_json:
+        print_json(evaluation.to_json())
+    else:
+        print_evaluation(evaluation, files)
+
+
+def print_evaluation(evaluation: "Evaluation", files: "ReportFiles") -> None:
+    """The main figures; the report has all of them."""
+    told = evaluation.to_json()
+    for sentence in told["headline"]:
+        note(sentence)
+    table(
+        f"Classes, {told['films']['read']:,} {told['split']} films",
+        ("class", "films", "precision", "recall", "F1", "AUC"),
+        [
+            (c["name"], c["support"], *(_figure(c[name]) for name in ("precision", "recall", "f1", "auc")))
+            for c in told["classification"]["classes"]
+        ],
+    )
+    detected = {one["name"]: one for one in told["detection"]["concepts"]}
+    table(
+        "Concepts: is it there, and where? (share of film-concept pairs whose point lies in a box)",
+        ("concept", "AUC", "pairs", "mean map", "max map", "fixed point", "random point"),
+        [_pointing(one, detected[one["name"]]) for one in told["localisation"]["concepts"]],
+    )
+    calibration = told["calibration"]
+    note(
+        f"Calibration error {_figure(calibration['expected_error'])}; mean cosine between prototypes of one concept "
+        f"{_figure(told['dispersion']['within'])} (the paper's: {told['dispersion']['paper_collapse']:.2f})."
+    )
+    for warning in told["warnings"]:
+        note(f"warning: {warning}")
+    note(f"report: {files.html}")
+
+
+def _pointing(told: dict[str, Any], detected: dict[str, Any]) -> tuple[object, ...]:
+    pointing = told["pointing"]
+    if pointing is None:
+        return told["name"], _figure(detected["auc"]), 0, "-", "-", "-", "-"
+    shares = (pointing["mean"]["share"], pointing["maximum"]["share"], pointing["fixed"], pointing["chance"])
+    return told["name"], _figure(detected["auc"]), pointing["count"], *map(_figure, shares)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

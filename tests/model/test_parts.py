@@ -1,0 +1,74 @@
+import pytest
+import torch
+from oracles import equations
+
+from medgrape.model.anchors import Anchors, perturbed
+from medgrape.model.atlas import Atlas
+from medgrape.model.cam import CamHead, concept_vectors, pool
+from medgrape.model.projector import Projector
+from medgrape.model.standard import Standard
+
+
+def test_every_projected_patch_has_length_one():
+    torch.manual_seed(0)
+    projected = Projector(7, 5).patches(torch.randn(2, 7, 3, 4))
+    assert projected.shape == (2, 5, 3, 4)
+    torch.testing.assert_close(projected.norm(dim=1), torch.ones(2, 3, 4))
+
+
+def test_a_patch_is_projected_the_same_alone_and_in_company():
+    """No batch norm: what a patch becomes depends on nothing but the patch."""
+    torch.manual_seed(0)
+    projector, features = Projector(7, 5).train(), torch.randn(2, 7, 3, 4)
+    alone = projector(features[1, :, 2, 3])
+    torch.testing.assert_close(projector.patches(features)[1, :, 2, 3], alone)
+
+
+def test_prototypes_have_length_one_however_far_they_have_wandered():
+    atlas = Atlas(2, 3, 4, background=True)
+    atlas.vectors.data.mul_(7.0)
+    torch.testing.assert_close(atlas.prototypes.norm(dim=-1), torch.ones(2, 3))
+    assert atlas.contrasted.shape == (3, 3, 4)  # ordinary tissue takes part here
+    assert atlas.prototypes.shape == (2, 3, 4)  # and nowhere else
+
+
+def test_concept_vectors_are_features_weighed_by_the_softmax_of_the_raw_map():
+    torch.manual_seed(0)
+    features, maps = torch.randn(1, 4, 2, 3), torch.randn(1, 2, 2, 3)
+    fast = concept_vectors(features, maps)[0]
+    for k in range(2):
+        slow = equations.concept_vector(maps[0, k].tolist(), features[0].tolist())
+        assert fast[k].tolist() == pytest.approx(slow, abs=1e-5)
+
+
+def test_log_sum_exp_pooling_lies_between_the_mean_and_the_maximum_of_a_map():
+    torch.manual_seed(0)
+    maps = torch.randn(3, 2, 5, 5)
+    smooth = pool(maps, "log-sum-exp", 5.0)
+    assert (smooth > pool(maps, "mean")).all()
+    assert (smooth < maps.amax(dim=(-2, -1))).all()
+    torch.testing.assert_close(pool(maps, "log-sum-exp", 1e-3), pool(maps, "mean"), atol=1e-2, rtol=0)
+    torch.testing.assert_close(pool(maps, "log-sum-exp", 500.0), maps.amax(dim=(-2, -1)), atol=1e-2, rtol=0)
+
+
+def test_a_cam_begins_by_seeing_little():
+    assert torch.sigmoid(CamHead(6, 3)(torch.randn(2, 6, 4, 4))).mean() < 0.2
+
+
+def test_perturbed_copies_lie_near_their_anchor_and_differ():
+    anchors = Anchors(torch.randn(2, 10), 16)
+    copies = perturbed(anchors()[0].detach(), 50, torch.Generator().manual_seed(1))
+    cosines = copies @ anchors()[0].detach()
+    assert cosines.min() > 0.98
+    assert cosines.std() > 0
+    torch.testing.assert_close(copies.norm(dim=-1), torch.ones(50))
+
+
+def test_standard_scores_are_centred_for_each_prototype_and_scaled_for_each_concept():
+    torch.manual_seed(0)
+    scores = torch.randn(50, 2, 4) * torch.tensor([[[0.1]], [[3.0]]])[:, 0] + 5.0
+    standard = Standard(2, 4)
+    torch.testing.assert_close(standard(scores), scores)  # no change before it has seen films
+    standard.fit(scores)
+    torch.testing.assert_close(standard(scores).mean(dim=0), torch.zeros(2, 4), atol=1e-4, rtol=0)
+    torch.testing.assert_close(standard(scores).square().mean(dim=(0, 2)), torch.ones(2))

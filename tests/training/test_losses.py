@@ -1,0 +1,93 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from oracles import equations
+
+from medgrape.model.cam import pool
+from medgrape.training.losses import (
+    alignment_loss,
+    box_loss,
+    concept_loss,
+    contrastive_loss,
+    dispersion_loss,
+    masked_similarity,
+    soft_similarity,
+)
+
+
+def unit(*shape, seed=0):
+    return F.normalize(torch.randn(*shape, generator=torch.Generator().manual_seed(seed)), dim=-1)
+
+
+def test_stage_one_is_cross_entropy_on_averaged_maps():
+    maps, labels = torch.randn(1, 3, 2, 2), torch.tensor([[1.0, 0.0, 1.0]])
+    slow = equations.stage_one(maps[0].tolist(), labels[0].tolist())
+    assert float(concept_loss(pool(maps, "mean"), labels, torch.ones(3))) == pytest.approx(slow, abs=1e-5)
+
+
+def test_a_label_that_is_not_known_costs_nothing_and_teaches_nothing():
+    logits = torch.randn(2, 2, requires_grad=True)
+    concept_loss(logits, torch.tensor([[1.0, torch.nan], [0.0, torch.nan]]), torch.ones(2)).backward()
+    assert (logits.grad[:, 1] == 0).all()
+    assert (logits.grad[:, 0] != 0).all()
+
+
+def test_halves_of_a_batch_average_to_the_whole():
+    """What several processes rely on."""
+    logits, labels = torch.randn(8, 3), torch.randint(0, 2, (8, 3)).float()
+    labels[0, 0] = torch.nan
+    whole = concept_loss(logits, labels, torch.ones(3))
+    halves = [concept_loss(logits[part], labels[part], torch.ones(3)) for part in (slice(0, 4), slice(4, 8))]
+    torch.testing.assert_close(sum(halves) / 2, whole)
+
+
+def test_boxes_teach_only_where_they_tell_the_whole_truth():
+    maps = torch.zeros(2, 1, 2, 2, requires_grad=True)
+    overlap = torch.zeros(2, 1, 2, 2)
+    overlap[0, 0, 0, 1] = 0.9
+    box_loss(maps, overlap, torch.tensor([[True], [False]])).backward()
+    assert maps.grad[0, 0, 0, 1] < 0  # seen more here
+    assert (maps.grad[0, 0, 1] > 0).all()  # and less there
+    assert (maps.grad[1] == 0).all()
+
+
+def test_soft_assignment_and_contrast_follow_the_paper():
+    vectors, prototypes = unit(4, 6, seed=1), unit(3, 5, 6, seed=2)
+    fast = soft_similarity(vectors, prototypes, 5.0)
+    for n in range(4):
+        slow = [equations.soft_similarity(vectors[n].tolist(), prototypes[k].tolist(), 5.0) for k in range(3)]
+        assert fast[n].tolist() == pytest.approx(slow, abs=1e-5)
+    truth = torch.tensor([0, 2, 1, 1])
+    slow = [equations.contrastive(fast[n].tolist(), int(truth[n]), 10.0, 0.1) for n in range(4)]
+    assert float(contrastive_loss(fast, truth, 10.0, 0.1)) == pytest.approx(sum(slow) / 4, abs=1e-5)
+
+
+def test_the_margin_raises_the_true_concepts_logit_and_no_other():
+    similarity, truth = torch.tensor([[0.2, 0.5]]), torch.tensor([0])
+    raised = F.cross_entropy(torch.tensor([[10 * (0.2 + 0.1), 10 * 0.5]]), truth)
+    torch.testing.assert_close(contrastive_loss(similarity, truth, 10.0, 0.1), raised)
+
+
+def test_alignment_follows_the_paper():
+    prototypes, anchors = unit(3, 5, 6, seed=3), unit(3, 6, seed=4)
+    slow = equations.alignment(prototypes.tolist(), anchors.tolist())
+    assert float(alignment_loss(prototypes, anchors)) == pytest.approx(slow, abs=1e-6)
+
+
+def test_dispersion_punishes_prototypes_that_are_one_vector_and_not_those_apart():
+    collapsed = unit(1, 1, 8).expand(2, 5, 8)
+    assert float(dispersion_loss(collapsed)) == pytest.approx(0.25, abs=1e-5)
+    assert float(dispersion_loss(torch.eye(5)[None])) == 0.0
+    assert float(dispersion_loss(unit(3, 1, 8))) == 0.0  # a single prototype has no neighbour
+
+
+def test_a_sample_moves_no_prototype_of_a_concept_that_disagrees_about_it():
+    prototypes = torch.stack([torch.eye(4)[:2], torch.tensor([[0.6, 0.8, 0, 0], [0.8, 0.6, 0, 0]])]).requires_grad_()
+    vector = torch.eye(4)[:1].clone().requires_grad_()  # cosines 1 and 0 with concept 0, 0.6 and 0.8 with concept 1
+    masked_similarity(vector, prototypes, 5.0, mask_above=0.05).sum().backward()
+    assert (prototypes.grad[0] == 0).all()  # variance 0.25
+    assert (prototypes.grad[1] != 0).any()  # variance 0.01
+    assert (vector.grad != 0).any()
+    torch.testing.assert_close(
+        masked_similarity(vector, prototypes, 5.0, 0.05), soft_similarity(vector, prototypes, 5.0)
+    )

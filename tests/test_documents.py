@@ -1,5 +1,6 @@
 """Documents say what the program does: commands, options, settings and links."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -75,7 +76,7 @@ def test_every_command_is_documented():
 
 def test_every_setting_is_documented_with_its_default():
     text = (ROOT / "docs/settings.md").read_text("utf-8")
-    rows = [f"| `{key}` | {str(default).removesuffix('.0')} |" for key, default in keys(Config)]
+    rows = [f"| `{key}` | {json.dumps(default)} |" for key, default in keys(Config)]
     assert [row for row in rows if row not in text] == []
 
 

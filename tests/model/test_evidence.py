@@ -1,7 +1,6 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from oracles import equations
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from medgrape.concepts import ConceptSet
@@ -14,6 +13,7 @@ from medgrape.model.evidence import (
     similarity,
     strongest_maps,
 )
+from oracles import equations
 
 K, M, D, H, W = 3, 4, 6, 2, 3
 
@@ -30,7 +30,9 @@ def prototypes():
 
 @pytest.fixture
 def evidence(patches, prototypes):
-    return Evidence(ConceptSet.built_in("tbx11k"), PatchGrid(FilmSize(90, 60), H, W), similarity(patches[0], prototypes))
+    return Evidence(
+        ConceptSet.built_in("tbx11k"), PatchGrid(FilmSize(90, 60), H, W), similarity(patches[0], prototypes)
+    )
 
 
 def test_similarity_is_the_cosine_of_every_patch_with_every_prototype(patches, prototypes):
@@ -58,7 +60,9 @@ def test_a_batch_gives_what_each_film_gives_alone(patches, prototypes):
         scores: lambda s: s.amax(dim=(-2, -1)),
     }
     for fast, slow in together.items():
-        torch.testing.assert_close(fast(patches, prototypes), torch.stack([slow(s) for s in alone]), atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(
+            fast(patches, prototypes), torch.stack([slow(s) for s in alone]), atol=1e-6, rtol=1e-5
+        )
 
 
 class _Largest(TorchDispatchMode):

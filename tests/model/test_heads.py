@@ -2,11 +2,11 @@ import warnings
 
 import pytest
 import torch
-from oracles import equations
 
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.graph_attention import GraphAttention
 from medgrape.model.heads import Head, build_head
+from oracles import equations
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its import alone
@@ -74,9 +74,7 @@ def test_graph_attention_follows_the_paper_line_by_line(chain):
     layer = GraphAttention(5, 4, heads=1)
     nodes = torch.randn(3, 5)
     a = torch.cat([layer.listener[0], layer.speaker[0]]).tolist()
-    heard, alphas = equations.graph_attention(
-        nodes.tolist(), chain.edges.tolist(), layer.transform.weight.tolist(), a
-    )
+    heard, alphas = equations.graph_attention(nodes.tolist(), chain.edges.tolist(), layer.transform.weight.tolist(), a)
     torch.testing.assert_close(layer(nodes[None], chain.edges)[0], torch.tensor(heard), atol=1e-5, rtol=0)
     torch.testing.assert_close(layer.attention(nodes[None], chain.edges)[0, 0], torch.tensor(alphas), atol=1e-5, rtol=0)
 

@@ -1,12 +1,12 @@
 import pytest
 import torch
-from oracles import equations
 
 from medgrape.model.anchors import Anchors, perturbed
 from medgrape.model.atlas import Atlas
 from medgrape.model.cam import CamHead, concept_vectors, pool
 from medgrape.model.projector import Projector
 from medgrape.model.standard import Standard
+from oracles import equations
 
 
 def test_every_projected_patch_has_length_one():

@@ -16,7 +16,10 @@ def similarity_map(prototypes, patches):
     depth, height, width = len(patches), len(patches[0]), len(patches[0][0])
     return [
         [
-            [[sum(float(p[d]) * float(patches[d][i][j]) for d in range(depth)) for j in range(width)] for i in range(height)]
+            [
+                [sum(float(p[d]) * float(patches[d][i][j]) for d in range(depth)) for j in range(width)]
+                for i in range(height)
+            ]
             for p in concept
         ]
         for concept in prototypes

@@ -1,7 +1,6 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from oracles import equations
 
 from medgrape.model.cam import pool
 from medgrape.training.losses import (
@@ -13,6 +12,7 @@ from medgrape.training.losses import (
     masked_similarity,
     soft_similarity,
 )
+from oracles import equations
 
 
 def unit(*shape, seed=0):

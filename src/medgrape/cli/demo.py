@@ -6,32 +6,75 @@ from typing import Annotated
 
 import typer
 
-from medgrape.cli.console import note, track
+from medgrape.cli.console import note, track, watch
 from medgrape.cli.data import run_check
-from medgrape.config import Config
+from medgrape.config import Config, load_config
 from medgrape.data.dataset import Dataset
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.splits import SplitRule
 
-FILMS, QUICK_FILMS = 1200, 120
+FILMS, QUICK_FILMS = 1600, 160
+CONFIG = Path(__file__).resolve().parents[1] / "configs" / "demo.toml"
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything that the demo makes.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other patients.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke test with few films.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other patients and trains another model.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke test of a minute: few films, a poor model.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Open the evidence and the report in a browser at the end.")
+    ] = True,
 ) -> None:
-    """Draw chest films, check them and report what is in them.
+    """Draw chest films, train a model on them, evaluate it and read a film with it.
 
-    Example: medgrape demo
+    Example: medgrape demo --no-serve
     """
-    films = QUICK_FILMS if quick else FILMS
-    folder = out / f"tb-{films}-seed{seed}"
+    name = "tb-quick" if quick else "tb"
+    data = _films(out / f"{name}-films-seed{seed}", QUICK_FILMS if quick else FILMS, seed)
+    config = _settings(seed, quick=quick)
+    run_check(data, config)
+    evidence, report = _model(config, data, out / f"{name}-model-seed{seed}")
+    note("These films are drawn; no patient was ever in front of them. Research software, not a medical device.")
+    if serve:
+        for page in (report, evidence):
+            typer.launch(page.resolve().as_uri())
+
+
+def _films(folder: Path, films: int, seed: int) -> Path:
     if (folder / "dataset.toml").is_file():
         note(f"{folder} is there already and is used as it is.")
         Dataset.load(folder)
     else:
         rule = SplitRule(test=0.2, seed=seed)
         draw_dataset(PhantomOrder(films=films, seed=seed), folder, rule, workers=os.cpu_count() or 1, track=track)
-    run_check(folder, Config())
-    note("These films are drawn; no patient was ever in front of them. Look at the contact sheet first.")
+    return folder
+
+
+def _settings(seed: int, *, quick: bool) -> Config:
+    config = load_config(CONFIG).model_copy(update={"seed": seed})
+    if not quick:
+        return config
+    stages = config.stages
+    shorter = stages.model_copy(update={"concepts": stages.concepts.overridden(epochs=2, views=1)})
+    return config.model_copy(update={"stages": shorter})
+
+
+def _model(config: Config, data: Path, run: Path) -> tuple[Path, Path]:
+    """Train, evaluate, read one film of the test split that shows something."""
+    from medgrape.cli.evaluate import print_evaluation
+    from medgrape.cli.train import report as report_training
+    from medgrape.evaluation.reading import evaluate_run, report_folder
+    from medgrape.feedback.reader import load
+    from medgrape.training.run import Order, train
+
+    train(Order(config, data, run), track=track, watch=watch)
+    reader = load(run)
+    report_training(reader.loaded.run.metrics, run, as_json=False)
+    evaluation, files = evaluate_run(reader.loaded, data, report_folder(run, "test"), track=track)
+    print_evaluation(evaluation, files)
+    dataset = Dataset.load(data)
+    shown = next(film for film in dataset.in_split("test") if film.id in dataset.boxes_by_film)
+    evidence = run.with_name(f"{run.name}-evidence.png")
+    reader.open(dataset.film_path(shown)).explain().save(evidence)
+    note(f"evidence of film {shown.id}: {evidence}")
+    return evidence, files.html

@@ -44,7 +44,13 @@ def report(metrics: dict[str, Any], out: Path, *, as_json: bool) -> None:
         print_json({"run": str(out), **metrics})
         return
     rows = [
-        (stage, f"{told['best_epoch']} of {told['epochs']}", told["figure"], f"{told['score']:.3f}", f"{told['loss']:.3f}")
+        (
+            stage,
+            f"{told['best_epoch']} of {told['epochs']}",
+            told["figure"],
+            f"{told['score']:.3f}",
+            f"{told['loss']:.3f}",
+        )
         for stage, told in metrics["validation"].items()
     ]
     table("Validation", ("stage", "epoch chosen", "figure", "score", "loss"), rows)

@@ -1,6 +1,6 @@
 """Arrays too large for memory: appended batch by batch to a NumPy file, read back as a map of that file.
 
-Written with plain writes, not through a memory map: on a full disk a write is an error, a map is the end of the process.
+Written with plain writes, not through a memory map: on a full disk a write is an error, a map the end of the process.
 """
 
 from pathlib import Path

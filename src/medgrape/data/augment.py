@@ -6,7 +6,7 @@ number give the same view in any order, batch, process or second attempt. No mir
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 

@@ -78,7 +78,9 @@ def _batch(model: Grape, cached: CachedFilms, places: list[int]) -> tuple[np.nda
     films = torch.from_numpy(np.stack([cached[place] for place in places])).unsqueeze(1).float() / 255.0
     prediction, maps = model.read(films)
     peaks = maps.mean.amax(dim=(-2, -1))
-    return tuple(part.numpy().astype(np.float64) for part in (prediction.probabilities, peaks, maps.mean, maps.strongest))
+    return tuple(
+        part.numpy().astype(np.float64) for part in (prediction.probabilities, peaks, maps.mean, maps.strongest)
+    )
 
 
 def _check_fit(loaded: LoadedRun, dataset: Dataset, split: str) -> None:

@@ -74,7 +74,9 @@ def _exemplar(films: ExemplarFilms, row: int, prototype: int) -> Exemplar:
 
 def _untrained(run: Run) -> list[str]:
     names = run.metrics.get("untrained_concepts", [])
-    return [f"No training film showed {run.concepts[name].title}; what is said of it is worth nothing." for name in names]
+    return [
+        f"No training film showed {run.concepts[name].title}; what is said of it is worth nothing." for name in names
+    ]
 
 
 def _eight_bit(pixels: UInt8[np.ndarray, "h w"] | np.ndarray) -> UInt8[np.ndarray, "h w"]:

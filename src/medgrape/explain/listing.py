@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.geometry import Box, PatchGrid, peak

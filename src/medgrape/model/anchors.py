@@ -1,7 +1,7 @@
 """Text anchors: each concept's sentence as a place among the prototypes (paper section 3.4)."""
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 

@@ -1,7 +1,7 @@
 """The atlas: M unit vectors for each concept, what each finding may look like."""
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 

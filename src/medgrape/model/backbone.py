@@ -11,6 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from medgrape.config.model import BackboneSettings
 from medgrape.model import backbone_lite, backbone_resnet, backbone_transformers
 from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, Greys
+from medgrape.model.backbone_folding import folded
 from medgrape.model.backbone_hub import find_folder, read_config, read_greys
 from medgrape.model.backbone_weights import load_strictly, read_weights
 
@@ -38,6 +39,8 @@ class Backbone(nn.Module):
         self.register_buffer("mean", torch.tensor(blueprint.greys.mean).view(1, -1, 1, 1), persistent=False)
         self.register_buffer("spread", torch.tensor(blueprint.greys.spread).view(1, -1, 1, 1), persistent=False)
         self.parts[: self.frozen_parts].requires_grad_(False)
+        self._folded: list[nn.Module] = []  # in a list, so that it is no part of the weights
+        self.register_load_state_dict_post_hook(_unfold)
         self.train()
 
     @property
@@ -77,9 +80,17 @@ class Backbone(nn.Module):
                 f"a side; choose a size that is a multiple of {self._multiple}, not {films.shape[-1]}."
             )
         maps = (films - self.mean) / self.spread  # one grey for each channel that the weights want
-        for part in self.parts[: self.frozen_parts]:
+        if self.frozen_parts and not self._folded:
+            self._folded = [folded(part) for part in self.parts[: self.frozen_parts]]
+        for part in self._folded:
             maps = part(maps)
         return maps
+
+    def _apply(self, *given: Any, **named: Any) -> "Backbone":  # noqa: ANN401 (torch's own)
+        """Weights that move to another device or precision are folded anew."""
+        self._folded = []
+        super()._apply(*given, **named)
+        return self
 
     def late(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b c h w"]:
         """The rest of the way, from what ``early`` gave."""
@@ -101,6 +112,12 @@ class Backbone(nn.Module):
             model = backbone_transformers.random_model(blueprint.config)
             return cls(backbone_transformers.chain(model, blueprint), blueprint)
         raise BackboneError(f"There is no kind of backbone {blueprint.kind!r}: the description is another version's.")
+
+
+def _unfold(backbone: nn.Module, _: object) -> None:
+    """Other weights were loaded."""
+    if isinstance(backbone, Backbone):
+        backbone._folded = []
 
 
 def build_backbone(settings: BackboneSettings) -> Backbone:

@@ -34,16 +34,12 @@ def pool(logits: Float[Tensor, "b k h w"], pooling: Pooling, sharpness: float = 
     return (torch.logsumexp(sharpness * patches, dim=-1) - math.log(patches.shape[-1])) / sharpness
 
 
-def concept_vectors(
-    features: Float[Tensor, "b c h w"], logits: Float[Tensor, "b k h w"]
-) -> Float[Tensor, "b k c"]:
+def concept_vectors(features: Float[Tensor, "b c h w"], logits: Float[Tensor, "b k h w"]) -> Float[Tensor, "b k c"]:
     """Features averaged where the CAM looks: softmax over the raw logits of a map (paper, stage 2)."""
     weights = torch.softmax(rearrange(logits, "b k h w -> b k (h w)"), dim=-1)
     return weighted_vectors(features, rearrange(weights, "b k (h w) -> b k h w", h=logits.shape[-2]))
 
 
-def weighted_vectors(
-    features: Float[Tensor, "b c h w"], weights: Float[Tensor, "b k h w"]
-) -> Float[Tensor, "b k c"]:
+def weighted_vectors(features: Float[Tensor, "b c h w"], weights: Float[Tensor, "b k h w"]) -> Float[Tensor, "b k c"]:
     """Features averaged with given weights, which sum to one over each map."""
     return torch.einsum("bchw,bkhw->bkc", features, weights)

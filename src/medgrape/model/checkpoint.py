@@ -9,11 +9,12 @@ import tomli_w
 import torch
 from jaxtyping import Float
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
+from medgrape.data.tensors import write_tensors
 from medgrape.model.backbone import Backbone
 from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape
@@ -48,8 +49,7 @@ class Run:
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write everything into a folder of its own and seal it."""
-        save_file({name: t.detach().cpu().contiguous() for name, t in self.model.state_dict().items()},
-                  folder / "model.safetensors")  # fmt: skip
+        write_tensors(folder / "model.safetensors", self.model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
         _write(folder / "architecture.json", _architecture(self.model))

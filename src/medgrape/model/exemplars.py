@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+
+from medgrape.data.tensors import write_tensors
 
 TENSORS, NAMES = "exemplars.safetensors", "exemplars.json"
 
@@ -33,7 +35,7 @@ class ExemplarFilms:
             "patch": torch.from_numpy(self.patch),
             "similarity": torch.from_numpy(self.similarity),
         }
-        save_file(tensors, folder / TENSORS)
+        write_tensors(folder / TENSORS, tensors)
         told = {"grid": list(self.grid), "films": list(self.films)}
         (folder / NAMES).write_text(json.dumps(told, indent=2) + "\n", "utf-8")
 

@@ -4,7 +4,7 @@ A message is the *speaker's* vector. The authors' published layer sends the list
 """
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -23,9 +23,7 @@ class GraphAttention(nn.Module):
         for half in (self.listener, self.speaker):  # the two halves of the attention vector a
             nn.init.xavier_uniform_(half)
 
-    def attention(
-        self, nodes: Float[Tensor, "b k inputs"], edges: Bool[Tensor, "k k"]
-    ) -> Float[Tensor, "b heads k k"]:
+    def attention(self, nodes: Float[Tensor, "b k inputs"], edges: Bool[Tensor, "k k"]) -> Float[Tensor, "b heads k k"]:
         """How much each concept (row) listens to each other (column); rows sum to one, no edge is zero."""
         return self._weights(self._spoken(nodes), edges)
 

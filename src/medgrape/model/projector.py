@@ -1,6 +1,6 @@
 """From a backbone's features to the space in which patches and prototypes are compared (paper Eq. 1)."""
 
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -14,9 +14,7 @@ class Projector(nn.Module):
 
     def __init__(self, features: int, width: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(features, width), nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, width)
-        )
+        self.layers = nn.Sequential(nn.Linear(features, width), nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, width))
 
     def forward(self, vectors: Float[Tensor, "*n c"]) -> Float[Tensor, "*n d"]:
         """Vectors of any number of films and patches, features last."""

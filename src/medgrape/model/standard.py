@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class Standard(nn.Module):
-    """Takes away the mean over training films and divides by their spread. Nothing here learns; it starts as no change."""
+    """Takes away the mean over training films and divides by their spread. Nothing learns; it starts as no change."""
 
     mean: Tensor
     spread: Tensor

@@ -107,9 +107,7 @@ class Course:
             background=stages.prototypes.background,
         )  # fmt: skip
         hold_still(self.model, stages.prototypes.learns)
-        lesson = PrototypeLesson(
-            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device
-        )
+        lesson = PrototypeLesson(self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device)
         lesson.place()
         self._untrained = lesson.untrained
         return self._learn(lesson)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 

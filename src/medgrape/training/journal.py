@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,33 +19,40 @@ class Journal:
 
     folder: Path
     entries: list[Entry] = field(default_factory=list)
+    _events: Any = None
 
     def begin(self, entries: list[Entry]) -> None:
         """Start with what earlier attempts have reached."""
-        shutil.rmtree(self._events, ignore_errors=True)
-        self.entries = []
+        from tensorboardX.event_file_writer import EventsWriter  # slow to import, and only training needs it
+
+        events = self.folder / "tensorboard"
+        shutil.rmtree(events, ignore_errors=True)
+        events.mkdir(parents=True)
+        self._events = EventsWriter(str(events / "events"))
         for entry in entries:
             self._event(entry)
         self.entries = list(entries)
+        self._write()
 
     def add(self, entry: Entry) -> None:
         """One more epoch."""
         self.entries.append(entry)
         self._event(entry)
+        self._write()
+
+    def _write(self) -> None:
         with whole_file(self.folder / "log.jsonl") as draft:
             draft.write_text("".join(json.dumps(line) + "\n" for line in self.entries), "utf-8")
 
-    @property
-    def _events(self) -> Path:
-        return self.folder / "tensorboard"
-
     def _event(self, entry: Entry) -> None:
-        from tensorboardX import SummaryWriter  # slow to import, and only training needs it
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.summary import scalar
 
-        with SummaryWriter(str(self._events), max_queue=1, filename_suffix=f".{entry['stage']}-{entry['epoch']}") as out:
-            for name, value in entry.items():
-                if isinstance(value, float):
-                    out.add_scalar(f"{entry['stage']}/{name}", value, entry["epoch"])
+        for name, value in entry.items():
+            if isinstance(value, float):
+                summary = scalar(f"{entry['stage']}/{name}", value)
+                self._events.write_event(Event(wall_time=time.time(), step=entry["epoch"], summary=summary))
+        self._events.flush()
 
     def draw(self) -> None:
         """Loss and validation figure of every stage, side by side."""

@@ -1,11 +1,10 @@
 """What each stage minimises. A slow twin of every equation is in ``tests/oracles``."""
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-
 
 MOSTLY = 0.3
 """Share of a patch that a box must cover to count as covering it."""
@@ -62,9 +61,7 @@ def contrastive_loss(
     return F.cross_entropy(scale * (similarity + raised), truth, weight=weights)
 
 
-def alignment_loss(
-    prototypes: Float[Tensor, "k m d"], anchors: Float[Tensor, "k d"]
-) -> Float[Tensor, ""]:
+def alignment_loss(prototypes: Float[Tensor, "k m d"], anchors: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
     """One minus the cosine of each prototype with its text anchor (paper Eq. 7)."""
     return (1 - torch.einsum("kmd,kd->km", prototypes, anchors)).mean()
 

@@ -75,6 +75,8 @@ def _already(order: Order) -> Path:
 
 def _agree(order: Order) -> None:
     """A training that was begun with other settings, data or versions cannot end as one."""
+    for left_over in order.work.glob(".*.part"):  # of an attempt that was killed
+        shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
     plan, told = order.work / "plan.json", order.told()
     if not plan.is_file():
         with whole_file(plan) as draft:
@@ -96,9 +98,7 @@ def _work(fabric: Any, order: Order, track: Track, watch: Watch) -> None:  # noq
     cached = FilmCache(order.data / "cache", order.config).films(paths, track=track)
     films = TrainingFilms.of(dataset, cached, "train", "val")
     leads = fabric.is_global_zero
-    workshop = Workshop(
-        fabric, order.work, order.config.seed, Journal(order.work), watch if leads else unwatched
-    )
+    workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work), watch if leads else unwatched)
     graduate = Course(order.config, films, workshop, track if leads else quietly).run()
     if graduate is not None:
         _assemble(order, graduate, films, len(cached.refused))

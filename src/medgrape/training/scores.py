@@ -51,9 +51,7 @@ def open_scores(
 
 
 @torch.no_grad()
-def _write(
-    model: Grape, inputs: Inputs, views: int, showable: Bool[Tensor, " n"], draft: Path, track: Track
-) -> None:
+def _write(model: Grape, inputs: Inputs, views: int, showable: Bool[Tensor, " n"], draft: Path, track: Track) -> None:
     model.eval()
     prototypes = model.atlas.prototypes
     nearest, peaks = _Nearest(prototypes.shape[0], prototypes.shape[1]), []
@@ -90,9 +88,7 @@ def _best_patches(
     return torch.stack([b.values for b in best], dim=1), torch.stack([b.indices for b in best], dim=1)
 
 
-def _may_be_shown(
-    films: TrainingFilms, positions: list[int], showable: Bool[Tensor, " n"]
-) -> Bool[Tensor, "b k"]:
+def _may_be_shown(films: TrainingFilms, positions: list[int], showable: Bool[Tensor, " n"]) -> Bool[Tensor, "b k"]:
     """Training films that show the concept and that nobody withholds."""
     trained = torch.tensor([films.records[position].split == "train" for position in positions])
     return (films.labels[positions] == 1) & (trained & showable[positions]).unsqueeze(1)

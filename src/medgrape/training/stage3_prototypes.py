@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from medgrape.config import PrototypeStage
 from medgrape.model.grape import Grape
+from medgrape.training.balance import rarity_weights
 from medgrape.training.films import TrainingFilms, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
 from medgrape.training.losses import (
@@ -18,7 +19,6 @@ from medgrape.training.losses import (
     masked_similarity,
     soft_similarity,
 )
-from medgrape.training.balance import rarity_weights
 from medgrape.training.scoring import balanced_accuracy
 from medgrape.training.stage2_vectors import Vectors
 from medgrape.training.starting_points import starting_points
@@ -46,7 +46,13 @@ class PrototypeLesson:
     name = "prototypes"
 
     def __init__(
-        self, model: Grape, found: Vectors, films: TrainingFilms, schedule: PrototypeStage, seed: int, device: torch.device
+        self,
+        model: Grape,
+        found: Vectors,
+        films: TrainingFilms,
+        schedule: PrototypeStage,
+        seed: int,
+        device: torch.device,
     ) -> None:
         self.schedule, self._found, self._seed, self._device = schedule, found, seed, device
         self._model = model

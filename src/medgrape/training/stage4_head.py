@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F  # noqa: N812 (its name everywhere)
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from medgrape.data.files import whole_file
+from medgrape.data.tensors import write_tensors
 from medgrape.training.lesson import Figure
 
 Tensors = dict[str, Tensor]
@@ -39,11 +38,7 @@ class StageState:
         groups = {"learner": self.learner, "optimiser": self.optimiser}
         if self.best is not self.learner:  # else the last epoch is the best, and is written once
             groups["best"] = self.best
-        tensors = {
-            f"{group}/{name}": tensor.detach().cpu().contiguous()
-            for group, named in groups.items()
-            for name, tensor in named.items()
-        }
+        tensors = {f"{group}/{name}": one for group, named in groups.items() for name, one in named.items()}
         told = {
             "epoch": self.epoch,
             "figure": None if self.figure is None else asdict(self.figure),
@@ -51,8 +46,7 @@ class StageState:
             "history": self.history,
             "finished": self.finished,
         }
-        with whole_file(path) as draft:
-            save_file(tensors, draft, metadata={"state": json.dumps(told)})
+        write_tensors(path, tensors, {"state": json.dumps(told)})
 
     @classmethod
     def load(cls, path: Path) -> "StageState | None":
@@ -66,8 +60,9 @@ class StageState:
                 group, name = key.split("/", 1)
                 groups[group][name] = file.get_tensor(key)
         figure = None if told["figure"] is None else Figure(**told["figure"])
+        learner = groups["learner"]
         return cls(
-            told["epoch"], groups["learner"], groups["best"] or groups["learner"], groups["optimiser"], figure, told["best_epoch"],
+            told["epoch"], learner, groups["best"] or learner, groups["optimiser"], figure, told["best_epoch"],
             told["history"], told["finished"],
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EVERYWHERE = 1.1  # multiplies every contrast below
+EVERYWHERE = 1.25  # multiplies every contrast below
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Contrast:
 CONTRASTS = {
     "cavity": Contrast(0.13, 0.27),
     "nodular_opacities": Contrast(0.13, 0.25),
-    "upper_lobe_infiltrate": Contrast(0.11, 0.24),
+    "upper_lobe_infiltrate": Contrast(0.14, 0.26),
     "upper_lobe_consolidation": Contrast(0.17, 0.32),
     "calcified_granulomas": Contrast(0.20, 0.42),
     "fibrous_scar": Contrast(0.13, 0.27),
@@ -29,21 +29,21 @@ CONTRASTS = {
     "patchy_consolidation": Contrast(0.14, 0.28),
     "tree_in_bud": Contrast(0.15, 0.28),
     "miliary_nodules": Contrast(0.12, 0.22),
-    "atelectasis": Contrast(0.19, 0.34),
+    "atelectasis": Contrast(0.27, 0.42),
     "effusion": Contrast(0.60, 0.95),  # the share of the air that fluid displaces
     "infiltration": Contrast(0.07, 0.18),
-    "mass": Contrast(0.16, 0.30),
+    "mass": Contrast(0.28, 0.42),
     "nodule": Contrast(0.12, 0.26),
     "pneumonia": Contrast(0.12, 0.24),
-    "basal_pneumonia": Contrast(0.15, 0.28),
-    "pneumothorax": Contrast(0.11, 0.20),
+    "basal_pneumonia": Contrast(0.18, 0.32),
+    "pneumothorax": Contrast(0.24, 0.36),
     "consolidation": Contrast(0.17, 0.31),
-    "edema": Contrast(0.11, 0.22),
+    "edema": Contrast(0.14, 0.26),
     "emphysema": Contrast(0.08, 0.15),
     "fibrosis": Contrast(0.17, 0.30),
     "pleural_thickening": Contrast(0.20, 0.34),
     "hernia": Contrast(0.09, 0.16),
-    "cardiomegaly": Contrast(0.58, 0.70),  # here the cardiothoracic ratio; up to 0.50 is healthy
+    "cardiomegaly": Contrast(0.60, 0.72),  # here the cardiothoracic ratio; up to 0.50 is healthy
 }
 
 

@@ -1,0 +1,240 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from schooling import small
+
+from medgrape.data.dataset import Dataset, checksum
+from medgrape.model.checkpoint import load_run
+from medgrape.model.manifest import RunError
+from medgrape.training.films import TrainingError
+from medgrape.training.run import Order, train
+
+HERE = Path(__file__).resolve().parent
+EXPECTED = {
+    "absent_scores.json", "architecture.json", "concepts.json", "config.toml", "curves.png", "exemplars.json",
+    "exemplars.safetensors", "log.jsonl", "manifest.json", "metrics.json", "model.safetensors", "preprocessing.json",
+    "tensorboard", "thresholds.json",
+}  # fmt: skip
+
+
+def bytes_of(run):
+    return (run / "model.safetensors").read_bytes()
+
+
+def log(run):
+    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_run_holds_everything_and_leaves_no_workshop_behind(graduate, ward):
+    assert {path.name for path in graduate.iterdir()} == EXPECTED
+    assert not (graduate.parent / f".{graduate.name}.training").exists()
+    manifest = json.loads((graduate / "manifest.json").read_text())
+    assert manifest["dataset"]["checksum"] == checksum(ward)
+    assert [entry["stage"] for entry in log(graduate)] == ["concepts"] * 2 + ["prototypes"] * 3 + ["head"] * 3
+
+
+def test_tensorboard_reads_the_same_story(graduate):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(graduate / "tensorboard")).Reload()
+    told = [value.value for value in events.Scalars("head/val_score")]
+    assert told == pytest.approx([entry["val_score"] for entry in log(graduate) if entry["stage"] == "head"])
+
+
+def test_training_again_gives_the_same_bytes(graduate, ward, tmp_path):
+    assert bytes_of(train(Order(small(), ward, tmp_path / "again"))) == bytes_of(graduate)
+
+
+def test_another_seed_gives_another_model(graduate, ward, tmp_path):
+    config = small().model_copy(update={"seed": 1})
+    assert bytes_of(train(Order(config, ward, tmp_path / "other"))) != bytes_of(graduate)
+
+
+def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(graduate, ward):
+    before = bytes_of(graduate)
+    assert train(Order(small(), ward, graduate)) == graduate
+    with pytest.raises(TrainingError, match="choose another --out"):
+        train(Order(small(model={"tau": 0.3}), ward, graduate))
+    assert bytes_of(graduate) == before
+
+
+def test_what_was_begun_with_other_settings_is_not_gone_on_with(ward, tmp_path):
+    order = Order(small(), ward, tmp_path / "run")
+    order.work.mkdir()
+    (order.work / "plan.json").write_text(json.dumps(order.told() | {"dataset": "another"}))
+    with pytest.raises(TrainingError, match="other films or labels"):
+        train(order)
+
+
+def test_killed_at_ten_moments_a_training_ends_with_the_same_bytes(graduate, ward, tmp_path):
+    command = [sys.executable, str(HERE / "killing.py"), str(ward), str(tmp_path), "10", "7"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, env=_environment())
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert told["kills"] == 10
+    assert told["midway"] >= 5  # killed with something done and something left to do
+    for run in told["finished"]:
+        assert bytes_of(Path(run)) == bytes_of(graduate)
+        assert [{**entry, "seconds": 0} for entry in log(Path(run))] == [
+            {**entry, "seconds": 0} for entry in log(graduate)
+        ]
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(graduate, ward, tmp_path):
+    """Files of more than two megabytes cannot be written; stage 1 keeps more than that."""
+    out = tmp_path / "run"
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000));"
+        "from medgrape.cli import main; main()"
+    )
+    config = tmp_path / "small.toml"
+    shutil.copy(graduate / "config.toml", config)
+    command = [sys.executable, "-c", script, "train", str(config), "--data", str(ward), "--out", str(out)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "concepts.safetensors" in ended.stderr
+    assert not out.exists()
+    assert bytes_of(train(Order(small(), ward, out))) == bytes_of(graduate)
+
+
+def _environment():
+    return os.environ | {"PYTHONPATH": str(HERE)}
+
+
+def test_two_processes_get_the_same_loss_as_one(graduate, ward, tmp_path):
+    command = [sys.executable, str(HERE / "two_processes.py"), str(ward), str(tmp_path / "two")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250, env=_environment())
+    assert ended.returncode == 0, ended.stderr
+    for one, two in zip(log(graduate), log(tmp_path / "two"), strict=True):
+        if one["stage"] == "concepts":
+            assert two["train_loss"] == pytest.approx(one["train_loss"], rel=1e-3)
+            assert two["val_loss"] == pytest.approx(one["val_loss"], rel=1e-3)
+
+
+def test_frozen_parts_are_bit_identical_before_and_after_later_stages(ward, tmp_path, monkeypatch):
+    """Every tensor, buffers included."""
+    from medgrape.training import course
+
+    seen = {}
+
+    def keep(lesson, workshop, learn=course.learn):
+        model = watched["model"]
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        state = learn(lesson, workshop)
+        after = model.state_dict()
+        moved = {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
+        early = [name for name in before if name.startswith("backbone.parts.")]
+        frozen = [name for name in early if int(name.split(".")[2]) < model.backbone.frozen_parts]
+        seen[lesson.name] = (moved, all(torch.equal(before[name], after[name]) for name in frozen))
+        return state
+
+    watched = {}
+    build = course.build_model
+    monkeypatch.setattr(course, "build_model", lambda *given: watched.setdefault("model", build(*given)))
+    monkeypatch.setattr(course, "learn", keep)
+    train(Order(small(), ward, tmp_path / "run"))
+    assert seen == {
+        "concepts": ({"backbone", "cam"}, True),
+        "prototypes": ({"projector", "atlas", "anchors"}, True),
+        "head": ({"head"}, True),
+    }
+
+
+def test_batch_norms_learn_their_statistics_only_while_they_may(ward, tmp_path):
+    config = small(stages={"concepts": {"batch_statistics": True}})
+    learnt = load_file(train(Order(config, ward, tmp_path / "run")) / "model.safetensors")
+    fixed = load_file(train(Order(small(), ward, tmp_path / "fixed")) / "model.safetensors")
+    statistics = [name for name in learnt if name.endswith("running_mean")]
+    early = [name for name in statistics if int(name.split(".")[2]) < 6]
+    late = [name for name in statistics if int(name.split(".")[2]) >= 6]
+    assert all(torch.equal(learnt[name], fixed[name]) for name in early)
+    assert not any(torch.equal(learnt[name], fixed[name]) for name in late)
+
+
+def test_the_end_to_end_variant_trains_everything_at_once(ward, tmp_path):
+    config = small(
+        training={"order": "end-to-end"},
+        stages={"prototypes": {"background": False}, "end_to_end": {"epochs": 2, "batch": 8, "learning_rate": 1e-3}},
+    )
+    run = train(Order(config, ward, tmp_path / "run"))
+    assert {entry["stage"] for entry in log(run)} == {"end_to_end"}
+    load_run(run)
+
+
+def test_a_concept_that_no_film_shows_is_reported_as_untrained(ward, tmp_path):
+    dataset = Dataset.load(ward)
+    unseen = tuple(
+        type(film)(**{**vars(film), "labels": {**film.labels, "pulmonary_tb": False}}) for film in dataset.films
+    )
+    boxes = tuple(box for box in dataset.boxes if box.concept != "pulmonary_tb")
+    folder = tmp_path / "set"
+    type(dataset)(dataset.name, dataset.classes, dataset.concepts, dataset.root, unseen, boxes, dataset.source).save(
+        folder
+    )
+    run = load_run(train(Order(small(), folder, tmp_path / "run"))).run
+    assert run.metrics["untrained_concepts"] == ["pulmonary_tb"]
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp", "ml-gcn", "add-gcn"])
+def test_every_head_can_be_trained_and_loaded(head, ward, tmp_path):
+    run = load_run(train(Order(small(model={"head": head}), ward, tmp_path / "run"))).run
+    assert run.config.model.head == head
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "complaint"),
+    [
+        ("model.safetensors", "alter", "was altered"),
+        ("metrics.json", "alter", "was altered"),
+        ("thresholds.json", "remove", "lacks thresholds.json"),
+        ("notes.txt", "add", "holds notes.txt"),
+        ("manifest.json", "remove", "is no run"),
+        ("manifest.json", "alter", "cannot be read"),
+    ],
+)
+def test_a_run_with_a_file_altered_missing_or_added_is_refused_by_name(name, spoil, complaint, graduate, tmp_path):
+    run = tmp_path / "copy"
+    shutil.copytree(graduate, run)
+    path = run / name
+    if spoil == "remove":
+        path.unlink()
+    elif spoil == "add":
+        path.write_text("my notes")
+    else:
+        middle = bytearray(path.read_bytes())
+        middle[len(middle) // 2] ^= 0xFF
+        path.write_bytes(bytes(middle))
+    with pytest.raises(RunError, match=complaint):
+        load_run(run)
+
+
+def test_weights_that_do_not_fit_are_refused_even_with_a_right_checksum(graduate, tmp_path):
+    from medgrape.model.manifest import seal
+
+    run = tmp_path / "copy"
+    shutil.copytree(graduate, run)
+    tensors = load_file(run / "model.safetensors")
+    tensors.pop("cam.maps.bias")
+    save_file(tensors, run / "model.safetensors")
+    seal(run, {"name": "x", "checksum": "y"})
+    with pytest.raises(RunError, match="does not fit"):
+        load_run(run)
+
+
+def test_withheld_films_and_patients_are_in_no_picture(graduate, ward, tmp_path):
+    shown = load_run(graduate).run.exemplars.films
+    patient = next(film.patient for film in Dataset.load(ward).films if film.id == shown[1])
+    config = small(exemplars={"withheld": [shown[0], patient]})
+    others = load_run(train(Order(config, ward, tmp_path / "run"))).run.exemplars
+    assert not {shown[0], shown[1]} & set(others.films)
+    nobody = load_run(train(Order(small(exemplars={"show": False}), ward, tmp_path / "none"))).run.exemplars
+    assert nobody.films == ()
+    assert (nobody.film == -1).all()

@@ -1,0 +1,12 @@
+"""Trains with two processes on the CPU. A script, so that the processes it spawns can import it."""
+
+import sys
+from pathlib import Path
+
+from schooling import small
+
+from medgrape.training.run import Order, train
+
+if __name__ == "__main__":
+    config = small(training={"processes": 2, "threads": 1, "device": "cpu"})
+    train(Order(config, Path(sys.argv[1]), Path(sys.argv[2])))

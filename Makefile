@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP) ## draw films, check them and show what is in them
+demo: $(STAMP) ## draw films, train on them, evaluate, read one
 	$(BIN)/medgrape demo
 
 test: $(STAMP) ## all tests that end within minutes

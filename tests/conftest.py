@@ -6,6 +6,10 @@ import cv2
 import numpy as np
 import pytest
 
+from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
+from medgrape.data.splits import SplitRule
+from schooling import small
+
 
 @pytest.fixture(scope="session")
 def chest() -> np.ndarray:
@@ -26,3 +30,20 @@ def films_folder(tmp_path) -> Path:
         blocks = cv2.resize(chance.integers(0, 255, (6, 6)).astype(np.uint8), (96, 80), interpolation=cv2.INTER_CUBIC)
         cv2.imwrite(str(folder / f"film{number}.png"), blocks)
     return folder
+
+
+@pytest.fixture(scope="session")
+def ward(tmp_path_factory) -> Path:
+    """A prepared data set of 48 small drawn films."""
+    folder = tmp_path_factory.mktemp("ward") / "films"
+    rule = SplitRule(validation=0.25, test=0.2, seed=0)
+    draw_dataset(PhantomOrder(films=48, seed=5, size=64), folder, rule)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def graduate(ward, tmp_path_factory) -> Path:
+    """A run that learnt from those films without being disturbed."""
+    from medgrape.training.run import Order, train  # slow to import
+
+    return train(Order(small(), ward, tmp_path_factory.mktemp("runs") / "undisturbed"))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from schooling import small
 
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.model.checkpoint import load_run
 from medgrape.model.manifest import RunError
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
+from schooling import small
 
 HERE = Path(__file__).resolve().parent
 EXPECTED = {
@@ -106,7 +106,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(graduate, ward, tmp_path)
 
 
 def _environment():
-    return os.environ | {"PYTHONPATH": str(HERE)}
+    return os.environ | {"PYTHONPATH": str(HERE.parent)}
 
 
 def test_two_processes_get_the_same_loss_as_one(graduate, ward, tmp_path):

@@ -1,5 +1,6 @@
 """``medgrape bench``: speed as ratios against a named alternative in the same run."""
 
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
@@ -30,12 +31,30 @@ def films(
         from medgrape.benchmarks.films import bench_films
     except ModuleNotFoundError as missing:
         raise UserError("bench films reads DICOM, which needs: pip install 'medgrape[dicom]'.") from missing
+    _report("Films", lambda: bench_films(rounds), as_json=as_json)
+
+
+@app.command()
+def training(
+    rounds: Annotated[int, typer.Option(min=1, help="How often each is timed; the median counts.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """An epoch of stages 3 and 4 against an epoch that runs the backbone, on the same drawn films.
+
+    Example: medgrape bench training
+    """
+    from medgrape.benchmarks.training import bench_training  # torch is slow to import
+
+    _report("Training", lambda: bench_training(rounds), as_json=as_json)
+
+
+def _report(title: str, timed: Callable[[], Iterable[Ratio]], *, as_json: bool) -> None:
     with err.status("timing"):
-        ratios = list(bench_films(rounds))
+        ratios = list(timed())
     if as_json:
         print_json([ratio.to_json() for ratio in ratios])
     else:
-        table("Films", ("what", "ours", "against", "theirs", "ratio", "target"), [_row(ratio) for ratio in ratios])
+        table(title, ("what", "ours", "against", "theirs", "ratio", "target"), [_row(ratio) for ratio in ratios])
 
 
 def _row(ratio: Ratio) -> tuple[str, ...]:
@@ -44,5 +63,5 @@ def _row(ratio: Ratio) -> tuple[str, ...]:
     met = "met" if ratio.met else "missed"
     return (
         ratio.what, f"{ratio.ours * 1e3:.2f} ms", ratio.alternative, f"{ratio.theirs * 1e3:.2f} ms",
-        f"{ratio.value:.2f} {unit}", f"{limit} {ratio.target:g} ({met})",
+        f"{ratio.value:.3g} {unit}", f"{limit} {ratio.target:g} ({met})",
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EVERYWHERE = 1.25  # multiplies every contrast below
+EVERYWHERE = 1.4  # multiplies every contrast below
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""Stages 3 and 4, which learn from what lies on disk, against an epoch that runs the backbone on the same films."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from medgrape.benchmarks.ratio import Ratio, race
+from medgrape.config import BackboneSettings, Config, parse_config
+from medgrape.data.cache import FilmCache
+from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
+from medgrape.data.splits import SplitRule
+from medgrape.progress import quietly
+from medgrape.training.building import build_model, grid_of
+from medgrape.training.early import Inputs, Views
+from medgrape.training.films import TrainingFilms
+from medgrape.training.lesson import Lesson, hold_still
+from medgrape.training.scores import open_scores
+from medgrape.training.stage1_concepts import ConceptLesson
+from medgrape.training.stage2_vectors import open_vectors
+from medgrape.training.stage3_prototypes import PrototypeLesson
+from medgrape.training.stage4_head import HeadLesson
+from medgrape.vocabulary.lexical import LexicalEncoder
+
+TARGET = 0.01
+FILMS = 128
+
+
+def bench_training(rounds: int = 3, backbone: BackboneSettings = BackboneSettings()) -> Iterator[Ratio]:  # noqa: B008
+    """One epoch of each, on the same films, with the paper's sizes (M = 100, D = 256)."""
+    with tempfile.TemporaryDirectory() as name:
+        head, prototypes, concepts = _lessons(parse_config({"backbone": backbone.model_dump()}), Path(name))
+        ours, theirs = race(lambda: (prototypes(), head()), concepts, rounds)
+    yield Ratio("an epoch of stages 3 and 4", "an epoch that runs the backbone", ours, theirs, TARGET)
+
+
+def _lessons(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
+    rule = SplitRule(test=0.1)
+    dataset = draw_dataset(PhantomOrder(films=FILMS, size=config.preprocessing.size), folder / "films", rule)
+    cached = FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
+    films, device = TrainingFilms.of(dataset, cached, "train", "val"), torch.device("cpu")
+    model = build_model(config, dataset, LexicalEncoder())
+    inputs = Inputs(films, model.backbone, Views(0, augment=True), grid_of(model, config.preprocessing.size), device)
+    stages = config.stages
+    vectors = open_vectors(model, inputs, stages.vectors, folder / "vectors", quietly, background=False)
+    scores = open_scores(model, inputs, 1, torch.ones(len(films), dtype=torch.bool), folder / "scores", quietly)
+    lessons: tuple[Lesson, ...] = (
+        HeadLesson(model, scores, films, stages.head, 0, device),
+        PrototypeLesson(model, vectors, films, stages.prototypes, 0, device),
+        ConceptLesson(model, inputs, stages.concepts.overridden(batch=32), 0, (0, 1)),
+    )
+    return tuple(_epoch(lesson, lambda lesson=lesson: hold_still(model, lesson.schedule.learns)) for lesson in lessons)
+
+
+def _epoch(lesson: Lesson, prepare: Callable[[], None]) -> Callable[[], None]:
+    def run() -> None:
+        prepare()
+        optimiser = torch.optim.AdamW([w for w in lesson.learner.parameters() if w.requires_grad], lr=1e-5)
+        for batch in lesson.batches(1):
+            optimiser.zero_grad(set_to_none=True)
+            lesson.loss(lesson.learner, batch).backward()
+            optimiser.step()
+
+    return run

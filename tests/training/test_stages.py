@@ -1,0 +1,154 @@
+"""Single stages, on scenes small enough to count by hand."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from medgrape.config import HeadStage, PrototypeStage, load_config
+from medgrape.config.training import Schedule
+from medgrape.data.cache import FilmCache
+from medgrape.data.dataset import Dataset
+from medgrape.progress import quietly
+from medgrape.training.balance import positive_weights, rarity_weights
+from medgrape.training.building import build_model, grid_of
+from medgrape.training.early import Inputs, Views, open_inputs
+from medgrape.training.films import TrainingError, TrainingFilms, shuffled
+from medgrape.training.loop import pace
+from medgrape.training.losses import alignment_loss, contrastive_loss, soft_similarity
+from medgrape.training.stage2_vectors import open_vectors
+from medgrape.training.stage3_prototypes import Batch, prototype_loss
+from medgrape.training.stage4_head import head_loss
+from medgrape.vocabulary.lexical import LexicalEncoder
+from schooling import small
+
+
+@pytest.fixture
+def inputs(ward):
+    config = small()
+    dataset = Dataset.load(ward)
+    cached = FilmCache(ward / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
+    films = TrainingFilms.of(dataset, cached, "train", "val")
+    model = build_model(config, dataset, LexicalEncoder()).eval()
+    return model, Inputs(films, model.backbone, Views(0, augment=True), grid_of(model, 64), torch.device("cpu"))
+
+
+def test_test_films_are_never_among_those_learnt_from(inputs):
+    _, given = inputs
+    assert {film.split for film in given.films.records} == {"train", "val"}
+
+
+def test_what_lies_on_disk_is_what_the_frozen_parts_make_of_the_same_view(inputs, tmp_path):
+    _, given = inputs
+    kept = open_inputs(given, 2, tmp_path / "early", quietly)
+    assert kept.kept is not None
+    for number in (0, 1):
+        torch.testing.assert_close(kept.activations([3, 1], number), given.activations([3, 1], number))
+        again, fresh = kept.targets([3, 1], number + 2), given.targets([3, 1], number)
+        torch.testing.assert_close(again.overlap, fresh.overlap)  # views come again after the last
+
+
+def test_only_films_that_show_a_concept_give_a_vector_of_it(inputs, tmp_path):
+    model, given = inputs
+    found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
+    labels = given.films.labels.numpy()
+    assert all(labels[film, group] == 1 for film, group in zip(found.films, found.groups, strict=True))
+    assert {(f, g) for f, g in zip(found.films, found.groups, strict=True)} == set(
+        zip(*np.nonzero(labels == 1), strict=True)
+    )
+
+
+def test_ordinary_tissue_comes_from_healthy_films_and_from_beside_findings(inputs, tmp_path):
+    model, given = inputs
+    found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
+    ordinary = found.films[found.groups == 3]
+    classes = {given.films.records[film].class_name for film in ordinary}
+    assert classes == {"healthy", "active_tb"}
+
+
+def test_a_normal_class_that_the_data_set_lacks_is_told_the_nearest(inputs, tmp_path):
+    model, given = inputs
+    vectors = small(stages={"vectors": {"normal": ["helthy"]}}).stages.vectors
+    with pytest.raises(TrainingError, match="did you mean 'healthy'"):
+        open_vectors(model, given, vectors, tmp_path / "v", quietly, background=True)
+
+
+def test_the_alignment_weight_is_applied_once(inputs):
+    model, _ = inputs
+    vectors, groups = torch.randn(6, model.backbone.features), torch.tensor([0, 1, 2, 3, 0, 1])
+    weights = torch.ones(4)
+    with_text, without = (
+        prototype_loss(model, Batch(vectors, groups), PrototypeStage(alignment=weight, mask_above=9.0), weights)
+        for weight in (0.1, 0.0)
+    )
+    expected = 0.1 * alignment_loss(model.atlas.prototypes, model.anchors())
+    torch.testing.assert_close(with_text - without, expected, atol=1e-5, rtol=1e-4)
+    similarity = soft_similarity(model.projector(vectors), model.atlas.contrasted, 5.0)
+    torch.testing.assert_close(without, contrastive_loss(similarity, groups, 10.0, 0.1, weights))
+
+
+def test_the_head_learns_from_smoothed_labels():
+    logits, classes = torch.randn(5, 3), torch.tensor([0, 1, 2, 0, -100])
+    expected = nn.CrossEntropyLoss(label_smoothing=0.05)(logits[:4], classes[:4])
+    torch.testing.assert_close(head_loss(logits, classes, HeadStage(), None), expected)
+
+
+def test_the_rate_rises_then_falls_along_a_cosine():
+    schedule = Schedule(warmup=0.1)
+    paces = [pace(schedule, step, 100) for step in range(100)]
+    assert paces[0] < paces[5] < paces[9] < paces[10] == 1.0
+    assert paces[10:] == sorted(paces[10:], reverse=True)
+    assert paces[55] == pytest.approx(0.5)
+    assert paces[-1] < 0.001
+
+
+def test_rare_concepts_weigh_more_by_the_root_of_their_rarity():
+    labels = torch.tensor([[1.0, 0.0, torch.nan]] + [[0.0, 1.0, torch.nan]] * 16)
+    assert positive_weights(labels, balance=True).tolist() == pytest.approx([4.0, 1.0, 1.0])
+    assert positive_weights(labels, balance=False).tolist() == [1.0, 1.0, 1.0]
+    weights = rarity_weights(torch.tensor([0] * 16 + [1] * 4), 3)
+    assert float(weights[1] / weights[0]) == pytest.approx(2.0)
+    assert float(16 * weights[0] + 4 * weights[1]) == pytest.approx(20.0)
+    assert float(weights[2]) == 0.0
+
+
+def test_processes_share_a_batch_and_miss_nothing():
+    films = list(range(21))
+    whole = list(shuffled(films, 6, (0, 1), 0, 1))
+    halves = [list(shuffled(films, 6, (rank, 2), 0, 1)) for rank in (0, 1)]
+    for batch, first, second in zip(whole, *halves, strict=True):
+        assert sorted(first + second) == sorted(batch)
+        assert len(first) == len(second) == 3
+    with pytest.raises(TrainingError, match="too few"):
+        next(shuffled([1], 6, (0, 2), 0))
+
+
+@pytest.mark.parametrize("name", ["tbx11k", "nih", "demo"])
+def test_the_settings_that_come_with_the_package_load(name):
+    from medgrape.cli.demo import CONFIG
+
+    config = load_config(CONFIG.with_name(f"{name}.toml"))
+    beyond = config.stages
+    paper = name != "demo"
+    assert (beyond.prototypes.dispersion == 0) == paper
+    assert (beyond.concepts.pooling == "mean") == paper
+    assert (beyond.concepts.box_weight == 0 and not beyond.vectors.boxes) == paper
+    assert beyond.prototypes.background != paper
+
+
+@pytest.mark.parametrize(
+    ("name", "rates", "tau"), [("tbx11k", (1e-4, 1e-4, 1e-3), 0.10), ("nih", (5e-5, 5e-5, 5e-4), 0.05)]
+)
+def test_the_papers_settings_have_the_papers_values(name, rates, tau):
+    from medgrape.cli.demo import CONFIG
+
+    config = load_config(CONFIG.with_name(f"{name}.toml"))
+    stages = (config.stages.concepts, config.stages.prototypes, config.stages.head)
+    assert tuple(stage.learning_rate for stage in stages) == rates
+    assert tuple(stage.epochs for stage in stages) == (30, 20, 20)
+    assert {stage.batch for stage in stages} == {128}
+    assert {stage.weight_decay for stage in stages} == {1e-4}
+    assert (config.model.tau, config.model.prototypes, config.model.width) == (tau, 100, 256)
+    assert config.stages.end_to_end.epochs == 70
+    assert config.training.precision == "bf16"
+    assert config.preprocessing.size == 224

@@ -81,7 +81,7 @@ def test_a_dicom_film_reads_like_the_same_film_as_a_picture(reader, film, tmp_pa
 def test_a_broken_film_is_refused_and_the_reader_goes_on(reader, film, tmp_path):
     broken = tmp_path / "broken.png"
     broken.write_bytes(film.read_bytes()[:200])
-    with pytest.raises(FilmError, match="broken.png"):
+    with pytest.raises(FilmError, match=r"broken\.png"):
         reader.open(broken)
     assert reader.open(film).prediction
 

@@ -11,6 +11,7 @@ from medgrape.config import BackboneSettings, Config, parse_config
 from medgrape.data.cache import FilmCache
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.splits import SplitRule
+from medgrape.model.grape import Grape
 from medgrape.progress import quietly
 from medgrape.training.building import build_model, grid_of
 from medgrape.training.early import Inputs, Views
@@ -50,16 +51,16 @@ def _lessons(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
         PrototypeLesson(model, vectors, films, stages.prototypes, 0, device),
         ConceptLesson(model, inputs, stages.concepts.overridden(batch=32), 0, (0, 1)),
     )
-    return tuple(_epoch(lesson, lambda lesson=lesson: hold_still(model, lesson.schedule.learns)) for lesson in lessons)
+    return tuple(_epoch(model, lesson) for lesson in lessons)
 
 
-def _epoch(lesson: Lesson, prepare: Callable[[], None]) -> Callable[[], None]:
+def _epoch(model: Grape, lesson: Lesson) -> Callable[[], None]:
     def run() -> None:
-        prepare()
+        hold_still(model, lesson.schedule.learns)
         optimiser = torch.optim.AdamW([w for w in lesson.learner.parameters() if w.requires_grad], lr=1e-5)
         for batch in lesson.batches(1):
             optimiser.zero_grad(set_to_none=True)
-            lesson.loss(lesson.learner, batch).backward()
+            lesson.loss(lesson.learner, batch).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 
     return run

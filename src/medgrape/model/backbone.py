@@ -40,7 +40,7 @@ class Backbone(nn.Module):
         self.register_buffer("spread", torch.tensor(blueprint.greys.spread).view(1, -1, 1, 1), persistent=False)
         self.parts[: self.frozen_parts].requires_grad_(False)
         self._folded: list[nn.Module] = []  # in a list, so that it is no part of the weights
-        self.register_load_state_dict_post_hook(_unfold)
+        self.register_load_state_dict_post_hook(_unfold)  # type: ignore[no-untyped-call]
         self.train()
 
     @property
@@ -89,7 +89,7 @@ class Backbone(nn.Module):
     def _apply(self, *given: Any, **named: Any) -> "Backbone":  # noqa: ANN401 (torch's own)
         """Weights that move to another device or precision are folded anew."""
         self._folded = []
-        super()._apply(*given, **named)
+        super()._apply(*given, **named)  # type: ignore[no-untyped-call]
         return self
 
     def late(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b c h w"]:

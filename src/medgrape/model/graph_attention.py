@@ -34,7 +34,8 @@ class GraphAttention(nn.Module):
         return F.elu(rearrange(heard, "b heads k d -> b k (heads d)"))
 
     def _spoken(self, nodes: Float[Tensor, "b k inputs"]) -> Float[Tensor, "b heads k d"]:
-        return rearrange(self.transform(nodes), "b k (heads d) -> b heads k d", heads=self.heads)
+        transformed: Tensor = self.transform(nodes)
+        return rearrange(transformed, "b k (heads d) -> b heads k d", heads=self.heads)
 
     def _weights(
         self, spoken: Float[Tensor, "b heads k d"], edges: Bool[Tensor, "k k"]

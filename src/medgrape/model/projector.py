@@ -22,4 +22,5 @@ class Projector(nn.Module):
 
     def patches(self, features: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:
         """Every patch of a map projected."""
-        return rearrange(self(rearrange(features, "b c h w -> b h w c")), "b h w d -> b d h w")
+        projected: Tensor = self(rearrange(features, "b c h w -> b h w c"))
+        return rearrange(projected, "b h w d -> b d h w")

@@ -80,6 +80,6 @@ def _write(inputs: Inputs, views: int, draft: Path, track: Track) -> None:
     everyone = range(len(inputs.films))
     shape = inputs.activations([0], 0).shape[1:]
     jobs = [(number, positions) for number in range(views) for positions in in_order(everyone, BATCH)]
-    with ArrayWriter(draft / "early.npy", (views * len(everyone), *shape)) as out:
+    with ArrayWriter(draft / "early.npy", tuple(shape)) as out:
         for number, positions in track(jobs, f"first parts of the backbone, {views} views", len(jobs)):
             out.append(inputs.activations(positions, number).cpu().numpy())

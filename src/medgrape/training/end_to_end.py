@@ -1,7 +1,7 @@
 """The variant without stages: everything learns at once, by the sum of the three losses (paper, appendix N4)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -23,9 +23,8 @@ from medgrape.training.stage3_prototypes import prototype_loss
 from medgrape.training.stage4_head import head_loss
 
 
-@dataclass(frozen=True)
-class Everything:
-    """All that the three losses need, from one pass."""
+class Everything(NamedTuple):
+    """All that the three losses need, from one pass; a tuple, because Lightning passes no frozen dataclass on."""
 
     maps: Float[Tensor, "b k h w"]
     vectors: Float[Tensor, "b k c"]

@@ -23,12 +23,14 @@ class Journal:
 
     def begin(self, entries: list[Entry]) -> None:
         """Start with what earlier attempts have reached."""
-        from tensorboardX.event_file_writer import EventsWriter  # slow to import, and only training needs it
+        from tensorboardX.proto.event_pb2 import Event  # slow to import, and only training needs it
+        from tensorboardX.record_writer import RecordWriter
 
         events = self.folder / "tensorboard"
         shutil.rmtree(events, ignore_errors=True)
         events.mkdir(parents=True)
-        self._events = EventsWriter(str(events / "events"))
+        self._events = RecordWriter(str(events / "events.out.tfevents.medgrape"))  # no machine's name in it
+        self._events.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
         for entry in entries:
             self._event(entry)
         self.entries = list(entries)
@@ -39,6 +41,11 @@ class Journal:
         self.entries.append(entry)
         self._event(entry)
         self._write()
+
+    def close(self) -> None:
+        """Nothing more will be added."""
+        if self._events is not None:
+            self._events.close()
 
     def _write(self) -> None:
         with whole_file(self.folder / "log.jsonl") as draft:
@@ -51,7 +58,8 @@ class Journal:
         for name, value in entry.items():
             if isinstance(value, float):
                 summary = scalar(f"{entry['stage']}/{name}", value)
-                self._events.write_event(Event(wall_time=time.time(), step=entry["epoch"], summary=summary))
+                event = Event(wall_time=time.time(), step=entry["epoch"], summary=summary)
+                self._events.write(event.SerializeToString())
         self._events.flush()
 
     def draw(self) -> None:

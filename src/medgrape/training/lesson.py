@@ -33,10 +33,20 @@ class Figure:
 class Lesson(Protocol):
     """A stage: what learns, from which batches, by which loss, judged by which figure."""
 
-    name: str
-    schedule: Schedule
-    learner: nn.Module
-    """Called by ``loss``; its state is what a checkpoint keeps."""
+    @property
+    def name(self) -> str:
+        """What files and settings call it."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """How long and how fast."""
+        ...
+
+    @property
+    def learner(self) -> nn.Module:
+        """Called by ``loss``; its state is what a checkpoint keeps."""
+        ...
 
     def steps(self) -> int:
         """Batches in an epoch."""

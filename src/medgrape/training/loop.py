@@ -141,7 +141,9 @@ class _Course:
             optimiser.step()
             total += float(loss.detach())
             step(f"epoch {epoch}/{schedule.epochs}  loss {total / (number + 1):.3f}  {news}")
-        return float(fabric.all_reduce(torch.tensor(total / steps, dtype=torch.float64), reduce_op="mean"))
+        mean = fabric.all_reduce(torch.tensor(total / steps, dtype=torch.float64), reduce_op="mean")
+        assert isinstance(mean, Tensor)  # noqa: S101 (what goes in comes out)
+        return float(mean)
 
 
 def _last_news(state: StageState) -> str:

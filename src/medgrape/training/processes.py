@@ -13,7 +13,7 @@ from medgrape.training.films import TrainingError
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 
-def launch(settings: TrainingSettings, work: Callable[..., None], *given: object) -> None:
+def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -> None:  # noqa: ANN401 (passed on)
     """Call ``work(fabric, *given)`` in every process; under torchrun the processes are there already."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -24,7 +24,8 @@ def launch(settings: TrainingSettings, work: Callable[..., None], *given: object
         fabric.launch()
         work(fabric, *given)
     else:
-        fabric.launch(_with_threads, settings.threads, work, *given)
+        within: Any = _with_threads  # Lightning types a function of the fabric alone
+        fabric.launch(within, settings.threads, work, *given)
 
 
 def _with_threads(fabric: Fabric, threads: int, work: Callable[..., None], *given: object) -> None:

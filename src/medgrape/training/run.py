@@ -99,7 +99,10 @@ def _work(fabric: Any, order: Order, track: Track, watch: Watch) -> None:  # noq
     films = TrainingFilms.of(dataset, cached, "train", "val")
     leads = fabric.is_global_zero
     workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work), watch if leads else unwatched)
-    graduate = Course(order.config, films, workshop, track if leads else quietly).run()
+    try:
+        graduate = Course(order.config, films, workshop, track if leads else quietly).run()
+    finally:
+        workshop.journal.close()
     if graduate is not None:
         _assemble(order, graduate, films, len(cached.refused))
 

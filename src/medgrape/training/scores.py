@@ -55,8 +55,7 @@ def _write(model: Grape, inputs: Inputs, views: int, showable: Bool[Tensor, " n"
     model.eval()
     prototypes = model.atlas.prototypes
     nearest, peaks = _Nearest(prototypes.shape[0], prototypes.shape[1]), []
-    shape = (views * len(inputs.films), *prototypes.shape[:2])
-    with ArrayWriter(draft / "scores.npy", shape) as out:
+    with ArrayWriter(draft / "scores.npy", tuple(prototypes.shape[:2])) as out:
         for number, positions, patches in _patches(model, inputs, views, track):
             found, where = _best_patches(patches, prototypes)
             out.append(found.cpu().numpy())

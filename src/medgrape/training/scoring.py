@@ -30,5 +30,5 @@ def macro_f1(predicted: Int[Tensor, " n"], truth: Int[Tensor, " n"], classes: in
 
 def balanced_accuracy(predicted: Int[Tensor, " n"], truth: Int[Tensor, " n"]) -> float:
     """Mean share of right answers over the groups that occur."""
-    groups = truth.unique()
+    groups = set(truth.tolist())
     return float(np.mean([float((predicted[truth == group] == group).float().mean()) for group in groups]))

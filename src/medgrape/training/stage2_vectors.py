@@ -3,7 +3,7 @@
 Row by row: a vector, the concept it stands for (K stands for ordinary tissue) and the film it is from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,18 +55,21 @@ def open_vectors(
 ) -> Vectors:
     """The vectors of all films, from disk; written there by one pass of the backbone when they are not yet."""
     if not folder.is_dir():
-        with whole_folder(folder) as draft:
+        with whole_folder(folder) as draft, torch.no_grad():
             rows = _Pass(model, inputs, settings, background=background).rows(track)
-            _write(list(rows), model.backbone.features, draft)
+            _write(rows, model.backbone.features, draft)
     return Vectors(*(mapped(folder / f"{name}.npy") for name in ("vectors", "groups", "films")))
 
 
-def _write(rows: list[Row], features: int, draft: Path) -> None:
-    with ArrayWriter(draft / "vectors.npy", (len(rows), features)) as out:
+def _write(rows: Iterable[Row], features: int, draft: Path) -> None:
+    groups, films = [], []
+    with ArrayWriter(draft / "vectors.npy", (features,)) as out:
         for row in rows:
             out.append(row.vector.numpy()[None])
-    np.save(draft / "groups.npy", np.array([row.group for row in rows], dtype=np.int64))
-    np.save(draft / "films.npy", np.array([row.film for row in rows], dtype=np.int64))
+            groups.append(row.group)
+            films.append(row.film)
+    np.save(draft / "groups.npy", np.array(groups, dtype=np.int64))
+    np.save(draft / "films.npy", np.array(films, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,6 @@ class _Pass:
                 raise TrainingError(f"stages.vectors.normal names no class of the data set: {name!r}"
                                     f"{nearest(name, classes)}.")  # fmt: skip
 
-    @torch.no_grad()
     def rows(self, track: Track) -> Iterator[Row]:
         self.model.eval()
         batches = list(in_order(range(len(self.inputs.films)), BATCH))

@@ -21,7 +21,7 @@ def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -
     background = config.stages.prototypes.background
     model = Grape(backbone, config.model, graph, len(dataset.classes), text, background=background)
     for weights in model.parameters():
-        if weights.ndim == 4:  # convolutions on a CPU take half the time
+        if weights.ndim == 4 and weights.shape[1] > 1:  # convolutions on a CPU take half the time
             weights.data = weights.data.contiguous(memory_format=torch.channels_last)
     return model
 

@@ -1,6 +1,6 @@
 """The whole course: which lesson follows which, and what each hands to the next."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from medgrape.training.end_to_end import EndToEndLesson
 from medgrape.training.films import TrainingFilms
 from medgrape.training.lesson import Lesson, hold_still
 from medgrape.training.loop import Workshop, learn
+from medgrape.training.processes import alone
 from medgrape.training.scores import Scores, open_scores
 from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
@@ -60,6 +61,7 @@ class Course:
         states = {"concepts": self._concepts()} if staged else {"end_to_end": self._end_to_end()}
         if not self._workshop.leads:
             return None
+        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric))
         if staged:
             states["prototypes"] = self._prototypes()
         scores = open_scores(

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from lightning_fabric.strategies import SingleDeviceStrategy
 
 from medgrape.config import TrainingSettings
 from medgrape.training.films import TrainingError
@@ -24,11 +26,18 @@ def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -
         fabric.launch()
         work(fabric, *given)
     else:
-        within: Any = _with_threads  # Lightning types a function of the fabric alone
-        fabric.launch(within, settings.threads, work, *given)
+        # One object: Lightning would look into bare arguments, and passes no frozen dataclass on.
+        fabric.launch(partial(_in_process, threads=settings.threads, work=work, given=given))
 
 
-def _with_threads(fabric: Fabric, threads: int, work: Callable[..., None], *given: object) -> None:
+def alone(fabric: Fabric) -> Fabric:
+    """The same device without the other processes: for stages that are too small to share."""
+    if fabric.world_size == 1:
+        return fabric
+    return Fabric(strategy=SingleDeviceStrategy(device=fabric.device))
+
+
+def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
     if threads:
         torch.set_num_threads(threads)
     work(fabric, *given)

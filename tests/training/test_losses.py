@@ -51,6 +51,15 @@ def test_boxes_teach_only_where_they_tell_the_whole_truth():
     assert (maps.grad[1] == 0).all()
 
 
+def test_a_lesion_between_four_patches_is_not_taught_to_be_nowhere():
+    maps = torch.zeros(1, 1, 3, 3, requires_grad=True)
+    overlap = torch.zeros(1, 1, 3, 3)
+    overlap[0, 0, 0:2, 0:2] = 0.25
+    box_loss(maps, overlap, torch.tensor([[True]])).backward()
+    assert (maps.grad[0, 0, 0:2, 0:2] < 0).all()
+    assert (maps.grad[0, 0, 2] > 0).all()
+
+
 def test_soft_assignment_and_contrast_follow_the_paper():
     vectors, prototypes = unit(4, 6, seed=1), unit(3, 5, 6, seed=2)
     fast = soft_similarity(vectors, prototypes, 5.0)

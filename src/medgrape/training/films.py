@@ -101,12 +101,10 @@ class TrainingFilms:
         overlap = torch.stack([self._overlap(self.records[position], grid) for position in positions])
         if seeds is not None and overlap.any():
             overlap = moved(overlap, moves(seeds), "zeros")
-        return Targets(
-            self.labels[list(positions)],
-            self.classes[list(positions)],
-            F.avg_pool2d(overlap, FINE),
-            torch.stack([self._judged(position) for position in positions]),
-        )
+        labels, covered = self.labels[list(positions)], F.avg_pool2d(overlap, FINE)
+        judged = torch.stack([self._judged(position) for position in positions])
+        lost = (labels != 0) & (covered.amax(dim=(-2, -1)) == 0)  # boxes that a view has moved off the film
+        return Targets(labels, self.classes[list(positions)], covered, judged & ~lost)
 
     def _overlap(self, film: FilmRecord, grid: tuple[int, int]) -> Float[Tensor, "k fine_h fine_w"]:
         fine = PatchGrid(film.size, FINE * grid[0], FINE * grid[1])

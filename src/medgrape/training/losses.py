@@ -29,9 +29,11 @@ def box_loss(
     """Binary cross-entropy at every patch: does a box of the concept cover much of it?
 
     ``judged`` says for which films and concepts the boxes tell the whole truth: it has a box, or the concept is
-    absent. Patches inside are few, so each weighs ``inside`` times as much.
+    absent. Patches inside are few, so each weighs ``inside`` times as much. The patch that is covered most always
+    counts, so that a lesion between four patches, or smaller than one, is not taught to be nowhere.
     """
-    covered = (overlap > MOSTLY).to(maps.dtype)
+    most = overlap.amax(dim=(-2, -1), keepdim=True)
+    covered = ((overlap > MOSTLY) | ((overlap == most) & (most > 0))).to(maps.dtype)
     weight = torch.tensor(inside, dtype=maps.dtype, device=maps.device)
     costs = F.binary_cross_entropy_with_logits(maps, covered, pos_weight=weight, reduction="none")
     return (costs * rearrange(judged, "b k -> b k 1 1")).sum() / maps.numel()

@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -113,6 +114,8 @@ def test_the_read_command_prints_saves_and_speaks_json(graduate, film, tmp_path)
         (("read", "nothing.png", "--model", "RUN"), "nothing.png"),
         (("read", "FILM", "--model", "RUN", "--save", "e.jpg"), "--save takes a .png"),
         (("read", "FILM", "--model", "RUN", "--save", "FILM"), "overwrite the film"),
+        (("read", "FILM", "--model", "RUN", "--save", "RUN/evidence.png"), "lies in the run"),
+        (("evaluate", "RUN", "--data", "DATA", "--out", "RUN/report"), "lies in the run"),
         (("evaluate", "nowhere", "--data", "DATA"), "is no run"),
         (("evaluate", "RUN", "--data", "nowhere"), "is no prepared data set"),
         (("evaluate", "RUN", "--data", "DATA", "--split", "tset"), "A split is one of"),
@@ -122,7 +125,8 @@ def test_the_read_command_prints_saves_and_speaks_json(graduate, film, tmp_path)
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, graduate, ward, film, tmp_path):
     places = {"FILM": film, "RUN": graduate, "DATA": ward, "CONFIG": graduate / "config.toml"}
-    said = medgrape(*(places.get(word, word) for word in words), cwd=tmp_path)
+    typed = [word.replace("RUN/", f"{graduate}/") if "/" in word else places.get(word, word) for word in words]
+    said = medgrape(*typed, cwd=tmp_path)
     assert said.returncode == 2, said.stderr
     assert complaint in said.stderr
     assert "Traceback" not in said.stderr
@@ -141,6 +145,18 @@ def test_the_evaluate_command_reports_and_leaves_the_run_alone(graduate, ward, t
     assert (tmp_path / "run-test" / "report.html").is_file()
     told = json.loads(medgrape("evaluate", run, "--data", ward, "--split", "val", "--json").stdout)
     assert any("val films" in warning for warning in told["warnings"])
+
+
+def test_a_film_that_was_learnt_from_is_known_again_under_another_name_in_another_split(graduate, ward, tmp_path):
+    dataset = Dataset.load(ward)
+    learnt = dataset.in_split("train")[0]
+    shutil.copy(dataset.film_path(learnt), tmp_path / "renamed.png")
+    moved = replace(learnt, id="renamed", path=str(tmp_path / "renamed.png"), split="test")
+    replace(dataset, films=(*dataset.in_split("test"), moved), boxes=()).save(tmp_path / "set")
+    said = medgrape("evaluate", graduate, "--data", tmp_path / "set", "--out", tmp_path / "report")
+    assert said.returncode == 0, said.stderr
+    assert "1 of the" in said.stdout
+    assert "were learnt from" in said.stdout
 
 
 def test_a_model_is_not_judged_on_concepts_it_does_not_know(graduate, tmp_path):

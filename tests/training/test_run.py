@@ -9,19 +9,22 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from medgrape.data.cache import FilmCache
 from medgrape.data.dataset import Dataset, checksum
+from medgrape.errors import UserError
 from medgrape.model.checkpoint import load_run
 from medgrape.model.manifest import RunError
 from medgrape.training.films import TrainingError
+from medgrape.training.plan import PARTS, agree
 from medgrape.training.run import Order, train
 from schooling import small
 
 HERE = Path(__file__).resolve().parent
-EXPECTED = {
-    "absent_scores.json", "architecture.json", "concepts.json", "config.toml", "curves.png", "exemplars.json",
-    "exemplars.safetensors", "log.jsonl", "manifest.json", "metrics.json", "model.safetensors", "preprocessing.json",
-    "tensorboard", "thresholds.json",
-}  # fmt: skip
+EXPECTED = set(
+    "absent_scores.json architecture.json concepts.json config.toml curves.png "
+    "exemplars.json exemplars.safetensors learnt_from.json log.jsonl manifest.json "
+    "metrics.json model.safetensors preprocessing.json tensorboard thresholds.json".split()
+)
 
 
 def bytes_of(run):
@@ -65,12 +68,43 @@ def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(graduate, wa
     assert bytes_of(graduate) == before
 
 
-def test_what_was_begun_with_other_settings_is_not_gone_on_with(ward, tmp_path):
+@pytest.mark.parametrize("key", ["config", "dataset", "films", "sources", "versions"])
+def test_what_was_begun_with_something_else_is_not_gone_on_with(key, ward, tmp_path):
     order = Order(small(), ward, tmp_path / "run")
     order.work.mkdir()
-    (order.work / "plan.json").write_text(json.dumps(order.told() | {"dataset": "another"}))
-    with pytest.raises(TrainingError, match="other films or labels"):
+    agree(order.work, order.config, ward, cached_films(ward))
+    plan = order.work / "plan.json"
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | {key: "another"}))
+    with pytest.raises(TrainingError, match=f"begun with other {PARTS[key]}"):
         train(order)
+
+
+def cached_films(ward):
+    dataset = Dataset.load(ward)
+    return FilmCache(ward / "cache", small()).films([dataset.film_path(film) for film in dataset.pictured])
+
+
+@pytest.mark.parametrize(
+    ("tables", "complaint"),
+    [
+        ({"stages": {"vectors": {"normal": ["helthy"]}}}, "no class 'helthy'.*did you mean 'healthy'"),
+        ({"exemplars": {"withheld": ["tb-000000-99"]}}, "no film or patient 'tb-000000-99'"),
+        ({"stages": {"head": {"views": 5}}}, "stages.head.views is more than"),
+        ({"training": {"order": "end-to-end"}}, "needs stages"),
+        ({"backbone": {"frozen_parts": 99}}, "frozen_parts may not be 99"),
+        ({"text": {"encoder": "no-such-encoder"}}, "no-such-encoder"),
+    ],
+)
+def test_what_cannot_come_to_its_end_is_told_before_the_first_epoch(tables, complaint, ward, tmp_path):
+    with pytest.raises(UserError, match=complaint):
+        train(Order(small(**tables), ward, tmp_path / "run"))
+    assert not list((tmp_path / ".run.training").glob("*.safetensors"))
+
+
+def test_a_folder_with_something_else_in_it_is_not_written_over(ward, tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(TrainingError, match="is no run"):
+        train(Order(small(), ward, tmp_path))
 
 
 def test_killed_at_ten_moments_a_training_ends_with_the_same_bytes(graduate, ward, tmp_path):
@@ -162,7 +196,13 @@ def test_batch_norms_learn_their_statistics_only_while_they_may(ward, tmp_path):
 def test_the_end_to_end_variant_trains_everything_at_once(ward, tmp_path):
     config = small(
         training={"order": "end-to-end"},
-        stages={"prototypes": {"background": False}, "end_to_end": {"epochs": 2, "batch": 8, "learning_rate": 1e-3}},
+        model={"standardise": False},
+        stages={
+            "concepts": {"box_weight": 0.0, "class_weight": 0.0},
+            "vectors": {"boxes": False},
+            "prototypes": {"background": False},
+            "end_to_end": {"epochs": 2, "batch": 8, "learning_rate": 1e-3},
+        },
     )
     run = train(Order(config, ward, tmp_path / "run"))
     assert {entry["stage"] for entry in log(run)} == {"end_to_end"}

@@ -66,13 +66,6 @@ def test_ordinary_tissue_comes_from_healthy_films_and_from_beside_findings(input
     assert classes == {"healthy", "active_tb"}
 
 
-def test_a_normal_class_that_the_data_set_lacks_is_told_the_nearest(inputs, tmp_path):
-    model, given = inputs
-    vectors = small(stages={"vectors": {"normal": ["helthy"]}}).stages.vectors
-    with pytest.raises(TrainingError, match="did you mean 'healthy'"):
-        open_vectors(model, given, vectors, tmp_path / "v", quietly, background=True)
-
-
 def test_the_alignment_weight_is_applied_once(inputs):
     model, _ = inputs
     vectors, groups = torch.randn(6, model.backbone.features), torch.tensor([0, 1, 2, 3, 0, 1])

@@ -1,7 +1,7 @@
 """Stages 3 and 4, which learn from what lies on disk, against an epoch that runs the backbone on the same films."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -46,17 +46,17 @@ def _lessons(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
     stages = config.stages
     vectors = open_vectors(model, inputs, stages.vectors, folder / "vectors", quietly, background=False)
     scores = open_scores(model, inputs, 1, torch.ones(len(films), dtype=torch.bool), folder / "scores", quietly)
-    lessons: tuple[Lesson, ...] = (
-        HeadLesson(model, scores, films, stages.head, 0, device),
-        PrototypeLesson(model, vectors, films, stages.prototypes, 0, device),
-        ConceptLesson(model, inputs, stages.concepts.overridden(batch=32), 0, (0, 1)),
+    concepts = stages.concepts.overridden(batch=32)
+    return (
+        _epoch(model, HeadLesson(model, scores, films, stages.head, 0, device), stages.head.learns),
+        _epoch(model, PrototypeLesson(model, vectors, films, stages.prototypes, 0, device), stages.prototypes.learns),
+        _epoch(model, ConceptLesson(model, inputs, concepts, 0, (0, 1)), concepts.learns),
     )
-    return tuple(_epoch(model, lesson) for lesson in lessons)
 
 
-def _epoch(model: Grape, lesson: Lesson) -> Callable[[], None]:
+def _epoch(model: Grape, lesson: Lesson, learns: Sequence[str]) -> Callable[[], None]:
     def run() -> None:
-        hold_still(model, lesson.schedule.learns)
+        hold_still(model, learns)
         optimiser = torch.optim.AdamW([w for w in lesson.learner.parameters() if w.requires_grad], lr=1e-5)
         for batch in lesson.batches(1):
             optimiser.zero_grad(set_to_none=True)

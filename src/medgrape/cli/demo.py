@@ -55,7 +55,8 @@ def _settings(seed: int, *, quick: bool) -> Config:
     if not quick:
         return config
     stages = config.stages
-    shorter = stages.model_copy(update={"concepts": stages.concepts.overridden(epochs=2, views=1)})
+    brief = {"concepts": stages.concepts.overridden(epochs=2, views=1), "head": stages.head.overridden(views=1)}
+    shorter = stages.model_copy(update=brief)
     return config.model_copy(update={"stages": shorter})
 
 

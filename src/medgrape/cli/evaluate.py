@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medgrape.cli.console import note, print_json, table, track
-from medgrape.cli.options import Json
+from medgrape.cli.options import Json, outside_runs
 
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.evaluation.report import Evaluation, ReportFiles
@@ -29,7 +29,8 @@ def evaluate(
     from medgrape.model.checkpoint import load_run
 
     loaded = load_run(run)
-    evaluation, files = evaluate_run(loaded, data, out or report_folder(run, split), split=split, track=track)
+    folder = outside_runs(out or report_folder(run, split))
+    evaluation, files = evaluate_run(loaded, data, folder, split=split, track=track)
     if as_json:
         print_json(evaluation.to_json())
     else:

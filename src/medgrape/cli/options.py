@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from medgrape.config import Config, load_config
+from medgrape.errors import UserError
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings in TOML; options given here win over it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -13,6 +14,14 @@ Size = Annotated[int | None, typer.Option(help="Side of the square that the mode
 MaxBytes = Annotated[int | None, typer.Option(help="Largest file that is opened. [default: 268435456]")]
 MaxPixels = Annotated[int | None, typer.Option(help="Largest width times height. [default: 64000000]")]
 MaxRatio = Annotated[float | None, typer.Option(help="Most that a file may unpack to, times its size. [default: 500]")]
+
+
+def outside_runs(path: Path) -> Path:
+    """The same path, unless it lies in a run, which would no longer load with another file in it."""
+    for folder in (path.resolve(), *path.resolve().parents):
+        if (folder / "manifest.json").is_file():
+            raise UserError(f"{path} lies in the run {folder}, which holds nothing but itself; choose another place.")
+    return path
 
 
 def config_with(

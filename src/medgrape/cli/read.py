@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note, print_json, printable, table
-from medgrape.cli.options import Json
+from medgrape.cli.options import Json, outside_runs
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -25,10 +25,8 @@ def read(
     """
     from medgrape.feedback.reader import load
 
-    if save is not None and save.suffix.lower() != ".png":
-        raise UserError(f"--save takes a .png file, not {save}.")
-    if save is not None and save.resolve() == film.resolve():
-        raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
+    if save is not None:
+        _check_target(save, film)
     study = load(model).open(film)
     explanation = study.explain()
     if save is not None:
@@ -39,6 +37,14 @@ def read(
     print_explanation(film, explanation)
     if save is not None:
         note(f"evidence: {save}")
+
+
+def _check_target(save: Path, film: Path) -> None:
+    if save.suffix.lower() != ".png":
+        raise UserError(f"--save takes a .png file, not {save}.")
+    if save.resolve() == film.resolve():
+        raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
+    outside_runs(save)
 
 
 def print_explanation(film: Path, explanation: "Explanation") -> None:

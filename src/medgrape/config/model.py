@@ -44,7 +44,7 @@ class ModelSettings(Settings):
     """D, of a prototype and of a projected patch."""
     head: Literal["gat", "linear", "mlp", "ml-gcn", "add-gcn"] = "gat"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Before the head's last layer."""
+    """Before the last layer of the graph heads."""
     standardise: bool = False
     """Centre and scale the scores by what they are on training films before the head sees them."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1

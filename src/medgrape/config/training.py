@@ -6,8 +6,9 @@ from pydantic import Field
 
 from medgrape.config.base import Settings
 
-Part = Literal["backbone", "cam", "projector", "atlas", "anchors", "head"]
-Parts = Annotated[tuple[Part, ...], Field(strict=False)]  # TOML has lists
+Seeing = Literal["backbone", "cam"]
+Comparing = Literal["projector", "atlas", "anchors"]
+Judging = Literal["head"]
 Weight = Annotated[float, Field(ge=0)]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
 
@@ -15,8 +16,6 @@ Names = Annotated[tuple[str, ...], Field(strict=False)]
 class Schedule(Settings):
     """What every stage that learns is told. AdamW with a cosine schedule in each."""
 
-    learns: Parts = ()
-    """All else is frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=1)] = 20
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     weight_decay: Weight = 1e-4
@@ -32,7 +31,8 @@ class Schedule(Settings):
 class ConceptStage(Schedule):
     """Stage 1: backbone and CAM head learn which findings a film shows."""
 
-    learns: Parts = ("backbone", "cam")
+    learns: Annotated[tuple[Seeing, ...], Field(strict=False)] = ("backbone", "cam")
+    """All else is frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=1)] = 30
     pooling: Literal["mean", "log-sum-exp"] = "mean"
     """How a map of logits becomes one: the paper averages; log-sum-exp lets a small lesion speak."""
@@ -65,7 +65,8 @@ class VectorStage(Settings):
 class PrototypeStage(Schedule):
     """Stage 3: projector, prototypes and text projection."""
 
-    learns: Parts = ("projector", "atlas", "anchors")
+    learns: Annotated[tuple[Comparing, ...], Field(strict=False)] = ("projector", "atlas", "anchors")
+    """All else is frozen: no gradient, eval mode, no dropout."""
     scale: Annotated[float, Field(gt=0)] = 10.0
     """lambda of the contrastive loss."""
     sharpness: Annotated[float, Field(gt=0)] = 5.0
@@ -87,7 +88,8 @@ class PrototypeStage(Schedule):
 class HeadStage(Schedule):
     """Stage 4: the head, on score matrices of the frozen rest."""
 
-    learns: Parts = ("head",)
+    learns: Annotated[tuple[Judging, ...], Field(strict=False)] = ("head",)
+    """All else is frozen: no gradient, eval mode, no dropout."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.05
     balance: bool = True
@@ -99,7 +101,10 @@ class HeadStage(Schedule):
 class EndToEndStage(Schedule):
     """The variant without stages: the sum of the three losses, everything learns."""
 
-    learns: Parts = ("backbone", "cam", "projector", "atlas", "anchors", "head")
+    learns: Annotated[tuple[Seeing | Comparing | Judging, ...], Field(strict=False)] = (
+        "backbone", "cam", "projector", "atlas", "anchors", "head",
+    )  # fmt: skip
+    """All else is frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=1)] = 70
 
 

@@ -52,6 +52,11 @@ class CachedFilms:
         return [position for position in range(len(self)) if position not in self.refused]
 
 
+def fingerprint(content: str) -> str:
+    """Enough of a film's checksum to know it again."""
+    return content[:16]
+
+
 @dataclass(frozen=True)
 class FilmCache:
     """A folder of decoded films."""

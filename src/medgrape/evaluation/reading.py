@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from medgrape.data.cache import CachedFilms, FilmCache
+from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
 from medgrape.data.dataset import SPLITS, Dataset, FilmRecord, checksum
 from medgrape.evaluation.checks import EvaluationError
 from medgrape.evaluation.examples import example_films
@@ -38,11 +38,23 @@ def evaluate_run(
     facts = _facts(loaded, data)
     run = loaded.run
     evaluation = evaluate_readings(
-        read.readings, run.model.atlas.prototypes.detach(), facts, run=loaded.folder.name, refused=read.refused
+        read.readings,
+        run.model.atlas.prototypes.detach(),
+        facts,
+        run=loaded.folder.name,
+        refused=read.refused,
+        known_films=_known(loaded, dataset, read),
     )
     places = {film.id: place for place, film in enumerate(dataset.pictured)}
     pictures = {film: read.films[places[film]] for film in example_films(evaluation.localisation)}
     return evaluation, write_report(evaluation, read.readings, out, pictures=pictures)
+
+
+def _known(loaded: LoadedRun, dataset: Dataset, read: Read) -> int:
+    """How many of the films that were read the model has learnt from or was chosen on, whatever they are called now."""
+    learnt, asked = set(loaded.run.learnt_from), {film.id for film in read.readings.films}
+    contents = zip(dataset.pictured, read.films.contents, strict=True)
+    return sum(film.id in asked and fingerprint(content) in learnt for film, content in contents)
 
 
 def report_folder(run: Path, split: str) -> Path:
@@ -78,9 +90,8 @@ def _batch(model: Grape, cached: CachedFilms, places: list[int]) -> tuple[np.nda
     films = torch.from_numpy(np.stack([cached[place] for place in places])).unsqueeze(1).float() / 255.0
     prediction, maps = model.read(films)
     peaks = maps.mean.amax(dim=(-2, -1))
-    return tuple(
-        part.numpy().astype(np.float64) for part in (prediction.probabilities, peaks, maps.mean, maps.strongest)
-    )
+    shares = prediction.logits.double().softmax(dim=-1)
+    return tuple(part.numpy() for part in (shares, peaks, maps.mean, maps.strongest))
 
 
 def _check_fit(loaded: LoadedRun, dataset: Dataset, split: str) -> None:

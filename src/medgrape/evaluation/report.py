@@ -49,6 +49,8 @@ class Evaluation:
     facts: Mapping[str, Any]
     """Of the model: versions, checksums, settings; plain data, nested as its maker likes."""
     data_facts: Mapping[str, Any]
+    known_films: int
+    """How many of the films the model has learnt from or was chosen on."""
     classification: Classification
     calibration: Calibration
     detection: Detection
@@ -65,8 +67,12 @@ class Evaluation:
         """What to know before trusting the figures."""
         told = (*self.classification.warnings, *self.detection.warnings, *self.localisation.warnings)
         refused = f"Films that could not be read, and count nowhere: {self.films.refused:,}."
+        known = (
+            f"{self.known_films:,} of the {self.films.read:,} films were learnt from, or the model was chosen on them."
+        )
         return (
             *((refused,) if self.films.refused else ()),
+            *((known,) if self.known_films else ()),
             *cautions(self.split, self.classification, self.localisation, self.dispersion),
             *told,
         )
@@ -92,6 +98,7 @@ def evaluate_readings(
     *,
     run: str,
     refused: Mapping[str, str] | None = None,
+    known_films: int = 0,
     seed: int = 0,
 ) -> Evaluation:
     """All figures on what a model said; ``refused`` names the films that could not be read, and why."""
@@ -115,6 +122,7 @@ def evaluate_readings(
         refused=dict(refused or {}),
         facts=dict(facts),
         data_facts=_data_facts(readings),
+        known_films=known_films,
         classification=classify(readings, seed=seed),
         calibration=calibration(readings),
         detection=detect(readings),

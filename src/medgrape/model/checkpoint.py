@@ -46,6 +46,8 @@ class Run:
     exemplars: ExemplarFilms
     metrics: dict[str, Any]
     """Validation figures, chosen epochs, untrained concepts, the text encoder's name."""
+    learnt_from: tuple[str, ...]
+    """Fingerprints of the films it was trained and chosen on: on these it cannot be tested."""
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write everything into a folder of its own and seal it."""
@@ -57,6 +59,7 @@ class Run:
         _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
         _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
         _write(folder / "metrics.json", self.metrics)
+        _write(folder / "learnt_from.json", {"films": self.learnt_from})
         self.exemplars.save(folder)
         return seal(folder, dataset)
 
@@ -92,7 +95,8 @@ def _load(folder: Path) -> Run:
         torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
     )
     model.eval().requires_grad_(False)
-    return Run(config, concepts, classes, model, usual, ExemplarFilms.load(folder), _read(folder / "metrics.json"))
+    metrics, learnt_from = _read(folder / "metrics.json"), tuple(_read(folder / "learnt_from.json")["films"])
+    return Run(config, concepts, classes, model, usual, ExemplarFilms.load(folder), metrics, learnt_from)
 
 
 def _architecture(model: Grape) -> dict[str, Any]:

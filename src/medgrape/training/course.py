@@ -14,6 +14,7 @@ from medgrape.training.building import build_model, grid_of
 from medgrape.training.early import Inputs, Views, open_inputs
 from medgrape.training.end_to_end import EndToEndLesson
 from medgrape.training.films import TrainingFilms
+from medgrape.training.fitness import untrained
 from medgrape.training.lesson import Lesson, hold_still
 from medgrape.training.loop import Workshop, learn
 from medgrape.training.processes import alone
@@ -50,7 +51,6 @@ class Course:
         self.model.to(self._device)
         views = Views(config.seed, config.stages.concepts.augment)
         self._inputs = Inputs(films, self.model.backbone, views, grid, self._device)
-        self._untrained: tuple[int, ...] = ()
 
     def run(self) -> Graduate | None:
         """Everything in order; None for a process that only helped with the backbone."""
@@ -111,7 +111,6 @@ class Course:
         hold_still(self.model, stages.prototypes.learns)
         lesson = PrototypeLesson(self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device)
         lesson.place()
-        self._untrained = lesson.untrained
         return self._learn(lesson)
 
     def _head(self, scores: Scores) -> StageState:
@@ -128,13 +127,12 @@ class Course:
         return torch.tensor([not {film.id, film.patient} & withheld for film in self._films.records])
 
     def _metrics(self, states: dict[str, StageState]) -> dict[str, Any]:
-        names = self._films.dataset.concepts.names
         return {
             "validation": {
                 stage: {"best_epoch": state.best_epoch, "epochs": state.epoch, "figure": state.figure.name,
                         "score": state.figure.score, "loss": state.figure.loss}
                 for stage, state in states.items() if state.figure is not None
             },
-            "untrained_concepts": [names[row] for row in self._untrained if row < len(names)],
+            "untrained_concepts": list(untrained(self._films)),
             "text_encoder": None if self._encoder is None else self._encoder.name,
         }  # fmt: skip

@@ -13,7 +13,7 @@ from medgrape.model.evidence import scores
 from medgrape.model.grape import Grape
 from medgrape.training.balance import positive_weights, rarity_weights
 from medgrape.training.early import Inputs
-from medgrape.training.films import UNKNOWN_CLASS, Targets, TrainingError, in_order, shuffled, whole_batch
+from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
 from medgrape.training.losses import concept_loss
 from medgrape.training.scoring import macro_f1
@@ -52,8 +52,6 @@ class EndToEndLesson:
     name = "end_to_end"
 
     def __init__(self, model: Grape, inputs: Inputs, config: Config, share: tuple[int, int]) -> None:
-        if config.stages.prototypes.background:
-            raise TrainingError("Background prototypes need stages: set stages.prototypes.background = false.")
         self._config, self._inputs, self._share, self._model = config, inputs, share, model
         self.schedule: EndToEndStage = config.stages.end_to_end
         self.learner: nn.Module = WholeLearner(model).to(inputs.device)
@@ -92,7 +90,12 @@ class EndToEndLesson:
             total = total + prototype_loss(self._model, vectors, stages.prototypes, self._groups)
         if bool((targets.classes != UNKNOWN_CLASS).any()):
             total = total + head_loss(seen.logits, targets.classes, stages.head, self._classes.to(device))
-        return total
+        return total + 0.0 * (seen.logits.sum() + self._everywhere())
+
+    def _everywhere(self) -> Float[Tensor, ""]:
+        """Touches what a batch without findings leaves out: all processes must have the same gradients."""
+        text = self._model.anchors
+        return self._model.atlas.vectors.sum() + (0.0 if text is None else text().sum())
 
     @torch.no_grad()
     def validate(self) -> Figure:
@@ -105,7 +108,7 @@ class EndToEndLesson:
                 answers.append(seen.logits.argmax(dim=1).cpu())
         truth = self._inputs.films.classes[self._validating]
         known = truth != UNKNOWN_CLASS
-        score = macro_f1(torch.cat(answers)[known], truth[known], len(self._inputs.films.dataset.classes))
+        score = macro_f1(torch.cat(answers)[known], truth[known])
         return Figure(score, sum(losses) / max(len(self._validating), 1), "macro-F1")
 
 

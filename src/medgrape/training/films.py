@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from medgrape.data.augment import moved, moves, view
-from medgrape.data.cache import CachedFilms
+from medgrape.data.cache import CachedFilms, fingerprint
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
 from medgrape.geometry import PatchGrid
@@ -61,6 +61,17 @@ class TrainingFilms:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @cached_property
+    def refused(self) -> int:
+        """How many films of the same splits could not be read."""
+        splits = {film.split for film in self.records}
+        return sum(self.dataset.pictured[place].split in splits for place in self.cached.refused)
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        """What is in each film's file, so that a film is known again wherever it turns up."""
+        return tuple(sorted({fingerprint(self.cached.contents[place]) for place in self.places}))
 
     @cached_property
     def labels(self) -> Float[Tensor, "n k"]:

@@ -19,7 +19,7 @@ from medgrape.config.training import Schedule
 from medgrape.progress import Watch
 from medgrape.training.films import TrainingError
 from medgrape.training.journal import Journal
-from medgrape.training.lesson import Lesson
+from medgrape.training.lesson import Figure, Lesson
 from medgrape.training.state import StageState, optimiser_tensors, put_back, put_optimiser_back, tensors_of
 
 
@@ -92,7 +92,7 @@ class _Course:
         began, epoch = time.monotonic(), state.epoch + 1
         self.workshop.chance(self.lesson.name, epoch)
         loss = self._teach(epoch, learner, optimiser, step, _last_news(state))
-        figure = self.lesson.validate()
+        figure: Figure = self.workshop.fabric.broadcast(self.lesson.validate())  # all must agree when to stop
         better = figure.beats(state.figure)
         entry = {
             "stage": self.lesson.name, "epoch": epoch, "train_loss": loss, "val_loss": figure.loss,
@@ -141,9 +141,15 @@ class _Course:
             optimiser.step()
             total += float(loss.detach())
             step(f"epoch {epoch}/{schedule.epochs}  loss {total / (number + 1):.3f}  {news}")
-        mean = fabric.all_reduce(torch.tensor(total / steps, dtype=torch.float64), reduce_op="mean")
-        assert isinstance(mean, Tensor)  # noqa: S101 (what goes in comes out)
-        return float(mean)
+        return _mean_of_all(fabric, total / steps)
+
+
+def _mean_of_all(fabric: Fabric, value: float) -> float:
+    if fabric.world_size == 1:
+        return value
+    mean = fabric.all_reduce(torch.tensor(value), reduce_op="mean")
+    assert isinstance(mean, Tensor)  # noqa: S101 (what goes in comes out)
+    return float(mean)
 
 
 def _last_news(state: StageState) -> str:

@@ -1,15 +1,18 @@
 """Where training runs: one device or many, through Lightning Fabric."""
 
 import os
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from lightning_fabric.strategies import SingleDeviceStrategy
+from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 
 from medgrape.config import TrainingSettings
+from medgrape.errors import UserError
 from medgrape.training.films import TrainingError
 
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
@@ -17,17 +20,15 @@ _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -> None:  # noqa: ANN401 (passed on)
     """Call ``work(fabric, *given)`` in every process; under torchrun the processes are there already."""
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
+    _set_threads(settings.threads)
     fabric = _fabric(settings)
-    if settings.processes == 1 and not _by_torchrun():
-        work(fabric, *given)
-    elif _by_torchrun():
+    if _by_torchrun():
         fabric.launch()
         work(fabric, *given)
+    elif settings.processes == 1:
+        work(fabric, *given)
     else:
-        # One object: Lightning would look into bare arguments, and passes no frozen dataclass on.
-        fabric.launch(partial(_in_process, threads=settings.threads, work=work, given=given))
+        _spawn(fabric, settings.threads, work, given)
 
 
 def alone(fabric: Fabric) -> Fabric:
@@ -37,10 +38,31 @@ def alone(fabric: Fabric) -> Fabric:
     return Fabric(strategy=SingleDeviceStrategy(device=fabric.device))
 
 
-def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+def _spawn(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+    """Processes of our own; what a person can mend comes back from them as a sentence, not as their traceback."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder) / "said"
+        try:
+            # One object: Lightning would look into bare arguments, and passes no frozen dataclass on.
+            fabric.launch(partial(_in_process, threads=threads, work=work, given=given, said=said))
+        except Exception as error:
+            if said.is_file():
+                raise TrainingError(said.read_text("utf-8")) from error
+            raise
+
+
+def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple[Any, ...], said: Path) -> None:
+    _set_threads(threads)
+    try:
+        work(fabric, *given)
+    except UserError as mistake:
+        said.write_text(str(mistake), "utf-8")
+        raise
+
+
+def _set_threads(threads: int) -> None:
     if threads:
         torch.set_num_threads(threads)
-    work(fabric, *given)
 
 
 def _by_torchrun() -> bool:
@@ -48,10 +70,13 @@ def _by_torchrun() -> bool:
 
 
 def _fabric(settings: TrainingSettings) -> Fabric:
-    many = settings.processes > 1 or _by_torchrun()
-    strategy = "auto" if not many else "ddp" if _by_torchrun() else "ddp_spawn"
-    options: dict[str, Any] = {"precision": _PRECISION[settings.precision], "devices": settings.processes}
+    options: dict[str, Any] = {"devices": settings.processes, "strategy": "auto"}
+    if settings.processes > 1:
+        options["strategy"] = "ddp_spawn"
+    if _by_torchrun():
+        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+        options = {"devices": local, "num_nodes": world // local, "strategy": "ddp"}
     try:
-        return Fabric(accelerator=settings.device, strategy=strategy, **options)
+        return Fabric(accelerator=settings.device, precision=_PRECISION[settings.precision], **options)  # type: ignore[arg-type]
     except Exception as error:  # Lightning has its own word for each missing device
         raise TrainingError(f"training.device = {settings.device!r} cannot be used here: {error}") from error

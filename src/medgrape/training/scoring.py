@@ -1,7 +1,5 @@
 """The figures that models are chosen by, on validation films."""
 
-import warnings
-
 import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -19,13 +17,12 @@ def mean_auc(scores: Float[Tensor, "n k"], labels: Float[Tensor, "n k"]) -> floa
     return float(np.mean(areas)) if areas else 0.5
 
 
-def macro_f1(predicted: Int[Tensor, " n"], truth: Int[Tensor, " n"], classes: int) -> float:
-    """Mean F1 over all classes; one that is neither there nor answered counts 0."""
+def macro_f1(predicted: Int[Tensor, " n"], truth: Int[Tensor, " n"]) -> float:
+    """Mean F1 over the classes that occur, as in every evaluation."""
     from sklearn.metrics import f1_score  # slow to import
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an absent class is ours to count, not to be warned of
-        return float(f1_score(truth, predicted, labels=list(range(classes)), average="macro", zero_division=0.0))
+    occurring = sorted(set(truth.tolist()))
+    return float(f1_score(truth, predicted, labels=occurring, average="macro", zero_division=0.0))
 
 
 def balanced_accuracy(predicted: Int[Tensor, " n"], truth: Int[Tensor, " n"]) -> float:

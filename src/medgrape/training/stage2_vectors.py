@@ -20,9 +20,8 @@ from medgrape.geometry import PatchGrid
 from medgrape.model.cam import concept_vectors
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
-from medgrape.spelling import nearest
 from medgrape.training.early import BATCH, Inputs
-from medgrape.training.films import TrainingError, in_order
+from medgrape.training.films import in_order
 
 HARD, CHANCE = 2, 2
 """Patches of ordinary tissue from each film: those that the CAM likes best, and those drawn by lot."""
@@ -78,13 +77,6 @@ class _Pass:
     inputs: Inputs
     settings: VectorStage
     background: bool
-
-    def __post_init__(self) -> None:
-        classes = self.inputs.films.dataset.classes
-        for name in self.settings.normal:
-            if name not in classes:
-                raise TrainingError(f"stages.vectors.normal names no class of the data set: {name!r}"
-                                    f"{nearest(name, classes)}.")  # fmt: skip
 
     def rows(self, track: Track) -> Iterator[Row]:
         self.model.eval()

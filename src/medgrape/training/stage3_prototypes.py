@@ -63,7 +63,6 @@ class PrototypeLesson:
         self._validating = [row for row, film in enumerate(found.films.tolist()) if film in validating]
         counted = torch.from_numpy(found.groups[self._learning].copy())
         self._weights = rarity_weights(counted, self._groups) if schedule.balance else torch.ones(self._groups)
-        self.untrained: tuple[int, ...] = ()
 
     @torch.no_grad()
     def place(self) -> None:
@@ -76,7 +75,6 @@ class PrototypeLesson:
             projected, batch.groups.cpu(), self._groups, self._model.atlas.vectors.shape[1], anchors, self._seed
         )
         self._model.atlas.place(start.prototypes.to(self._device))
-        self.untrained = start.untrained
 
     def steps(self) -> int:
         """Batches in an epoch."""
@@ -99,7 +97,7 @@ class PrototypeLesson:
     @torch.no_grad()
     def validate(self) -> Figure:
         """How often a vector of a validation film is nearest to its own concept."""
-        batch = self._batch(self._validating or self._learning)
+        batch = self._batch(self._validating)
         with evaluating(self.learner):
             similarity = soft_similarity(
                 self._model.projector(batch.vectors), self._model.atlas.contrasted, self.schedule.sharpness

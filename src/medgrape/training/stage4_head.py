@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from medgrape.config import HeadStage
 from medgrape.model.grape import Grape
 from medgrape.training.balance import rarity_weights
-from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, shuffled, whole_batch
+from medgrape.training.films import UNKNOWN_CLASS, TrainingFilms, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
 from medgrape.training.scores import Scores
 from medgrape.training.scoring import macro_f1
@@ -39,9 +39,7 @@ class HeadLesson:
         self._truth = films.classes
         known = set(torch.nonzero(films.classes != UNKNOWN_CLASS).flatten().tolist())
         self._learning = [film for film in films.positions("train") if film in known]
-        self._validating = [film for film in films.positions("val") if film in known] or self._learning
-        if not self._learning:
-            raise TrainingError("No training film has a class; the head has nothing to learn.")
+        self._validating = [film for film in films.positions("val") if film in known]
         weights = rarity_weights(self._truth[self._learning], self._classes) if schedule.balance else None
         self._weights = None if weights is None else weights.to(device)
 
@@ -73,7 +71,7 @@ class HeadLesson:
         with evaluating(self.learner):
             logits = self._model.judge(scores).logits
         loss = head_loss(logits, truth.to(self._device), self.schedule, self._weights)
-        return Figure(macro_f1(logits.argmax(dim=1).cpu(), truth, self._classes), float(loss), "macro-F1")
+        return Figure(macro_f1(logits.argmax(dim=1).cpu(), truth), float(loss), "macro-F1")
 
 
 def head_loss(

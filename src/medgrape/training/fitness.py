@@ -1,0 +1,71 @@
+"""Whether a training can come to its end, asked before its first epoch: an error after hours costs hours."""
+
+from pathlib import Path
+
+import torch
+
+from medgrape.config import Config
+from medgrape.spelling import nearest
+from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms
+
+
+def refuse_unusable_place(out: Path) -> None:
+    """A folder with something else in it is not written over."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise TrainingError(f"{out} is there already and is no run; choose another --out.")
+
+
+def refuse_unlearnable(config: Config, films: TrainingFilms) -> None:
+    """Films, labels and settings that do not go together."""
+    _check_films(films)
+    _check_names(config, films)
+    _check_settings(config)
+
+
+def _check_films(films: TrainingFilms) -> None:
+    name = films.dataset.name
+    if not len(films.dataset.concepts):
+        raise TrainingError(f"{name!r} names no concepts; there is nothing to point at.")
+    for split, what in (("train", "to learn from"), ("val", "to choose the model by")):
+        positions = films.positions(split)
+        if not positions:
+            raise TrainingError(f"{name!r} has no readable films {what} (split {split!r}); see medgrape data check.")
+        if not (films.classes[positions] != UNKNOWN_CLASS).any():
+            raise TrainingError(f"{name!r} has no film {what} whose class is known (split {split!r}).")
+        if not (films.labels[positions] == 1).any():
+            raise TrainingError(f"{name!r} has no film {what} that shows any concept (split {split!r}).")
+
+
+def _check_names(config: Config, films: TrainingFilms) -> None:
+    classes = films.dataset.classes
+    for name in config.stages.vectors.normal:
+        if name not in classes:
+            raise TrainingError(f"stages.vectors.normal: the data set has no class {name!r}{nearest(name, classes)}.")
+    known = {key for film in films.dataset.films for key in (film.id, film.patient)}
+    for name in config.exemplars.withheld:
+        if name not in known:
+            raise TrainingError(f"exemplars.withheld: there is no film or patient {name!r}{nearest(name, known)}.")
+
+
+def _check_settings(config: Config) -> None:
+    stages = config.stages
+    if config.backbone.frozen_parts and stages.head.views > stages.concepts.views and stages.concepts.augment:
+        raise TrainingError("stages.head.views is more than stages.concepts.views; frozen parts have seen no others.")
+    if config.training.order != "end-to-end":
+        return
+    staged_only = {
+        "stages.prototypes.background": stages.prototypes.background,
+        "stages.concepts.box_weight": stages.concepts.box_weight,
+        "stages.concepts.class_weight": stages.concepts.class_weight,
+        "stages.vectors.boxes": stages.vectors.boxes,
+        "model.standardise": config.model.standardise,
+    }
+    for key, given in staged_only.items():
+        if given:
+            raise TrainingError(f'{key} needs stages; leave it out, or set training.order = "staged".')
+
+
+def untrained(films: TrainingFilms) -> tuple[str, ...]:
+    """Concepts that no training film shows."""
+    shown = torch.nan_to_num(films.labels[films.positions("train")]).sum(dim=0)
+    return tuple(name for name, count in zip(films.dataset.concepts.names, shown.tolist(), strict=True) if not count)

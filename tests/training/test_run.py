@@ -20,11 +20,23 @@ from medgrape.training.run import Order, train
 from schooling import small
 
 HERE = Path(__file__).resolve().parent
-EXPECTED = set(
-    "absent_scores.json architecture.json concepts.json config.toml curves.png "
-    "exemplars.json exemplars.safetensors learnt_from.json log.jsonl manifest.json "
-    "metrics.json model.safetensors preprocessing.json tensorboard thresholds.json".split()
-)
+EXPECTED = {
+    "absent_scores.json",
+    "architecture.json",
+    "concepts.json",
+    "config.toml",
+    "curves.png",
+    "exemplars.json",
+    "exemplars.safetensors",
+    "learnt_from.json",
+    "log.jsonl",
+    "manifest.json",
+    "metrics.json",
+    "model.safetensors",
+    "preprocessing.json",
+    "tensorboard",
+    "thresholds.json",
+}
 
 
 def bytes_of(run):

@@ -116,4 +116,6 @@ def test_the_readme_tour_runs_as_it_is_written(tmp_path):
     (script,) = blocks(readme, "python")
     ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "224 x 224" in ended.stdout
+    assert "patches inside" in ended.stdout
+    assert (tmp_path / "evidence.png").is_file()
+    assert (tmp_path / "demo/tb-quick-model-seed0-test/report.html").is_file()

@@ -196,15 +196,6 @@ def test_a_table_is_prepared_from_the_command_line(films_folder, tmp_path):
     assert "1 boxes" in ended.stdout
 
 
-def test_the_quick_demo_ends_with_a_report(tmp_path):
-    ended = medgrape("demo", "--quick", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert "Concept graph" in ended.stdout
-    assert "contact-sheet.png" in ended.stdout
-    again = medgrape("demo", "--quick", cwd=tmp_path)
-    assert "used as it is" in again.stdout
-
-
 def test_a_box_of_an_unknown_concept_and_a_film_that_shrank_are_reported_not_stumbled_over(phantoms, tmp_path):
     spoilt = tmp_path / "spoilt"
     shutil.copytree(phantoms, spoilt)

@@ -9,6 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from medgrape.cli.demo import CONFIG
+from medgrape.config import BackboneSettings, Preprocessing, TextSettings, TrainingSettings, load_config
 from medgrape.data.cache import FilmCache
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.errors import UserError
@@ -219,6 +221,35 @@ def test_the_end_to_end_variant_trains_everything_at_once(ward, tmp_path):
     run = train(Order(config, ward, tmp_path / "run"))
     assert {entry["stage"] for entry in log(run)} == {"end_to_end"}
     load_run(run)
+
+
+def test_half_precision_trains_and_reads_in_full_precision(ward, tmp_path):
+    run = load_run(train(Order(small(training={"precision": "bf16"}), ward, tmp_path / "run"))).run
+    assert {weights.dtype for weights in run.model.parameters()} == {torch.float32}
+
+
+def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(ward, tmp_path):
+    """No key beyond the paper, nothing frozen, a tiny ResNet's worth of epochs."""
+    config = load_config(CONFIG.with_name("tbx11k.toml"))
+    stages = config.stages
+    config = config.model_copy(
+        update={
+            "backbone": BackboneSettings(name="resnet-18", pretrained=False),
+            "text": TextSettings(encoder="lexical"),
+            "preprocessing": Preprocessing(size=64),
+            "training": TrainingSettings(device="cpu", threads=1),
+            "stages": stages.model_copy(
+                update={
+                    "concepts": stages.concepts.overridden(epochs=1, batch=16),
+                    "prototypes": stages.prototypes.overridden(epochs=1, batch=8),
+                    "head": stages.head.overridden(epochs=1, batch=16),
+                }
+            ),
+        }
+    )
+    run = load_run(train(Order(config, ward, tmp_path / "run"))).run
+    assert run.exemplars.grid == (2, 2)
+    assert sum(weights.numel() for weights in run.model.head.parameters()) == 43_587
 
 
 def test_a_concept_that_no_film_shows_is_reported_as_untrained(ward, tmp_path):

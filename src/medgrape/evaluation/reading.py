@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -125,5 +126,9 @@ def _facts(loaded: LoadedRun, data: Path) -> dict[str, object]:
         "trained on": trained_on["name"],
         "trained on this data set": trained_on["checksum"] == checksum(data),
         "versions": loaded.manifest.versions,
-        "validation": run.metrics["validation"],
+        "chosen on validation": {stage: _chosen(told) for stage, told in run.metrics["validation"].items()},
     }
+
+
+def _chosen(told: dict[str, Any]) -> str:
+    return f"epoch {told['best_epoch']} of {told['epochs']}, {told['figure']} {told['score']:.3f}"

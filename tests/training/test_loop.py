@@ -1,0 +1,90 @@
+"""The loop with a lesson of one number."""
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from medgrape.config.training import Schedule
+from medgrape.progress import unwatched
+from medgrape.training.films import TrainingError
+from medgrape.training.journal import Journal
+from medgrape.training.lesson import Figure
+from medgrape.training.loop import Workshop, learn
+
+
+class Lesson:
+    """One weight is pulled towards 10; validation says what it is told to."""
+
+    name = "toy"
+
+    def __init__(self, scores, **schedule):
+        self.schedule = Schedule(**({"epochs": len(scores), "learning_rate": 0.5} | schedule))
+        self.learner = nn.Linear(1, 1, bias=False)
+        nn.init.zeros_(self.learner.weight)
+        self._scores, self.validated = scores, []
+
+    def steps(self):
+        return 2
+
+    def batches(self, epoch):  # noqa: ARG002 (always the same)
+        return [torch.ones(1, 1)] * 2
+
+    def loss(self, learner, batch):
+        return (learner(batch) - 10).square().sum()
+
+    def validate(self):
+        self.validated.append(float(self.learner.weight.detach()))
+        score = self._scores[len(self.validated) - 1]
+        return Figure(score, loss=0.0, name="score")
+
+
+@pytest.fixture
+def workshop(tmp_path):
+    journal = Journal(tmp_path)
+    journal.begin([])
+    yield Workshop(Fabric(accelerator="cpu"), tmp_path, 0, journal, unwatched)
+    journal.close()
+
+
+def test_the_epoch_that_validation_likes_best_is_kept(workshop):
+    lesson = Lesson([0.1, 0.9, 0.5, 0.9])
+    state = learn(lesson, workshop)
+    assert state.best_epoch == 2  # the first of equals
+    assert float(lesson.learner.weight.detach()) == lesson.validated[1]
+    assert [entry["best"] for entry in state.history] == [True, True, False, False]
+
+
+def test_training_stops_when_validation_has_not_improved_for_long_enough(workshop):
+    lesson = Lesson([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], patience=2)
+    state = learn(lesson, workshop)
+    assert (state.epoch, state.best_epoch, state.finished) == (4, 2, True)
+
+
+def test_a_finished_stage_is_not_run_again(workshop):
+    first = Lesson([0.1, 0.2])
+    learn(first, workshop)
+    again = Lesson([0.0])
+    learn(again, workshop)
+    assert again.validated == []
+    assert torch.equal(again.learner.weight, first.learner.weight)
+
+
+def test_a_large_gradient_is_clipped(workshop):
+    """AdamW hides the gradient's size; what it remembers of it does not."""
+    lesson = Lesson([0.1], clip=0.01)
+    state = learn(lesson, workshop)
+    assert float(state.optimiser["0/exp_avg"].abs()) <= 0.01
+
+
+def test_a_loss_that_is_no_number_stops_with_advice(workshop):
+    lesson = Lesson([0.1])
+    lesson.loss = lambda learner, batch: learner(batch).sum() * torch.nan
+    with pytest.raises(TrainingError, match=r"lower stages\.toy\.learning_rate"):
+        learn(lesson, workshop)
+
+
+def test_the_journal_draws_its_curves(workshop, tmp_path):
+    learn(Lesson([0.1, 0.7, 0.6]), workshop)
+    workshop.journal.draw()
+    assert (tmp_path / "curves.png").stat().st_size > 5000

@@ -1,8 +1,6 @@
 """Architectures of ``transformers`` as chains of parts; imports it only when one is asked for."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from torch import Tensor, nn
 from medgrape.model import backbone_resnet
 from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, check_leave_off
 from medgrape.model.backbone_hub import has_weights
+from medgrape.model.quiet_loading import quiet_loading
 
 _CONVNEXT = ("convnext", "convnextv2")
 _OF_NO_USE = ("_name_or_path", "id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version")
@@ -77,7 +76,7 @@ def pretrained_model(config: dict[str, Any], folder: Path) -> nn.Module:
     made = _config(config)
     kind = _transformers().MODEL_FOR_BACKBONE_MAPPING[type(made)]
     try:
-        with _quietly():
+        with quiet_loading(_transformers().logging):
             model, told = kind.from_pretrained(
                 str(folder), config=made, use_safetensors=True, local_files_only=True, output_loading_info=True
             )
@@ -97,21 +96,6 @@ def _check_told(told: dict[str, Any], model: Any, folder: Path) -> None:  # noqa
     for name in sorted(told["unexpected_keys"]):
         if name.removeprefix(f"{model.base_model_prefix}.").split(".")[0] in own:
             raise BackboneError(f"Tensor {name} in {folder} has no place in the architecture of its config.json.")
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """No table of left-over heads and no bar for a load that takes a second."""
-    logging = _transformers().logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def chain(model: Any, blueprint: Blueprint) -> Chain:  # noqa: ANN401 - any architecture

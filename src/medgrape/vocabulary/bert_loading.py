@@ -1,8 +1,7 @@
 """Sentence encoders of the BERT family from a folder: weights and tokenizer, without running any code of its own."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 from torch import nn
 
+from medgrape.model.quiet_loading import quiet_loading
 from medgrape.vocabulary.bert import BertEncoder
 from medgrape.vocabulary.encoder_folder import TRUNKS, EncoderFolder, Pooling, TextEncoderError, read_encoder_folder
 
@@ -24,7 +24,7 @@ def load_bert(folder: Path, title: str, note: str) -> BertEncoder:
     told = read_encoder_folder(folder)
     transformers = _transformers()
     try:
-        with _quiet(transformers):
+        with quiet_loading(transformers.utils.logging):
             return _load(transformers, told, f"{title} ({_POOLING_TITLES[told.pooling]})", note)
     except TextEncoderError:
         raise
@@ -57,21 +57,6 @@ def _transformers() -> ModuleType:
             "This text encoder needs the package transformers; run: pip install 'medgrape[text]', "
             'or use text.encoder = "lexical", which needs nothing.'
         ) from error
-
-
-@contextmanager
-def _quiet(transformers: ModuleType) -> Iterator[None]:
-    """No reports on left-over tensors and no bars while loading: what matters in them is checked and raised below."""
-    logging = transformers.utils.logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _trunk(kind: Any, config: Any, folder: Path) -> nn.Module:  # noqa: ANN401 - classes of an optional package

@@ -11,9 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from schooling import small
-
 from medgrape.training.run import Order, resumable, train
+from schooling import small
 
 
 def attempt(order: Order, patience: float | None) -> bool:

@@ -3,9 +3,8 @@
 import sys
 from pathlib import Path
 
-from schooling import small
-
 from medgrape.training.run import Order, train
+from schooling import small
 
 if __name__ == "__main__":
     config = small(training={"processes": 2, "threads": 1, "device": "cpu"})

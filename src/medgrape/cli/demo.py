@@ -1,6 +1,7 @@
 """``medgrape demo``: everything there is, on drawn films, with one command."""
 
 import os
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +37,17 @@ def demo(
     evidence, report = _model(config, data, out / f"{name}-model-seed{seed}")
     note("These films are drawn; no patient was ever in front of them. Research software, not a medical device.")
     if serve:
-        for page in (report, evidence):
-            typer.launch(page.resolve().as_uri())
+        _show(report, evidence)
+
+
+def _show(*pages: Path) -> None:
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        note("There is no browser here; open the report and the evidence named above with one.")
+        return
+    for page in pages:
+        browser.open(page.resolve().as_uri())
 
 
 def _films(folder: Path, films: int, seed: int) -> Path:

@@ -10,7 +10,9 @@ Seeing = Literal["backbone", "cam"]
 Comparing = Literal["projector", "atlas", "anchors"]
 Judging = Literal["head"]
 Weight = Annotated[float, Field(ge=0)]
-Names = Annotated[tuple[str, ...], Field(strict=False)]
+Listed = Field(strict=False)
+"""Settings are strict, but TOML has lists where frozen settings have tuples; their contents are checked as strictly."""
+Names = Annotated[tuple[str, ...], Listed]
 
 
 class Schedule(Settings):
@@ -31,7 +33,7 @@ class Schedule(Settings):
 class ConceptStage(Schedule):
     """Stage 1: backbone and CAM head learn which findings a film shows."""
 
-    learns: Annotated[tuple[Seeing, ...], Field(strict=False)] = ("backbone", "cam")
+    learns: Annotated[tuple[Seeing, ...], Listed] = ("backbone", "cam")
     """All else is frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=1)] = 30
     pooling: Literal["mean", "log-sum-exp"] = "mean"
@@ -65,7 +67,7 @@ class VectorStage(Settings):
 class PrototypeStage(Schedule):
     """Stage 3: projector, prototypes and text projection."""
 
-    learns: Annotated[tuple[Comparing, ...], Field(strict=False)] = ("projector", "atlas", "anchors")
+    learns: Annotated[tuple[Comparing, ...], Listed] = ("projector", "atlas", "anchors")
     """All else is frozen: no gradient, eval mode, no dropout."""
     scale: Annotated[float, Field(gt=0)] = 10.0
     """lambda of the contrastive loss."""
@@ -88,7 +90,7 @@ class PrototypeStage(Schedule):
 class HeadStage(Schedule):
     """Stage 4: the head, on score matrices of the frozen rest."""
 
-    learns: Annotated[tuple[Judging, ...], Field(strict=False)] = ("head",)
+    learns: Annotated[tuple[Judging, ...], Listed] = ("head",)
     """All else is frozen: no gradient, eval mode, no dropout."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.05
@@ -101,7 +103,7 @@ class HeadStage(Schedule):
 class EndToEndStage(Schedule):
     """The variant without stages: the sum of the three losses, everything learns."""
 
-    learns: Annotated[tuple[Seeing | Comparing | Judging, ...], Field(strict=False)] = (
+    learns: Annotated[tuple[Seeing | Comparing | Judging, ...], Listed] = (
         "backbone", "cam", "projector", "atlas", "anchors", "head",
     )  # fmt: skip
     """All else is frozen: no gradient, eval mode, no dropout."""

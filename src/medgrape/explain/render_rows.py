@@ -1,5 +1,7 @@
 """One row a concept: what it is and how strong, where it is seen, where it is unsure, what it looks like elsewhere."""
 
+from itertools import pairwise
+
 from PIL import Image, ImageDraw
 
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
@@ -81,7 +83,7 @@ def _meter(strength: float, ink: str) -> Image.Image:
     meter = Image.new("RGB", (TEXT, 48), BACKGROUND)
     pen = ImageDraw.Draw(meter)
     ends = (across(_LOW), across(PERHAPS), across(CLEARLY), across(_HIGH))
-    for left, right, ground in zip(ends, ends[1:], _GROUNDS, strict=False):
+    for (left, right), ground in zip(pairwise(ends), _GROUNDS, strict=True):
         pen.rectangle((left, 6, right, 18), fill=ground)
     for value, words in ((0.0, "without it"), (1.0, "with it")):
         pen.line((across(value), 4, across(value), 26), fill=FAINT, width=1)

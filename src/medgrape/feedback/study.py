@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -40,10 +39,6 @@ class Study:
     def explain(self) -> Explanation:
         """Ranked concepts with maps, the training films behind them, and who listened to whom."""
         return explain(self.run, self.film, self.evidence, self.judged)
-
-    def save(self, path: Path | str) -> None:
-        """The explanation as one picture."""
-        self.explain().save(path)
 
 
 def _row(batch: Tensor) -> list[float]:

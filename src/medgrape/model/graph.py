@@ -18,11 +18,6 @@ class ConceptGraph(nn.Module):
         self.register_buffer("edges", (probability > tau) | itself)
         self.register_buffer("weights", _row_normalised(probability, self.edges))
 
-    @property
-    def neighbours(self) -> Bool[Tensor, "k k"]:
-        """Row k is true where k listens."""
-        return self.edges
-
 
 def _row_normalised(probability: Float[Tensor, "k k"], edges: Bool[Tensor, "k k"]) -> Float[Tensor, "k k"]:
     """P(k given j) on the edges and 1 on self-loops, each listener's row made to sum to one."""

@@ -67,8 +67,8 @@ class Journal:
         from matplotlib.figure import Figure
 
         stages = list(dict.fromkeys(entry["stage"] for entry in self.entries))
-        figure = Figure(figsize=(4.2 * max(len(stages), 1), 3.6), layout="constrained")
-        for axes, stage in zip(figure.subplots(1, max(len(stages), 1), squeeze=False)[0], stages, strict=False):
+        figure = Figure(figsize=(4.2 * len(stages), 3.6), layout="constrained")
+        for axes, stage in zip(figure.subplots(1, len(stages), squeeze=False)[0], stages, strict=True):
             _draw_stage(axes, stage, [entry for entry in self.entries if entry["stage"] == stage])
         with whole_file(self.folder / "curves.png") as draft:
             figure.savefig(draft, format="png", dpi=110)

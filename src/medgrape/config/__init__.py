@@ -4,6 +4,7 @@ from medgrape.config.base import ConfigError, Settings
 from medgrape.config.films import FilmLimits, Preprocessing
 from medgrape.config.loading import Config, load_config, parse_config
 from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
+from medgrape.config.safety import SafetySettings
 from medgrape.config.training import (
     ConceptStage,
     EndToEndStage,
@@ -27,6 +28,7 @@ __all__ = [
     "ModelSettings",
     "Preprocessing",
     "PrototypeStage",
+    "SafetySettings",
     "Settings",
     "StageSettings",
     "TextSettings",

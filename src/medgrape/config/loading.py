@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from medgrape.config.base import ConfigError, Settings, first_complaint
 from medgrape.config.films import FilmLimits, Preprocessing
 from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
+from medgrape.config.safety import SafetySettings
 from medgrape.config.training import ExemplarSettings, StageSettings, TrainingSettings
 
 
@@ -25,6 +26,7 @@ class Config(Settings):
     training: TrainingSettings = TrainingSettings()
     stages: StageSettings = StageSettings()
     exemplars: ExemplarSettings = ExemplarSettings()
+    safety: SafetySettings = SafetySettings()
 
 
 def load_config(path: Path | None) -> Config:

@@ -41,6 +41,14 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def copied(source: Path, target: Path) -> None:
+    """A file, or a folder with all that is in it, once more."""
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
+
+
 def sha256(path: Path) -> str:
     """The checksum of a file's bytes."""
     with path.open("rb") as file:

@@ -1,6 +1,6 @@
 """A trained model at the light box: it opens films, and every question after that is cheap."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -10,7 +10,7 @@ from medgrape.data.decoder import Decoder, Request
 from medgrape.data.film import Film
 from medgrape.feedback.study import Study
 from medgrape.geometry import PatchGrid
-from medgrape.model.checkpoint import LoadedRun, load_run
+from medgrape.model.checkpoint import Change, LoadedRun, Run, load_run
 from medgrape.model.evidence import Evidence, similarity
 
 
@@ -47,7 +47,16 @@ class Reader:
             patches = model.patches(greys)[0]
             found = similarity(patches, model.atlas.prototypes)
         grid = PatchGrid(whole.facts.size, found.shape[-2], found.shape[-1])
-        return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found))
+        return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found, model.atlas.kept))
+
+    def changed(self, run: Run, what: str) -> "Reader":
+        """A reader with another model; ``what`` says in one sentence what was done to this one. Nothing is written."""
+        change = Change(self.loaded.manifest.fingerprint, what)
+        return Reader(replace(self.loaded, run=replace(run, changes=(*self.loaded.run.changes, change))))
+
+    def save(self, out: Path | str) -> "Reader":
+        """Write the run, with everything that was changed since it was loaded, into a new folder or its own."""
+        return Reader(self.loaded.save_changed(self.loaded.run, Path(out)))
 
 
 def load(run: Path | str) -> Reader:

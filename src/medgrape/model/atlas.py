@@ -2,26 +2,46 @@
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 
 class Atlas(nn.Module):
     """K x M prototypes, and perhaps M more for ordinary tissue, which appear in no output.
 
-    What is stored may have any length; what is used has length one.
+    What is stored may have any length; what is used has length one. A prototype that somebody discarded stays where it
+    is, so that it can be restored; it is in no map, and the head hears ``silent`` in its place.
     """
+
+    kept: Tensor
+    silent: Tensor
 
     def __init__(self, concepts: int, prototypes: int, width: int, *, background: bool = False) -> None:
         super().__init__()
         self.vectors = nn.Parameter(F.normalize(torch.randn(concepts, prototypes, width), dim=-1))
         ordinary = F.normalize(torch.randn(prototypes, width), dim=-1) if background else None
         self.ordinary = None if ordinary is None else nn.Parameter(ordinary)
+        self.register_buffer("kept", torch.ones(concepts, prototypes, dtype=torch.bool))
+        self.register_buffer("silent", torch.zeros(concepts, prototypes))
 
     @property
     def prototypes(self) -> Float[Tensor, "k m d"]:
         """The prototypes, each of length one."""
         return F.normalize(self.vectors, dim=-1)
+
+    @property
+    def in_use(self) -> list[Float[Tensor, "_ d"]]:
+        """For each concept, the prototypes that nobody discarded."""
+        return [own[kept] for own, kept in zip(self.prototypes, self.kept, strict=True)]
+
+    def heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b k m"]:
+        """Scores as the head hears them: a discarded prototype says what it says on films without the concept."""
+        return torch.where(self.kept, scores, self.silent)
+
+    def curated(self, kept: Bool[Tensor, "k m"], silent: Float[Tensor, "k m"]) -> None:
+        """Discard all but the prototypes in ``kept``."""
+        self.kept.copy_(kept)
+        self.silent.copy_(silent)
 
     @property
     def contrasted(self) -> Float[Tensor, "groups m d"]:

@@ -1,7 +1,8 @@
 """A run on disk: one folder with weights, settings and everything that reading a film needs. Loads strictly, or not."""
 
 import json
-from dataclasses import dataclass
+import shutil
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ from torch import Tensor
 
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
+from medgrape.data.files import copied, whole_folder
 from medgrape.data.tensors import write_tensors
 from medgrape.model.backbone import Backbone
 from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
+from medgrape.model.grown_head import grow_head, head_sizes
 from medgrape.model.manifest import Manifest, RunError, seal, unseal
+from medgrape.model.safety_thresholds import SafetyThresholds
+
+KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
+"""How the model was trained: part of every run, and read by nobody here."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,16 @@ class UsualScores:
     """Median peak of the mean map on films without the concept."""
     present_peak: Float[Tensor, " k"]
     """The same on films with it."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What somebody did to a run after it was trained."""
+
+    parent: str
+    """Fingerprint of the run that it was done to."""
+    what: str
+    """In one sentence."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,10 @@ class Run:
     """Validation figures, chosen epochs, untrained concepts, the text encoder's name."""
     learnt_from: tuple[str, ...]
     """Fingerprints of the films it was trained and chosen on: on these it cannot be tested."""
+    safety: SafetyThresholds | None = None
+    """None where nobody calibrated it; then the settings' own thresholds count."""
+    changes: tuple[Change, ...] = ()
+    """Since training, the first one first."""
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write everything into a folder of its own and seal it."""
@@ -60,6 +81,8 @@ class Run:
         _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
         _write(folder / "metrics.json", self.metrics)
         _write(folder / "learnt_from.json", {"films": self.learnt_from})
+        _write(folder / "safety.json", {"calibrated": None if self.safety is None else self.safety.to_json()})
+        _write(folder / "changes.json", {"changes": [asdict(change) for change in self.changes]})
         self.exemplars.save(folder)
         return seal(folder, dataset)
 
@@ -71,6 +94,18 @@ class LoadedRun:
     folder: Path
     run: Run
     manifest: Manifest
+
+    def save_changed(self, run: Run, out: Path) -> "LoadedRun":
+        """Write what became of this run, a new or the same folder; it is whole there, or as it was."""
+        here = self.folder.resolve() == out.resolve()
+        folder = out.resolve().with_name(f".{out.resolve().name}.changed") if here else out
+        with whole_folder(folder) as draft:
+            for name in KEEPSAKES:
+                copied(self.folder / name, draft / name)
+            run.save(draft, self.manifest.dataset)
+        if here:
+            _take_place(folder, out.resolve())
+        return load_run(out)
 
 
 def load_run(folder: Path) -> LoadedRun:
@@ -86,7 +121,7 @@ def _load(folder: Path) -> Run:
     told = _read(folder / "concepts.json")
     config = load_config(folder / "config.toml")
     concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
-    model = _bare_model(config, len(concepts), len(classes), _read(folder / "architecture.json"))
+    model = _bare_model(config, len(classes), _read(folder / "architecture.json"))
     model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     usual = UsualScores(
@@ -96,28 +131,47 @@ def _load(folder: Path) -> Run:
     )
     model.eval().requires_grad_(False)
     metrics, learnt_from = _read(folder / "metrics.json"), tuple(_read(folder / "learnt_from.json")["films"])
-    return Run(config, concepts, classes, model, usual, ExemplarFilms.load(folder), metrics, learnt_from)
+    calibrated = _read(folder / "safety.json")["calibrated"]
+    safety = None if calibrated is None else SafetyThresholds(**calibrated)
+    changes = tuple(Change(**change) for change in _read(folder / "changes.json")["changes"])
+    exemplars = ExemplarFilms.load(folder)
+    return Run(config, concepts, classes, model, usual, exemplars, metrics, learnt_from, safety, changes)
 
 
 def _architecture(model: Grape) -> dict[str, Any]:
     return {
+        "concepts": model.atlas.kept.shape[0],
+        "judged_by_heads": head_sizes(model.head, model.judged),
         "backbone": model.backbone.describe(),
         "text_width": None if model.anchors is None else model.anchors.text.shape[1],
         "background": model.atlas.ordinary is not None,
     }
 
 
-def _bare_model(config: Config, concepts: int, classes: int, told: dict[str, Any]) -> Grape:
+def _bare_model(config: Config, classes: int, told: dict[str, Any]) -> Grape:
     """The same parts with weights to be overwritten."""
-    width = told["text_width"]
-    return Grape(
+    concepts, width = told["concepts"], told["text_width"]
+    trained, *grown = told["judged_by_heads"]
+    model = Grape(
         Backbone.from_description(told["backbone"]),
         config.model,
-        ConceptGraph(torch.zeros(concepts, concepts), config.model.tau),
+        ConceptGraph(torch.zeros(trained, trained), config.model.tau),
         classes,
         None if width is None else torch.zeros(concepts, width),
         background=told["background"],
+        learnt_later=concepts - trained,
     )
+    for size in grown:
+        grow_head(model, config.model, torch.zeros(size, size), classes)
+    return model
+
+
+def _take_place(new: Path, old: Path) -> None:
+    """Two renames: between them, and only there, the run is called by another name."""
+    aside = old.with_name(f".{old.name}.before")
+    old.rename(aside)
+    new.rename(old)
+    shutil.rmtree(aside)
 
 
 def _rows(concepts: ConceptSet, usual: UsualScores) -> dict[str, dict[str, float]]:

@@ -41,7 +41,11 @@ class Maps:
 
 
 class Grape(nn.Module):
-    """All parts under the names that the settings use for them."""
+    """All parts under the names that the settings use for them.
+
+    ``learnt_later`` counts concepts at the end of the vocabulary that were added after training: they have maps and
+    scores, and no part in the classes until the head is grown.
+    """
 
     def __init__(
         self,
@@ -52,17 +56,23 @@ class Grape(nn.Module):
         text: Float[Tensor, "k t"] | None,
         *,
         background: bool = False,
+        learnt_later: int = 0,
     ) -> None:
         super().__init__()
         concepts = graph.edges.shape[0]
         self.backbone = backbone
         self.cam = CamHead(backbone.features, concepts)
         self.projector = Projector(backbone.features, settings.width)
-        self.atlas = Atlas(concepts, settings.prototypes, settings.width, background=background)
+        self.atlas = Atlas(concepts + learnt_later, settings.prototypes, settings.width, background=background)
         self.anchors = None if text is None else Anchors(text, settings.width)
         self.graph = graph
         self.standard = Standard(concepts, settings.prototypes)
         self.head = build_head(settings.head, concepts, settings.prototypes, classes, settings.dropout)
+
+    @property
+    def judged(self) -> int:
+        """How many concepts, counted from the first, the head judges by."""
+        return int(self.graph.edges.shape[0])
 
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
         """Every patch of the films, in the space of prototypes."""
@@ -70,7 +80,8 @@ class Grape(nn.Module):
 
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Classes from score matrices: what a head does, without a film."""
-        standard, head = self.standard(found), cast(Head, self.head)
+        heard = self.atlas.heard(found)[:, : self.judged]
+        standard, head = self.standard(heard), cast(Head, self.head)
         return Prediction(head(standard, self.graph), found, head.attention(standard, self.graph))
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
@@ -80,5 +91,5 @@ class Grape(nn.Module):
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Classes and maps from one pass."""
         patches, prototypes = self.patches(films), self.atlas.prototypes
-        maps = Maps(mean_maps(patches, prototypes), strongest_maps(patches, prototypes))
+        maps = Maps(mean_maps(patches, self.atlas.in_use), strongest_maps(patches, self.atlas.in_use))
         return self.judge(scores(patches, prototypes)), maps

@@ -11,7 +11,7 @@ from medgrape.data.files import sha256, whole_file
 from medgrape.errors import UserError
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 """Counted up whenever an older version could not read a run any more."""
 _VERSIONS = ("torch", "safetensors", "numpy")
 

@@ -10,8 +10,8 @@ from lightning_fabric import Fabric
 from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache
 from medgrape.data.dataset import Dataset, checksum
-from medgrape.data.files import whole_folder
-from medgrape.model.checkpoint import Run, load_run
+from medgrape.data.files import copied, whole_folder
+from medgrape.model.checkpoint import KEEPSAKES, Run, load_run
 from medgrape.model.manifest import MANIFEST
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.training.course import Course, Graduate
@@ -124,7 +124,6 @@ def _assemble(order: Order, graduate: Graduate, films: TrainingFilms) -> None:
         films.fingerprints,
     )
     with whole_folder(order.out) as draft:
-        for name in ("log.jsonl", "curves.png"):
-            shutil.copy(order.work / name, draft / name)
-        shutil.copytree(order.work / "tensorboard", draft / "tensorboard")
+        for name in KEEPSAKES:
+            copied(order.work / name, draft / name)
         run.save(draft, {"name": films.dataset.name, "checksum": checksum(order.data)})

@@ -1,0 +1,75 @@
+"""A head that learnt to listen to one more concept: the head it was, plus one over all concepts that starts silent.
+
+Beside a head that is left as it is, the new one adds exactly nothing until it is trained. So the classes stay what they
+were, to the last bit, for every kind of head.
+"""
+
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from medgrape.config import ModelSettings
+from medgrape.model.grape import Grape
+from medgrape.model.graph import ConceptGraph
+from medgrape.model.heads import Head, build_head
+from medgrape.model.standard import Standard
+
+
+class GrownHead(nn.Module):
+    """The sum of two heads."""
+
+    def __init__(self, before: nn.Module, graph: ConceptGraph, added: nn.Module) -> None:
+        super().__init__()
+        self.before, self.graph, self.added = before, graph, added
+        last = _last_layer(added)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+
+    def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
+        """Class logits."""
+        before, added = cast(Head, self.before), cast(Head, self.added)
+        return before(scores[:, : self._known], self.graph) + added(scores, graph)
+
+    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
+        """The mean of both heads'; only that of the old one, to which the new concept is deaf, while the new one is
+        silent."""
+        earlier = cast(Head, self.before).attention(scores[:, : self._known], self.graph)
+        added = cast(Head, self.added).attention(scores, graph)
+        if earlier is None or added is None:
+            return None
+        old = torch.eye(added.shape[-1], dtype=earlier.dtype).expand_as(added).clone()
+        old[:, : self._known, : self._known] = earlier
+        return (old + added) / 2 if self.speaks else old
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the new head was trained."""
+        return bool(_last_layer(self.added).weight.any())
+
+    @property
+    def _known(self) -> int:
+        return int(self.graph.edges.shape[0])
+
+
+def grow_head(model: Grape, settings: ModelSettings, probability: Float[Tensor, "k k"], classes: int) -> None:
+    """Let the head of ``model`` listen to all concepts of ``probability``, with no influence on the classes yet."""
+    graph, known = ConceptGraph(probability, settings.tau), model.judged
+    added = build_head(settings.head, len(probability), settings.prototypes, classes, settings.dropout)
+    standard = Standard(len(probability), settings.prototypes)
+    standard.mean[:known] = model.standard.mean
+    standard.spread[:known] = model.standard.spread
+    model.head = GrownHead(model.head, model.graph, added)
+    model.graph, model.standard = graph, standard
+
+
+def head_sizes(head: nn.Module, judged: int) -> list[int]:
+    """How many concepts each head in the sum knows, the oldest first: what is needed to build it again."""
+    if not isinstance(head, GrownHead):
+        return [judged]
+    return [*head_sizes(head.before, int(head.graph.edges.shape[0])), judged]
+
+
+def _last_layer(head: nn.Module) -> nn.Linear:
+    return [layer for layer in head.modules() if isinstance(layer, nn.Linear)][-1]

@@ -13,5 +13,5 @@ class SafetySettings(Settings):
     lead: Annotated[float, Field(ge=0)] = 0.05
     """eta: by how much another concept must lead inside the box."""
     gate: Annotated[float, Field(ge=0)] = 2e-4
-    """theta_V: highest variance of the leading concept's prototypes inside the box at which it is believed; inf believes
-    it always. The paper's value suits prototypes that have become one vector; where they differ it silences the check."""
+    """theta_V: highest variance of the leading concept's prototypes inside the box at which it is believed; inf always
+    believes it. The paper's value suits prototypes that have become one vector; where they differ it silences the check."""

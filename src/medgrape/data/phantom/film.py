@@ -13,6 +13,7 @@ from medgrape.data.phantom.conspicuity import contrast_of
 from medgrape.data.phantom.devices import DEVICES, OF_THE_PATIENT
 from medgrape.data.phantom.exposure import expose
 from medgrape.data.phantom.findings import CHANGES, DRAWERS
+from medgrape.data.phantom.findings.site import Site
 from medgrape.data.phantom.profile import PROFILES
 from medgrape.data.phantom.sites import choose_site
 from medgrape.data.phantom.sitting import Sitting
@@ -64,7 +65,7 @@ def draw(sitting: Sitting, size: int = 224) -> PhantomFilm:
     keep_memory()
     mentions = _mentions(sitting)
     chest = build(sitting, _changed(sitting, mentions), size)
-    lesions = tuple(_lesion(chest, sitting, mention) for mention in mentions)
+    lesions = _lesions(chest, sitting, mentions)
     devices = tuple(_device(chest, sitting, name) for name in sitting.devices)
     pixels = expose(chest.canvas, chest.attenuation(), sitting)
     return PhantomFilm(sitting, pixels, lesions, devices)
@@ -93,12 +94,18 @@ def _changed(sitting: Sitting, mentions: list[_Mention]) -> Anatomy:
     return anatomy
 
 
-def _lesion(chest: Chest, sitting: Sitting, mention: _Mention) -> Lesion:
-    random = sitting.patient_chance("lesion", mention.finding, mention.number)
-    site = choose_site(mention.finding, chest.anatomy, mention.contrast, random)
-    mask = DRAWERS[mention.finding](chest, site, random)
-    concept = PROFILES[sitting.profile].concept_of.get(mention.finding)
-    return Lesion(concept, mention.finding, mask, Box.around(mask))
+def _lesions(chest: Chest, sitting: Sitting, mentions: list[_Mention]) -> tuple[Lesion, ...]:
+    """All lesions of a film, each beside the earlier ones where there is room."""
+    sites: list[Site] = []
+    lesions = []
+    for mention in mentions:
+        random = sitting.patient_chance("lesion", mention.finding, mention.number)
+        site = choose_site(mention.finding, chest.anatomy, mention.contrast, random, sites)
+        mask = DRAWERS[mention.finding](chest, site, random)
+        concept = PROFILES[sitting.profile].concept_of.get(mention.finding)
+        lesions.append(Lesion(concept, mention.finding, mask, Box.around(mask)))
+        sites.append(site)
+    return tuple(lesions)
 
 
 def _device(chest: Chest, sitting: Sitting, name: str) -> Device:

@@ -4,6 +4,7 @@ Eight findings of the ``nih`` profile follow the real boxes. The others, which n
 anatomy: the zones below.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,27 +36,41 @@ ZONES = {
     "fibrous_scar": Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)),
     "volume_loss": Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)),
     # spread along airways or blood: anywhere
-    "patchy_consolidation": Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)),
-    "tree_in_bud": Zone((1.1, 1.2), (0.080, 0.125), (0.080, 0.125)),
+    "patchy_consolidation": Zone((1.1, 1.2), (0.120, 0.175), (0.120, 0.185)),
+    "tree_in_bud": Zone((1.1, 1.2), (0.100, 0.145), (0.100, 0.150)),
     "miliary_nodules": Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)),
     # not tuberculosis
     "basal_pneumonia": Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)),
     "fibrosis": Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)),
 }
+TRIES = 12  # places looked at before a lesion is laid upon another
 # Consolidation was not boxed; it lies where pneumonia lies.
 BORROWED = {"consolidation": "pneumonia"}
 
 
-def choose_site(finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
-    """A place for one lesion of this patient."""
+def choose_site(
+    finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator, taken: Sequence[Site] = ()
+) -> Site:
+    """A place for one lesion of this patient; those that follow anatomy keep off the places that are taken."""
     if finding in ZONES:
-        return _in_zone(ZONES[finding], anatomy, contrast, random)
+        drawn = (_in_zone(ZONES[finding], anatomy, contrast, random) for _ in range(TRIES))
+        return _freest(drawn, taken)
     boxes = nih_statistics().boxes
     boxed = BORROWED.get(finding, finding)
     if boxed in boxes:
         x, y, width, height = boxes[boxed].draw(random)
         return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
     return _anatomical(finding, anatomy, contrast, random)
+
+
+def _freest(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
+    """The first site that keeps off all others, or else the one that covers least of them."""
+    covered = {}
+    for site in drawn:
+        covered[site] = sum(site.shared(other) for other in taken)
+        if covered[site] == 0:
+            return site
+    return min(covered, key=covered.__getitem__)
 
 
 def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:

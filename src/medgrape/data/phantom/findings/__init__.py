@@ -24,7 +24,7 @@ DRAWERS: dict[str, Drawer] = {
     "calcified_granulomas": tuberculosis.calcified_granulomas,
     "fibrous_scar": tuberculosis.fibrous_scar,
     "volume_loss": tuberculosis.volume_loss,
-    "patchy_consolidation": airspace.patches,
+    "patchy_consolidation": tuberculosis.patchy_consolidation,
     "tree_in_bud": tuberculosis.tree_in_bud,
     "miliary_nodules": tuberculosis.miliary_nodules,
     "atelectasis": airspace.plates,

@@ -31,6 +31,14 @@ class Site:
         """The patient's right (-1) or left (+1)."""
         return RIGHT if self.x < 0.5 else LEFT
 
+    def shared(self, other: "Site") -> float:
+        """The area that two sites have in common."""
+        across = min(self.x + self.half[0], other.x + other.half[0]) - max(
+            self.x - self.half[0], other.x - other.half[0]
+        )
+        down = min(self.y + self.half[1], other.y + other.half[1]) - max(self.y - self.half[1], other.y - other.half[1])
+        return max(across, 0.0) * max(down, 0.0)
+
     @property
     def bilateral(self) -> bool:
         """So wide that it reaches into both lungs."""

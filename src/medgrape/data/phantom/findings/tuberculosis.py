@@ -99,10 +99,21 @@ def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     return filled_mask(layer, max(2, round(0.012 * chest.canvas.size)))
 
 
+def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Spread along the airways: separate fluffy patches over a wide region, each around a bronchus that is still open."""
+    count = int(random.integers(8, 13))
+    centres = scattered(random, site, count, 0.86)
+    fluff = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.014, 0.021, count)), 0.0042)
+    bronchi = chest.canvas.soften(chest.canvas.dots(centres, np.full(count, 0.0052)), 0.0012)
+    layer = in_lung(chest, clouded(chest, fluff, random, 0.25) * (1 - 0.95 * bronchi))
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.022 * chest.canvas.size)))
+
+
 def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Twigs that fork like a Y and end in small round buds."""
-    count = int(random.integers(9, 15))
-    roots = scattered(random, site, count, 0.72)
+    count = int(random.integers(13, 20))
+    roots = scattered(random, site, count, 0.80)
     away = direction_to(hilum_of(chest.anatomy, site.side), site.centre) + random.normal(0, 0.6, count)
     length = random.uniform(0.014, 0.022, count)[:, None]
     forks = roots + length * np.stack([np.cos(away), np.sin(away)], axis=1)

@@ -1,0 +1,176 @@
+"""Does the model see inside a box what somebody says is there? (Paper, Module B.)
+
+How odd boxes are taken:
+
+- A box that reaches over the edge of the film counts with the part that lies on it.
+- One that lies outside altogether is refused: nobody can have meant it.
+- One smaller than a patch counts as much of each patch as it covers, so it sees the patch or patches it lies in.
+- One that covers the film is checked like any other, against means over the whole film, and the reason says so.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from medgrape.concepts import ConceptSet
+from medgrape.errors import UserError
+from medgrape.geometry import Box, PatchGrid
+from medgrape.model.checkpoint import Run
+from medgrape.model.evidence import Evidence
+
+ALL_OF_IT = 0.99
+"""A box over this much of the film is said to cover it."""
+
+
+class BoxOutsideError(UserError):
+    """A box that lies beside the film."""
+
+
+@dataclass(frozen=True)
+class SafetyRule:
+    """From when on a box is doubted."""
+
+    lead: Callable[[str], float]
+    """By how much another concept must lead over this one (eta)."""
+    gate: float
+    """Highest variance at which the leading concept is believed (theta_V)."""
+    unbelieved: frozenset[str] = frozenset()
+    """Concepts that no film has taught: they are listed, and never lead."""
+    calibrated: bool = False
+
+    @classmethod
+    def plain(cls, lead: float = 0.05, gate: float = 2e-4) -> "SafetyRule":
+        """The paper's rule: one lead for all concepts."""
+        return cls(lambda _: lead, gate)
+
+    @classmethod
+    def of(cls, run: Run) -> "SafetyRule":
+        """What the run was calibrated to, or else what its settings say."""
+        untaught = frozenset(run.metrics.get("untrained_concepts", ()))
+        if run.safety is None:
+            lead = run.config.safety.lead
+            return cls(lambda _: lead, run.config.safety.gate, untaught)
+        gate = float("inf") if run.safety.gate is None else run.safety.gate
+        return cls(run.safety.lead, gate, untaught, calibrated=True)
+
+
+@dataclass(frozen=True)
+class ConceptInBox:
+    """One concept inside a box."""
+
+    name: str
+    mean: float
+    """Mean of ``mu`` over the box, patches weighted by overlap."""
+    variance: float
+    """The same of ``U``."""
+
+
+@dataclass(frozen=True)
+class SafetyCheck:
+    """What the model sees inside a box that somebody says shows ``claimed``."""
+
+    claimed: str
+    dominant: str
+    """The concept with the highest mean."""
+    gap: float
+    """By how much the dominant concept leads over the claimed one; 0 where they are the same."""
+    allowed: float
+    """A lead up to this is no warning (eta)."""
+    gate: float
+    """The dominant concept is believed up to this variance (theta_V)."""
+    silenced: bool
+    """The lead is large enough for a warning, but the gate holds it back."""
+    mismatch: bool
+    calibrated: bool
+    """Whether the thresholds were learnt from boxes of this run's own kind of films."""
+    concepts: tuple[ConceptInBox, ...]
+    """Every concept, the highest mean first."""
+    reason: str
+    """In one sentence."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; a gate that is always open is null."""
+        told = asdict(self) | {"concepts": [asdict(one) for one in self.concepts]}
+        return told | {"gate": None if self.gate == float("inf") else self.gate}
+
+
+def check_box(evidence: Evidence, box: Box, claimed: str, rule: SafetyRule | None = None) -> SafetyCheck:
+    """Flag a box where another concept beats ``claimed`` by more than the rule allows.
+
+    Compares spatial means, not maxima: one stray patch must neither raise nor hide a warning.
+    """
+    means = inside(evidence.mean, evidence.grid, box)
+    variances = inside(evidence.disagreement, evidence.grid, box)
+    return judge(means, variances, evidence.concepts, claimed, rule or SafetyRule.plain(), whole=_covers(box, evidence))
+
+
+def on_film(box: Box, grid: PatchGrid) -> Box:
+    """The part of a box that lies on the film; a box beside it is refused."""
+    part = box.clipped(grid.film)
+    if part is None:
+        raise BoxOutsideError(
+            f"The box {box.corners} lies outside the film of {grid.film} pixels; draw it on the film."
+        )
+    return part
+
+
+def inside(maps: Float[Tensor, "k h w"], grid: PatchGrid, box: Box) -> Float[Tensor, " k"]:
+    """Mean of each map over a box, patches weighted by how much of them it covers."""
+    weights = torch.from_numpy(grid.overlap(on_film(box, grid))).to(maps.dtype)
+    return (maps * weights).sum(dim=(-2, -1)) / weights.sum()
+
+
+def judge(
+    means: Float[Tensor, " k"],
+    variances: Float[Tensor, " k"],
+    concepts: ConceptSet,
+    claimed: str,
+    rule: SafetyRule,
+    *,
+    whole: bool = False,
+) -> SafetyCheck:
+    """The rule itself, on what was measured inside a box."""
+    row = concepts.index(claimed)
+    rivals = [k for k, name in enumerate(concepts.names) if name not in rule.unbelieved or k == row]
+    leader = max(rivals, key=lambda k: (float(means[k]), k == row))
+    gap = float(means[leader]) - float(means[row])
+    allowed = max(rule.lead(claimed), 0.0)
+    leads, believed = leader != row and gap > allowed, float(variances[leader]) <= rule.gate
+    found = [ConceptInBox(n, float(m), float(v)) for n, m, v in zip(concepts.names, means, variances, strict=True)]
+    return SafetyCheck(
+        claimed=claimed,
+        dominant=concepts.names[leader],
+        gap=gap,
+        allowed=allowed,
+        gate=rule.gate,
+        silenced=leads and not believed,
+        mismatch=leads and believed,
+        calibrated=rule.calibrated,
+        concepts=tuple(sorted(found, key=lambda one: -one.mean)),
+        reason=_reason(concepts, row, leader, gap, allowed, leads=leads, believed=believed, whole=whole),
+    )
+
+
+def _reason(
+    concepts: ConceptSet, row: int, leader: int, gap: float, allowed: float, *, leads: bool, believed: bool, whole: bool
+) -> str:
+    claimed, dominant = concepts.concepts[row].title, concepts.concepts[leader].title
+    where = "The box covers the whole film, where" if whole else "Inside the box"
+    if leader == row:
+        return f"{where} nothing looks more like a finding than {claimed}, as claimed."
+    lead = f"{where} {dominant} leads over {claimed} by {gap:.3f}"
+    if not leads:
+        return f"{lead}, which is no more than the {allowed:.3f} that correct boxes may show."
+    if not believed:
+        return f"{lead}, but its prototypes disagree too much there to be believed, so there is no warning."
+    return f"{lead}, more than the {allowed:.3f} that correct boxes may show: look again before you confirm."
+
+
+def _covers(box: Box, evidence: Evidence) -> bool:
+    film = evidence.grid.film
+    on_film = box.clipped(film)
+    return on_film is not None and on_film.area >= ALL_OF_IT * film.pixels

@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from medgrape import __version__
+from medgrape.cli.atlas import app as atlas
 from medgrape.cli.bench import app as bench
+from medgrape.cli.calibrate import calibrate
+from medgrape.cli.concept import app as concept
 from medgrape.cli.console import complain
 from medgrape.cli.data import app as data
 from medgrape.cli.demo import demo
@@ -34,9 +37,12 @@ app.command()(demo)
 app.command()(film)
 app.command()(train)
 app.command()(evaluate)
+app.command()(calibrate)
 app.command()(read)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
+app.add_typer(atlas, name="atlas")
+app.add_typer(concept, name="concept")
 
 
 def _show_version(wanted: bool) -> None:

@@ -48,6 +48,20 @@ def training(
     _report("Training", lambda: bench_training(rounds), as_json=as_json)
 
 
+@app.command()
+def interaction(
+    rounds: Annotated[int, typer.Option(min=3, help="How often each is timed; the median counts.")] = 15,
+    as_json: Json = False,
+) -> None:
+    """A correction with its new classes and maps, against opening the film anew.
+
+    Example: medgrape bench interaction
+    """
+    from medgrape.benchmarks.interaction import bench_interaction  # torch is slow to import
+
+    _report("Interaction", lambda: bench_interaction(rounds), as_json=as_json)
+
+
 def _report(title: str, timed: Callable[[], Iterable[Ratio]], *, as_json: bool) -> None:
     with err.status("timing"):
         ratios = list(timed())

@@ -56,6 +56,8 @@ def print_evaluation(evaluation: "Evaluation", files: "ReportFiles") -> None:
         ("concept", "AUC", "pairs", "mean map", "max map", "fixed point", "random point"),
         [_pointing(one, detected[one["name"]]) for one in told["localisation"]["concepts"]],
     )
+    if told["interaction"] is not None:
+        _print_interaction(told["interaction"])
     calibration = told["calibration"]
     note(
         f"Calibration error {_figure(calibration['expected_error'])}; mean cosine between prototypes of one concept "
@@ -72,6 +74,20 @@ def _pointing(told: dict[str, Any], detected: dict[str, Any]) -> tuple[object, .
         return told["name"], _figure(detected["auc"]), 0, "-", "-", "-", "-"
     shares = (pointing["mean"]["share"], pointing["maximum"]["share"], pointing["fixed"], pointing["chance"])
     return told["name"], _figure(detected["auc"]), pointing["count"], *map(_figure, shares)
+
+
+def _print_interaction(told: dict[str, Any]) -> None:
+    table(
+        f"Safety checks on {told['boxes']:,} boxes: warnings at wrong claims (caught) and at right ones (false alarms)",
+        ("check", "caught", "false alarms", "balanced over concepts"),
+        [
+            (
+                one["title"],
+                *(_figure(one[name] and one[name]["share"]) for name in ("caught", "false_alarms", "balanced")),
+            )
+            for one in told["checks"]
+        ],
+    )
 
 
 def _figure(value: float | None) -> str:

@@ -7,6 +7,7 @@ import typer
 
 from medgrape.config import Config, load_config
 from medgrape.errors import UserError
+from medgrape.geometry import Box
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings in TOML; options given here win over it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -35,3 +36,23 @@ def config_with(
     config = load_config(file)
     limits = config.limits.overridden(max_bytes=max_bytes, max_pixels=max_pixels, max_ratio=max_ratio)
     return config.model_copy(update={"limits": limits, "preprocessing": config.preprocessing.overridden(size=size)})
+
+
+EVERY_CONCEPT = "all"
+
+
+def boxed(option: str, text: str) -> tuple[str | None, Box]:
+    """``active_tb:310,120,420,260`` as a concept and a box; ``all`` is every concept, told as None."""
+    concept, colon, corners = text.partition(":")
+    try:
+        x1, y1, x2, y2 = (float(corner) for corner in corners.split(","))
+    except ValueError:
+        concept = ""
+    if not (concept and colon):
+        raise UserError(f"{option} takes CONCEPT:x1,y1,x2,y2, as in active_tb:310,120,420,260; not {text!r}.")
+    return one_or_all(concept), Box(x1, y1, x2, y2)
+
+
+def one_or_all(text: str) -> str | None:
+    """A concept's name, or None for ``all``."""
+    return None if text == EVERY_CONCEPT else text

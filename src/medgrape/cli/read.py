@@ -1,42 +1,67 @@
-"""``medgrape read``: what does a model see on this film, and why?"""
+"""``medgrape read``: what does a model see on this film, why, and what if a person knows better?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from medgrape.cli.console import note, print_json, printable, table
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Json, boxed, one_or_all, outside_runs
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.explain.explanation import Explanation
+    from medgrape.feedback.correction import Correction
+    from medgrape.feedback.safety import SafetyCheck
+    from medgrape.feedback.study import Study
+    from medgrape.geometry import Box
+
+Boxes = Annotated[
+    list[str] | None, typer.Option("--box", help="CONCEPT:x1,y1,x2,y2: it is inside this box (all: look here).")
+]
+NotBoxes = Annotated[
+    list[str] | None, typer.Option("--not-box", help="CONCEPT:x1,y1,x2,y2: it is not inside (all: nothing is).")
+]
+Rejected = Annotated[list[str] | None, typer.Option("--reject", help="CONCEPT: it is not on this film (all: none is).")]
+Checked = Annotated[
+    list[str] | None, typer.Option("--check", help="CONCEPT:x1,y1,x2,y2: only ask what the model sees inside.")
+]
 
 
 def read(
     film: Annotated[Path, typer.Argument(help="A PNG, JPEG or DICOM file.")],
     model: Annotated[Path, typer.Option(help="A run, as medgrape train leaves it.")],
+    box: Boxes = None,
+    not_box: NotBoxes = None,
+    reject: Rejected = None,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Apply boxes though the model doubts them.")] = False,
+    check: Checked = None,
     save: Annotated[Path | None, typer.Option(help="Write the evidence as one picture, a .png file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Read one film: classes, ranked findings, where they are, and the training films behind them.
 
-    Example: medgrape read chest.dcm --model runs/demo --save evidence.png
-    """
-    from medgrape.feedback.reader import load
+    Boxes are in pixels of the original film; --box, --not-box, --reject and --check may each be given several times.
 
+    Example: medgrape read chest.dcm --model runs/demo --box active_tb:310,120,420,260 --save evidence.png
+    """
     if save is not None:
         _check_target(save, film)
-    study = load(model).open(film)
+    corrections = _corrections(box or [], not_box or [], reject or [])
+    if check:
+        if corrections or save is not None:
+            raise UserError("--check only asks; leave out --box, --not-box, --reject and --save.")
+        _ask(film, model, check, as_json=as_json)
+        return
+    study = _corrected(model, film, corrections, confirmed=confirm)
     explanation = study.explain()
     if save is not None:
         explanation.save(save)
     if as_json:
-        print_json({"path": str(film), "saved": None if save is None else str(save), **explanation.to_json()})
-        return
-    print_explanation(film, explanation)
-    if save is not None:
-        note(f"evidence: {save}")
+        told = {"path": str(film), "saved": None if save is None else str(save), **explanation.to_json()}
+        print_json(told | {"log": study.log})
+    else:
+        _print_all(film, study, explanation, save)
 
 
 def _check_target(save: Path, film: Path) -> None:
@@ -45,6 +70,90 @@ def _check_target(save: Path, film: Path) -> None:
     if save.resolve() == film.resolve():
         raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
     outside_runs(save)
+
+
+def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) -> "list[Correction]":
+    """Positive boxes first, then negative ones, then rejections."""
+    positive = [boxed("--box", text) for text in shown]
+    negative = [boxed("--not-box", text) for text in ruled_out]
+    if not (positive or negative or rejected):
+        return []
+    from medgrape.feedback.correction import BoxCorrection, Rejection
+
+    return [
+        *(BoxCorrection(place, concept) for concept, place in positive),
+        *(BoxCorrection(place, concept, positive=False) for concept, place in negative),
+        *(Rejection(one_or_all(name)) for name in rejected),
+    ]
+
+
+def _corrected(model: Path, film: Path, corrections: "list[Correction]", *, confirmed: bool) -> "Study":
+    from medgrape.feedback.reader import load
+    from medgrape.feedback.study import ConceptMismatchError
+
+    try:
+        return load(model).open(film).correct(*corrections, confirmed=confirmed)
+    except ConceptMismatchError as doubt:
+        raise UserError(f"{doubt.check.reason} To apply the box all the same, add --confirm.") from doubt
+
+
+def _ask(film: Path, model: Path, asked: list[str], *, as_json: bool) -> None:
+    """What the model sees inside boxes, and nothing else."""
+    from medgrape.feedback.reader import load
+
+    claims = [_claim(text) for text in asked]
+    study = load(model).open(film)
+    checks = [(place, study.check(place, concept)) for concept, place in claims]
+    if as_json:
+        told = [{"box": list(place.corners), **one.to_json()} for place, one in checks]
+        print_json({"path": str(film), "checks": told})
+        return
+    for place, one in checks:
+        _print_check(place, one)
+
+
+def _claim(text: str) -> "tuple[str, Box]":
+    concept, place = boxed("--check", text)
+    if concept is None:
+        raise UserError("--check asks about one concept, not about all: name the one that you see inside the box.")
+    return concept, place
+
+
+def _print_check(place: "Box", check: "SafetyCheck") -> None:
+    table(
+        f"Inside {', '.join(f'{corner:g}' for corner in place.corners)}, claimed: {check.claimed}",
+        ("finding", "mean similarity", "variance"),
+        [(one.name, f"{one.mean:.3f}", f"{one.variance:.2g}") for one in check.concepts],
+    )
+    note(f"{'warning: ' if check.mismatch else ''}{check.reason}")
+    note(
+        "The thresholds were learnt from boxes on films like these."
+        if check.calibrated
+        else "Nobody calibrated this run, so the thresholds are those of its settings."
+    )
+
+
+def _print_all(film: Path, study: "Study", explanation: "Explanation", save: Path | None) -> None:
+    print_explanation(film, explanation)
+    if study.log:
+        table(
+            "Corrections",
+            ("what", "concept", "box", "confirmed", "answer before", "answer after"),
+            [_logged(entry) for entry in study.log],
+        )
+    if save is not None:
+        note(f"evidence: {save}")
+
+
+def _logged(entry: dict[str, Any]) -> tuple[object, ...]:
+    place = "" if entry["box"] is None else ", ".join(f"{corner:g}" for corner in entry["box"])
+    answers = (_first(entry["prediction_before"]), _first(entry["prediction_after"]))
+    return entry["kind"], entry["concept"] or "all", place, "yes" if entry["confirmed"] else "", *answers
+
+
+def _first(prediction: dict[str, float]) -> str:
+    name, share = next(iter(prediction.items()))
+    return f"{name} {share:.3f}"
 
 
 def print_explanation(film: Path, explanation: "Explanation") -> None:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
+from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import SPLITS, Dataset, FilmRecord, checksum
 from medgrape.evaluation.checks import EvaluationError
 from medgrape.evaluation.examples import example_films
+from medgrape.evaluation.interaction import simulate_mistakes
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.report import Evaluation, ReportFiles, evaluate_readings, write_report
-from medgrape.model.checkpoint import LoadedRun
-from medgrape.model.grape import Grape
+from medgrape.feedback.boxes import check_concepts, known_films, opened
+from medgrape.model.checkpoint import LoadedRun, Run
 from medgrape.progress import Track, quietly
 
 BATCH = 32
@@ -40,22 +41,16 @@ def evaluate_run(
     run = loaded.run
     evaluation = evaluate_readings(
         read.readings,
-        run.model.atlas.prototypes.detach(),
+        run.model.atlas.prototypes.detach()[_rows(run, dataset)],
         facts,
         run=loaded.folder.name,
         refused=read.refused,
-        known_films=_known(loaded, dataset, read),
+        known_films=known_films(run, dataset, read.films, {film.id for film in read.readings.films}),
+        interaction=simulate_mistakes(run, dataset, read.films, split, track),
     )
     places = {film.id: place for place, film in enumerate(dataset.pictured)}
     pictures = {film: read.films[places[film]] for film in example_films(evaluation.localisation)}
     return evaluation, write_report(evaluation, read.readings, out, pictures=pictures)
-
-
-def _known(loaded: LoadedRun, dataset: Dataset, read: Read) -> int:
-    """How many of the films that were read the model has learnt from or was chosen on, whatever they are called now."""
-    learnt, asked = set(loaded.run.learnt_from), {film.id for film in read.readings.films}
-    contents = zip(dataset.pictured, read.films.contents, strict=True)
-    return sum(film.id in asked and fingerprint(content) in learnt for film, content in contents)
 
 
 def report_folder(run: Path, split: str) -> Path:
@@ -67,43 +62,45 @@ def report_folder(run: Path, split: str) -> Path:
 def read_split(loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track) -> Read:
     """All films of a split, as the model sees them."""
     _check_fit(loaded, dataset, split)
-    cached = FilmCache(data / "cache", loaded.run.config).films(
-        [dataset.film_path(film) for film in dataset.pictured], track=track
-    )
+    cached = opened(loaded.run, dataset, data, track)
     wanted = [place for place, film in enumerate(dataset.pictured) if film.split == split]
     readable = [place for place in wanted if place not in cached.refused]
     if not readable:
         raise EvaluationError(f"No film of split {split!r} can be read; see medgrape data check {data}.")
     refused = {dataset.pictured[place].id: cached.refused[place] for place in wanted if place in cached.refused}
-    return Read(_read(loaded.run.model, dataset, cached, readable, track), refused, cached)
+    return Read(_read(loaded.run, dataset, cached, readable, track), refused, cached)
 
 
-def _read(model: Grape, dataset: Dataset, cached: CachedFilms, places: list[int], track: Track) -> Readings:
-    batches = [places[start : start + BATCH] for start in range(0, len(places), BATCH)]
-    parts = [_batch(model, cached, batch) for batch in track(batches, f"reading {len(places):,} films", len(batches))]
+def _read(run: Run, dataset: Dataset, cached: CachedFilms, places: list[int], track: Track) -> Readings:
+    batches, rows = [places[start : start + BATCH] for start in range(0, len(places), BATCH)], _rows(run, dataset)
+    parts = [
+        _batch(run, rows, cached, batch) for batch in track(batches, f"reading {len(places):,} films", len(batches))
+    ]
     probabilities, scores, mean, strongest = (np.concatenate(column) for column in zip(*parts, strict=True))
     films: list[FilmRecord] = [dataset.pictured[place] for place in places]
     return Readings(dataset, films, probabilities, scores, mean, strongest)
 
 
 @torch.no_grad()
-def _batch(model: Grape, cached: CachedFilms, places: list[int]) -> tuple[np.ndarray, ...]:
+def _batch(run: Run, rows: list[int], cached: CachedFilms, places: list[int]) -> tuple[np.ndarray, ...]:
     films = torch.from_numpy(np.stack([cached[place] for place in places])).unsqueeze(1).float() / 255.0
-    prediction, maps = model.read(films)
-    peaks = maps.mean.amax(dim=(-2, -1))
+    prediction, maps = run.model.read(films)
+    mean, strongest = maps.mean[:, rows], maps.strongest[:, rows]
     shares = prediction.logits.double().softmax(dim=-1)
-    return tuple(part.numpy() for part in (shares, peaks, maps.mean, maps.strongest))
+    return tuple(part.numpy() for part in (shares, mean.amax(dim=(-2, -1)), mean, strongest))
+
+
+def _rows(run: Run, dataset: Dataset) -> list[int]:
+    """Which of the model's concepts the data set has, in the data set's order."""
+    return [run.concepts.index(name) for name in dataset.concepts.names]
 
 
 def _check_fit(loaded: LoadedRun, dataset: Dataset, split: str) -> None:
-    """A model is judged on the concepts and classes that it knows, in the order that it knows them."""
+    """A model is judged on concepts that it knows, and on the classes that it knows in the same order."""
     run = loaded.run
     if split not in SPLITS:
         raise EvaluationError(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
-    if dataset.concepts.names != run.concepts.names:
-        raise EvaluationError(
-            f"The model knows {', '.join(run.concepts.names)}; the data set has {', '.join(dataset.concepts.names)}."
-        )
+    check_concepts(run, dataset)
     if dataset.classes != run.classes:
         raise EvaluationError(
             f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."

@@ -16,6 +16,7 @@ from medgrape.evaluation.checks import EvaluationError, check_readings
 from medgrape.evaluation.classification import Classification, classify
 from medgrape.evaluation.detection import Detection, detect
 from medgrape.evaluation.geometry import Dispersion, dispersion
+from medgrape.evaluation.interaction import Interaction
 from medgrape.evaluation.localisation import Localisation, localise
 from medgrape.evaluation.plain import plain
 from medgrape.evaluation.readings import Readings
@@ -56,16 +57,19 @@ class Evaluation:
     detection: Detection
     localisation: Localisation
     dispersion: Dispersion
+    interaction: Interaction | None
+    """None where no film that was read has a box."""
 
     @property
     def headline(self) -> tuple[str, ...]:
         """The result in plain sentences, each with what the trivial answer gets."""
-        return headline(self.classification, self.localisation)
+        return headline(self.classification, self.localisation, self.interaction)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know before trusting the figures."""
         told = (*self.classification.warnings, *self.detection.warnings, *self.localisation.warnings)
+        told += () if self.interaction is None else self.interaction.warnings
         refused = f"Films that could not be read, and count nowhere: {self.films.refused:,}."
         known = (
             f"{self.known_films:,} of the {self.films.read:,} films were learnt from, or the model was chosen on them."
@@ -73,7 +77,7 @@ class Evaluation:
         return (
             *((refused,) if self.films.refused else ()),
             *((known,) if self.known_films else ()),
-            *cautions(self.split, self.classification, self.localisation, self.dispersion),
+            *cautions(self.split, self.classification, self.localisation, self.dispersion, self.interaction),
             *told,
         )
 
@@ -99,9 +103,13 @@ def evaluate_readings(
     run: str,
     refused: Mapping[str, str] | None = None,
     known_films: int = 0,
+    interaction: Interaction | None = None,
     seed: int = 0,
 ) -> Evaluation:
-    """All figures on what a model said; ``refused`` names the films that could not be read, and why."""
+    """All figures on what a model said; ``refused`` names the films that could not be read, and why.
+
+    ``interaction`` is what the model's safety check was found to be worth, which readings alone do not tell.
+    """
     check_readings(readings)
     if len(prototypes) != len(readings.dataset.concepts):
         raise EvaluationError(
@@ -128,6 +136,7 @@ def evaluate_readings(
         detection=detect(readings),
         localisation=localisation,
         dispersion=dispersion(prototypes),
+        interaction=interaction,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from medgrape.evaluation.classification import Classification
 from medgrape.evaluation.geometry import Dispersion
+from medgrape.evaluation.interaction import MAJORITY, Interaction
 from medgrape.evaluation.localisation import HitRate, Localisation, Pointing
 from medgrape.evaluation.statistics import Interval
 
@@ -41,7 +42,9 @@ def shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.{DECIMALS}f}"
 
 
-def headline(classification: Classification, localisation: Localisation) -> tuple[str, ...]:
+def headline(
+    classification: Classification, localisation: Localisation, interaction: Interaction | None = None
+) -> tuple[str, ...]:
     """The result in plain sentences, each with what the trivial answer gets."""
     told = f"Macro-F1 {shown(classification.macro_f1)}{_within(classification.interval)}; "
     if classification.majority is None:
@@ -49,13 +52,16 @@ def headline(classification: Classification, localisation: Localisation) -> tupl
     else:
         trivial = classification.majority
         told += f"always answering '{trivial.answer}' gives {shown(trivial.macro_f1)}."
-    if localisation.per_pair is None:
-        return (told,)
-    return told, _pointing_sentence(localisation.per_pair)
+    pointing = () if localisation.per_pair is None else (_pointing_sentence(localisation.per_pair),)
+    return told, *pointing, *_safety_sentence(interaction)
 
 
 def cautions(
-    split: str, classification: Classification, localisation: Localisation, prototypes: Dispersion
+    split: str,
+    classification: Classification,
+    localisation: Localisation,
+    prototypes: Dispersion,
+    interaction: Interaction | None = None,
 ) -> tuple[str, ...]:
     """What makes the figures worth less than they seem."""
     told = []
@@ -66,6 +72,8 @@ def cautions(
         told.append(f"The classes are named no better than by always answering '{trivial.answer}'.")
     if _no_better(localisation.per_pair):
         told.append("The concept maps point no better than one fixed point for each concept, learnt without looking.")
+    if interaction is not None and _no_safer(interaction):
+        told.append("The safety check tells wrong boxes from right ones no better than always giving one answer.")
     if prototypes.collapsed:
         told.append("The prototypes of a concept are as good as one vector: their disagreement means nothing.")
     return tuple(told)
@@ -73,6 +81,30 @@ def cautions(
 
 def _no_better(pointing: Pointing | None) -> bool:
     return pointing is not None and pointing.fixed is not None and pointing.mean.share <= pointing.fixed
+
+
+def _no_safer(interaction: Interaction) -> bool:
+    trivial, check = interaction.named(MAJORITY), interaction.main
+    if trivial is None or trivial.balanced is None or check.balanced is None:
+        return False
+    return check.balanced.share <= trivial.balanced.share
+
+
+def _safety_sentence(interaction: Interaction | None) -> tuple[str, ...]:
+    """What the check that the run uses is worth, and what the trivial one gets."""
+    check = None if interaction is None else interaction.main
+    if interaction is None or check is None or check.caught is None or check.false_alarms is None:
+        return ()
+    told = (
+        f"The safety check, {check.title}, warns at {shown(check.caught.share)}{_within(check.caught.interval)} of "
+        f"wrong claims on {interaction.boxes:,} boxes and at {shown(check.false_alarms.share)}"
+        f"{_within(check.false_alarms.interval)} of right ones"
+    )
+    trivial = interaction.named(MAJORITY)
+    if trivial is None or trivial.caught is None or trivial.false_alarms is None:
+        return (f"{told}.",)
+    shares = f"{shown(trivial.caught.share)} and {shown(trivial.false_alarms.share)}"
+    return (f"{told}; {trivial.title}, without looking, at {shares}.",)
 
 
 def _within(bounds: Interval | None) -> str:

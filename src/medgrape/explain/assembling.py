@@ -1,9 +1,10 @@
 """From a model's evidence to an explanation: ranked, compared with training films, with the films behind it."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
-from torch import Tensor
+from jaxtyping import UInt8
 
 from medgrape.concepts import Concept
 from medgrape.data.film import Film
@@ -19,9 +20,20 @@ EXEMPLARS = 3
 """Films for each concept."""
 
 
-def explain(run: Run, film: Film, evidence: Evidence, judged: Prediction) -> Explanation:
-    """What was found, the concept that stands out most first."""
-    found = [_concept(run, evidence, row, concept) for row, concept in enumerate(run.concepts)]
+def explain(
+    run: Run,
+    film: Film,
+    evidence: Evidence,
+    judged: Prediction,
+    *,
+    rejected: frozenset[str] = frozenset(),
+    notes: tuple[str, ...] = (),
+) -> Explanation:
+    """What was found, the concept that stands out most first; ``notes`` tell what a person made of it."""
+    found = [
+        replace(_concept(run, evidence, row, concept), rejected=concept.name in rejected)
+        for row, concept in enumerate(run.concepts)
+    ]
     ranked = sorted(found, key=lambda one: (tells(one), one.strength if tells(one) else one.score), reverse=True)
     shares = {name: float(share) for name, share in zip(run.classes, judged.probabilities[0], strict=True)}
     return Explanation(
@@ -30,8 +42,8 @@ def explain(run: Run, film: Film, evidence: Evidence, judged: Prediction) -> Exp
         probabilities=dict(sorted(shares.items(), key=lambda one: -one[1])),
         concepts=tuple(ranked),
         attention=None if judged.attention is None else judged.attention[0].double().numpy(),
-        concept_names=run.concepts.names,
-        warnings=(*film.facts.warnings, *_untrained(run)),
+        concept_names=run.concepts.names[: run.model.judged],
+        warnings=(*film.facts.warnings, *_untrained(run), *notes),
     )
 
 
@@ -44,17 +56,18 @@ def _concept(run: Run, evidence: Evidence, row: int, concept: Concept) -> Concep
         present_score=float(run.usual.present_peak[row]),
         mean=mean.double().numpy(),
         disagreement=disagreement.double().numpy(),
-        exemplars=tuple(_exemplars(run.exemplars, row, evidence.scores[row])),
+        exemplars=tuple(_exemplars(run.exemplars, row, evidence)),
     )
 
 
-def _exemplars(films: ExemplarFilms, row: int, scores: Float[Tensor, " m"]) -> list[Exemplar]:
-    """Films nearest to the prototypes that answer most strongly, each film once."""
+def _exemplars(films: ExemplarFilms, row: int, evidence: Evidence) -> list[Exemplar]:
+    """Films nearest to the prototypes that answer most strongly, each film once; none of a discarded prototype."""
     chosen: list[Exemplar] = []
-    shown: set[int] = set()
-    for prototype in scores.argsort(descending=True, stable=True).tolist():
+    shown = {-1}  # stands for a film that is withheld
+    kept = None if evidence.kept is None else evidence.kept[row].tolist()
+    for prototype in evidence.scores[row].argsort(descending=True, stable=True).tolist():
         film = int(films.film[row, prototype])
-        if film < 0 or film in shown:
+        if film in shown or not (kept is None or kept[prototype]):
             continue
         shown.add(film)
         chosen.append(_exemplar(films, row, prototype))

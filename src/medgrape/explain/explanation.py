@@ -42,10 +42,17 @@ class ConceptEvidence:
     """Variance of those similarities at each patch (U)."""
     exemplars: tuple[Exemplar, ...]
     """Of the prototypes that answer most strongly, strongest first; empty where films are withheld."""
+    rejected: bool = False
+    """Whether a person said that it is not on this film; score and map are still what the model found."""
 
     @property
     def strength(self) -> float:
-        """The score on a scale where films without the concept have about 0 and films with it about 1."""
+        """The score on a scale where films without the concept have about 0 and films with it about 1.
+
+        A rejected concept has 0: it counts as it would on films without it.
+        """
+        if self.rejected:
+            return 0.0
         return (self.score - self.absent_score) / max(self.present_score - self.absent_score, 1e-6)
 
 
@@ -64,6 +71,7 @@ class Explanation:
     concept_names: tuple[str, ...]
     """In the model's order: what rows and columns of ``attention`` mean."""
     warnings: tuple[str, ...] = ()
+    """What to know before trusting it, and what a person corrected."""
 
     @property
     def film(self) -> FilmSize:

@@ -23,6 +23,8 @@ def tells(evidence: ConceptEvidence) -> bool:
 
 def in_words(evidence: ConceptEvidence) -> str:
     """How strongly a concept is seen, as one would say it."""
+    if evidence.rejected:
+        return "rejected"
     if not tells(evidence):
         return "cannot be told"
     if evidence.strength >= CLEARLY:
@@ -53,6 +55,7 @@ def _concept(evidence: ConceptEvidence, grid: PatchGrid) -> dict[str, Any]:
         "present_score": _number(evidence.present_score),
         "strength": _number(evidence.strength) if tells(evidence) else None,
         "words": in_words(evidence),
+        "rejected": evidence.rejected,
         "peak": {"x": _number(x, 2), "y": _number(y, 2)},
         "mean": [[_number(value) for value in row] for row in evidence.mean.tolist()],
         "disagreement": [[_significant(value) for value in row] for row in evidence.disagreement.tolist()],

@@ -1,17 +1,23 @@
 """A trained model at the light box: it opens films, and every question after that is cheap."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from medgrape.concepts import ConceptSet
+from medgrape.concepts import Concept, ConceptSet
 from medgrape.data.decoder import Decoder, Request
 from medgrape.data.film import Film
+from medgrape.feedback.example_films import ShownFilm
+from medgrape.feedback.learning import learn_concept, listen_to_all
 from medgrape.feedback.study import Study
 from medgrape.geometry import PatchGrid
 from medgrape.model.checkpoint import Change, LoadedRun, Run, load_run
 from medgrape.model.evidence import Evidence, similarity
+from medgrape.progress import Track, quietly
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,29 @@ class Reader:
             found = similarity(patches, model.atlas.prototypes)
         grid = PatchGrid(whole.facts.size, found.shape[-2], found.shape[-1])
         return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found, model.atlas.kept))
+
+    def learn(
+        self,
+        name: str,
+        description: str,
+        examples: Sequence[ShownFilm] = (),
+        *,
+        title: str | None = None,
+        seed: int = 0,
+        track: Track = quietly,
+    ) -> "Reader":
+        """A reader that knows one more concept, from its description, from films with or without a box, or both.
+
+        Every other concept's map and every class probability stays what it was, to the last bit. Nothing is written.
+        """
+        concept = Concept(name, name.replace("_", " ").capitalize() if title is None else title, description)
+        learnt = learn_concept(self.loaded.run, concept, examples, seed=seed, track=track)
+        return self.changed(learnt.run, learnt.what)
+
+    def grow_head(self, probability: Float[Tensor, "k k"] | None = None) -> "Reader":
+        """A reader whose head listens to every concept learnt later; no class changes until the head is trained."""
+        grown = listen_to_all(self.loaded.run, probability)
+        return self.changed(grown.run, grown.what)
 
     def changed(self, run: Run, what: str) -> "Reader":
         """A reader with another model; ``what`` says in one sentence what was done to this one. Nothing is written."""

@@ -24,7 +24,7 @@ class Prediction:
 
     logits: Float[Tensor, "b classes"]
     scores: Float[Tensor, "b k m"]
-    attention: Float[Tensor, "b k k"] | None
+    attention: Float[Tensor, "b judged judged"] | None
 
     @property
     def probabilities(self) -> Float[Tensor, "b classes"]:

@@ -30,7 +30,7 @@ class GrownHead(nn.Module):
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Class logits."""
         before, added = cast(Head, self.before), cast(Head, self.added)
-        return before(scores[:, : self._known], self.graph) + added(scores, graph)
+        return before(scores[:, : self._known].contiguous(), self.graph) + added(scores, graph)
 
     def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
         """The mean of both heads'; only that of the old one, to which the new concept is deaf, while the new one is

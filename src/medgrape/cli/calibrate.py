@@ -1,0 +1,90 @@
+"""``medgrape calibrate``: from when on should a box be doubted?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from medgrape.cli.console import note, print_json, table, track
+from medgrape.cli.options import Json
+
+if TYPE_CHECKING:  # torch is slow to import
+    from medgrape.feedback.calibration import CalibratedConcept, Calibration
+    from medgrape.feedback.claims import Counted
+
+
+def calibrate(
+    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it; the thresholds are kept in it.")],
+    data: Annotated[Path, typer.Option(help="A prepared data set with boxes of concepts that the run knows.")],
+    max_false_alarms: Annotated[
+        float, typer.Option(help="Largest share of correct boxes that may raise a warning.")
+    ] = 0.10,
+    confidence: Annotated[float, typer.Option(help="How surely it stays below that, from 0 to 1.")] = 0.90,
+    split: Annotated[str, typer.Option(help="Which films: val, or test of another data set.")] = "val",
+    gate: Annotated[
+        float | None, typer.Option(help="Highest variance at which a leading concept is believed. [default: any]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from correct boxes by how much another concept may lead before a box is doubted, and keep it in the run.
+
+    Example: medgrape calibrate runs/demo --data demo/data --max-false-alarms 0.10
+    """
+    from medgrape.feedback.calibration import calibrate as learn
+    from medgrape.feedback.calibration import keep
+    from medgrape.model.checkpoint import load_run
+
+    loaded = load_run(run)
+    calibration = learn(
+        loaded, data, max_false_alarms=max_false_alarms, confidence=confidence, split=split, gate=gate, track=track
+    )
+    keep(loaded, calibration)
+    if as_json:
+        print_json(calibration.to_json())
+    else:
+        print_calibration(calibration, run)
+
+
+def print_calibration(calibration: "Calibration", run: Path) -> None:
+    """What was learnt, and what it promises."""
+    learnt, answer = calibration.thresholds, calibration.majority_answer or "nothing"
+    pooled = (
+        "all", calibration.boxes, calibration.patients, f"{learnt.pooled:.4f}", "all boxes",
+        *_shares(calibration.check), *_shares(calibration.majority),
+    )  # fmt: skip
+    table(
+        f"Safety check calibrated on {calibration.boxes:,} {learnt.data_set['split']} boxes of "
+        f"{learnt.data_set['name']}; shares are of these same boxes",
+        (
+            "concept", "boxes", "patients", "lead allowed", "learnt from", "caught", "false alarms",
+            f"always {answer}: caught", "false alarms",
+        ),
+        [*(_row(one) for one in calibration.concepts), pooled],
+    )  # fmt: skip
+    for one in calibration.concepts:
+        if not one.own:
+            note(f"{one.title} has boxes of {one.patients:,} patients, too few of its own: it takes the pooled lead.")
+    if calibration.settings_gate is not None:
+        caught, false_alarms = _shares(calibration.with_settings_gate)
+        note(
+            f"With the settings' gate of {calibration.settings_gate:g}, and leads learnt in the same way, "
+            f"{caught} would be caught at {false_alarms} false alarms."
+        )
+    for sentence in calibration.guarantee:
+        note(sentence)
+    for warning in calibration.warnings:
+        note(f"warning: {warning}")
+    note(f"kept in {run}")
+
+
+def _row(one: "CalibratedConcept") -> tuple[object, ...]:
+    source = "its own boxes" if one.own else "all boxes"
+    return (
+        one.name, one.boxes, one.patients, f"{one.lead:.4f}", source, *_shares(one.check), *_shares(one.majority)
+    )  # fmt: skip
+
+
+def _shares(counted: "Counted | None") -> tuple[str, str]:
+    if counted is None:
+        return "-", "-"
+    return "-" if counted.caught is None else f"{counted.caught:.3f}", f"{counted.false_alarms:.3f}"

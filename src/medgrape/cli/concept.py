@@ -1,0 +1,175 @@
+"""``medgrape concept``: what does a model know, and what more should it learn?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from medgrape.cli.atlas import print_refit
+from medgrape.cli.concept_trial import RunFolder, trial
+from medgrape.cli.console import note, print_json, printable, table, track, watch
+from medgrape.cli.options import Json, outside_runs
+from medgrape.errors import UserError
+from medgrape.geometry import Box
+
+if TYPE_CHECKING:  # torch is slow to import
+    from medgrape.feedback.example_films import ExamplePoint
+    from medgrape.feedback.reader import Reader
+    from medgrape.training.refit import RefitFigures
+
+app = typer.Typer(no_args_is_help=True, help="Concepts that a model learns after training: add, list, try.")
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """What adding a concept came to."""
+
+    saved: "Reader"
+    name: str
+    changes: list[str]
+    points: "tuple[ExamplePoint, ...]"
+    figures: "RefitFigures | None"
+
+
+@app.callback()
+def _group() -> None:
+    """Concepts that a model learns after training: add, list, try."""
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="A short name for the new concept, e.g. cavity.")],
+    model: RunFolder,
+    out: Annotated[Path, typer.Option(help="Folder for the new run; it names its parent.")],
+    description: Annotated[str, typer.Option(help="One sentence on how it looks on a chest film.")],
+    title: Annotated[str | None, typer.Option(help="As people read it; else made from the name.")] = None,
+    example: Annotated[
+        list[str] | None, typer.Option(help="FILM or FILM:x1,y1,x2,y2, a film that shows it; may be given again.")
+    ] = None,
+    grow: Annotated[bool, typer.Option("--grow", help="Let the head listen to it; no class changes yet.")] = False,
+    refit: Annotated[bool, typer.Option("--refit", help="Grow the head and fit it again; needs --data.")] = False,
+    data: Annotated[Path | None, typer.Option(help="The prepared data set to fit the head on, for --refit.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the small differences between its prototypes.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Teach a model one more concept, from its description, from films with or without a box, or both.
+
+    Example: medgrape concept add cavity --model runs/demo --out runs/cavity --description "Thick-walled lucency."
+    """
+    from medgrape.feedback.example_films import point_at
+    from medgrape.feedback.reader import load
+
+    _check_place(out)
+    if refit != (data is not None):
+        raise UserError("--refit and --data DIR go together: the head is fitted again on that data set.")
+    shown = [parsed_example(text) for text in example or ()]
+    before = load(model)
+    learnt = before.learn(name, description, shown, title=title, seed=seed, track=track)
+    points = point_at(learnt.loaded.run, name, shown, track)
+    learnt, figures = _judging(learnt, data, grow=grow)
+    saved = learnt.save(out)
+    changes = [change.what for change in saved.loaded.run.changes[len(before.loaded.run.changes) :]]
+    lesson = _Lesson(saved, name, changes, points, figures)
+    if as_json:
+        print_json(_told(lesson, out))
+    else:
+        _print_lesson(lesson, out)
+
+
+def parsed_example(text: str) -> Path | tuple[Path, Box]:
+    """``FILM:x1,y1,x2,y2`` or ``FILM``; the box is read from the right, for a file's name may hold a colon."""
+    film, colon, corners = text.rpartition(":")
+    try:
+        numbers = [float(corner) for corner in corners.split(",")] if colon else []
+    except ValueError:
+        return Path(text)
+    if not numbers or (len(numbers) != 4 and Path(text).exists()):
+        return Path(text)
+    if not film or len(numbers) != 4:
+        raise UserError(f"--example takes FILM or FILM:x1,y1,x2,y2, as in chest.png:310,120,420,260; not {text!r}.")
+    return Path(film), Box(*numbers)
+
+
+@app.command("list")
+def list_(model: RunFolder, as_json: Json = False) -> None:
+    """List the concepts of a model: trained or learnt later, and whether its head judges by them.
+
+    Example: medgrape concept list --model runs/demo
+    """
+    from medgrape.feedback.reader import load
+    from medgrape.vocabulary.new_concept import known_concepts
+
+    known = known_concepts(load(model).loaded.run)
+    if as_json:
+        print_json([one.to_json() for one in known])
+        return
+    table(
+        printable(str(model)),
+        ("concept", "title", "came", "taught by films", "judged by the head"),
+        [
+            (
+                one.name,
+                one.title,
+                "at training" if one.trained else "later",
+                _yes(one.taught_by_films),
+                _yes(one.judged),
+            )
+            for one in known
+        ],
+    )
+
+
+def _check_place(out: Path) -> None:
+    """A place that cannot be written to is refused before the work."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is there already and not empty; choose another --out.")
+    outside_runs(out)
+
+
+def _judging(learnt: "Reader", data: Path | None, *, grow: bool) -> "tuple[Reader, RefitFigures | None]":
+    if data is None:
+        return (learnt.grow_head() if grow else learnt), None
+    from medgrape.training.refit import refit
+
+    fitted = refit(learnt.grow_head(), data, track=track, watch=watch)
+    return fitted.reader, fitted.figures
+
+
+def _told(lesson: _Lesson, out: Path) -> dict[str, Any]:
+    from medgrape.vocabulary.new_concept import known_concepts
+
+    loaded, figures = lesson.saved.loaded, lesson.figures
+    (known,) = (one for one in known_concepts(loaded.run) if one.name == lesson.name)
+    return {
+        "run": str(out),
+        "fingerprint": loaded.manifest.fingerprint,
+        "parent": loaded.run.changes[-1].parent,
+        "changes": lesson.changes,
+        "concept": known.to_json(),
+        "examples": [{"film": str(p.path), "x": p.x, "y": p.y, "in_box": p.in_box} for p in lesson.points],
+        "refit": None if figures is None else figures.to_json(),
+    }
+
+
+def _print_lesson(lesson: _Lesson, out: Path) -> None:
+    for sentence in lesson.changes:
+        note(sentence)
+    if lesson.points:
+        table(
+            f"Where it sees {lesson.saved.concepts[lesson.name].title} on the examples",
+            ("film", "strongest at (x, y)", "in its box"),
+            [(printable(str(p.path)), f"{p.x:.0f}, {p.y:.0f}", _yes(p.in_box)) for p in lesson.points],
+        )
+    else:
+        note("No film has shown it yet: where it points is a guess, and how strongly it is seen cannot be told.")
+    if lesson.figures is not None:
+        print_refit(lesson.figures)
+    note(f"run: {out}")
+
+
+def _yes(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: "-"}[value]
+
+
+app.command()(trial)

@@ -1,0 +1,77 @@
+"""Films that a forgotten concept is learnt from and pointed at on, encoded once and kept in memory."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from medgrape.data.cache import CachedFilms
+from medgrape.data.dataset import Dataset, FilmRecord
+from medgrape.evaluation.pointing import boxes_of
+from medgrape.geometry import PatchGrid, peak
+from medgrape.model.evidence import mean_maps
+from medgrape.model.grape import Grape
+from medgrape.progress import Track
+from medgrape.vocabulary.few_shot import Example
+from medgrape.vocabulary.new_concept import covered
+
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A concept with boxes on both sides."""
+
+    name: str
+    row: int
+    taught: tuple[FilmRecord, ...]
+    """Training films with a box of it."""
+    tested: tuple[FilmRecord, ...]
+
+    def drawn(self, films: int, seed: int) -> list[FilmRecord]:
+        """So many training films by lot; a larger number holds those of a smaller one."""
+        order = np.random.default_rng([seed, self.row]).permutation(len(self.taught))
+        return [self.taught[place] for place in order[:films]]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that is needed, encoded once."""
+
+    model: Grape
+    dataset: Dataset
+    patches: dict[str, Float[Tensor, "d h w"]]
+    """By film, in half precision."""
+    anchors: Float[Tensor, "k d"] | None
+
+    def example(self, film: FilmRecord, concept: str, *, boxes: bool) -> Example:
+        """A film to learn from."""
+        patches = self.patches[film.id].float()
+        drawn = boxes_of(self.dataset, film, concept)
+        grid = int(patches.shape[-2]), int(patches.shape[-1])
+        return Example(patches, covered(drawn, film.size, grid) if boxes else None)
+
+    def hits(self, candidate: Candidate, prototypes: Float[Tensor, "m d"]) -> float:
+        """Share of the films with a box of the concept on which its mean map is highest inside one."""
+        return float(np.mean([self._hit(film, candidate.name, prototypes) for film in candidate.tested]))
+
+    def _hit(self, film: FilmRecord, concept: str, prototypes: Float[Tensor, "m d"]) -> bool:
+        found = mean_maps(self.patches[film.id].float().unsqueeze(0), [prototypes])[0, 0].numpy()
+        x, y = peak(found, PatchGrid(film.size, *found.shape))
+        return any(box.contains(x, y) for box in boxes_of(self.dataset, film, concept))
+
+
+@torch.no_grad()
+def encoded(
+    model: Grape, cached: CachedFilms, places: dict[str, int], track: Track
+) -> dict[str, Float[Tensor, "d h w"]]:
+    """The patches of some films, by name; ``places`` tells where each is."""
+    names, found = list(places), dict[str, Tensor]()
+    batches = [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
+    for batch in track(batches, f"encoding {len(names):,} films", len(batches)):
+        pixels = np.stack([cached[places[name]] for name in batch])
+        patches = model.patches(torch.from_numpy(pixels).unsqueeze(1).float() / 255.0)
+        found |= dict(zip(batch, patches.half(), strict=True))
+    return found

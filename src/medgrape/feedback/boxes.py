@@ -1,0 +1,111 @@
+"""What a model sees inside every box of a data set: what a safety check learns from, and what it is judged on."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
+from medgrape.data.dataset import Dataset, FilmRecord
+from medgrape.errors import UserError
+from medgrape.feedback.safety import BoxOutsideError, inside
+from medgrape.geometry import Box, PatchGrid
+from medgrape.model.checkpoint import LoadedRun, Run
+from medgrape.model.evidence import disagreement_maps, mean_maps
+from medgrape.progress import Track, quietly
+
+BATCH = 32
+
+
+class VocabularyError(UserError):
+    """A data set that speaks of findings which the model never heard of."""
+
+
+@dataclass(frozen=True)
+class BoxSeen:
+    """One box that somebody drew, and every concept that the model knows inside it."""
+
+    film: FilmRecord
+    concept: str
+    """What the box is said to show."""
+    box: Box
+    means: Float[Tensor, " k"]
+    """Of ``mu`` over the box, in the order of the run's concepts."""
+    variances: Float[Tensor, " k"]
+    """The same of ``U``."""
+
+    @property
+    def patient(self) -> str:
+        """Whose film it is; a film of nobody known is a patient of its own."""
+        return self.film.patient or self.film.id
+
+
+def boxes_seen(
+    loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track = quietly
+) -> tuple[BoxSeen, ...]:
+    """Every box on the readable films of a split, film by film."""
+    check_concepts(loaded.run, dataset)
+    return look(loaded.run, dataset, opened(loaded.run, dataset, data, track), split, track)
+
+
+def look(run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly) -> tuple[BoxSeen, ...]:
+    """The same on films that were decoded already."""
+    found: list[BoxSeen] = []
+    for films, features in boxed_features(run, dataset, cached, split, track):
+        patches, prototypes = run.model.projector.patches(features), run.model.atlas.in_use
+        means, variances = mean_maps(patches, prototypes), disagreement_maps(patches, prototypes)
+        for place, film in enumerate(films):
+            for drawn in dataset.boxes_by_film[film.id]:
+                inner = (within(maps[place], film, drawn.box) for maps in (means, variances))
+                found.append(BoxSeen(film, drawn.concept, drawn.box, *inner))
+    return tuple(found)
+
+
+@torch.no_grad()
+def boxed_features(
+    run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly
+) -> Iterator[tuple[Sequence[FilmRecord], Float[Tensor, "b c h w"]]]:
+    """What the backbone makes of the films of a split that have boxes, a small batch at a time."""
+    wanted = [place for place in cached.readable() if _has_boxes(dataset, dataset.pictured[place], split)]
+    batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
+    for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
+        greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
+        yield [dataset.pictured[place] for place in batch], run.model.backbone(greys)
+
+
+def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
+    """Mean of each map over a box of the data set; one that lies beside its film is refused by the film's name."""
+    try:
+        return inside(maps, PatchGrid(film.size, maps.shape[-2], maps.shape[-1]), box)
+    except BoxOutsideError as error:
+        raise BoxOutsideError(f"Film {film.id!r}, in boxes.csv: {error}") from None
+
+
+def opened(run: Run, dataset: Dataset, data: Path, track: Track = quietly) -> CachedFilms:
+    """All films of a data set as the run's model sees them, decoded only where nobody has yet."""
+    paths = [dataset.film_path(film) for film in dataset.pictured]
+    return FilmCache(data / "cache", run.config).films(paths, track=track)
+
+
+def check_concepts(run: Run, dataset: Dataset) -> None:
+    """A data set may know fewer concepts than the model, which may have learnt more since, but no others."""
+    strange = [name for name in dataset.concepts.names if name not in run.concepts]
+    if strange:
+        raise VocabularyError(
+            f"The model knows {', '.join(run.concepts.names)}; the data set also has {', '.join(strange)}: "
+            "use one whose concepts the model has learnt."
+        )
+
+
+def known_films(run: Run, dataset: Dataset, cached: CachedFilms, asked: Collection[str]) -> int:
+    """How many of the films the model has learnt from or was chosen on, whatever they are called now."""
+    learnt, contents = set(run.learnt_from), zip(dataset.pictured, cached.contents, strict=True)
+    return sum(film.id in asked and fingerprint(content) in learnt for film, content in contents)
+
+
+def _has_boxes(dataset: Dataset, film: FilmRecord, split: str) -> bool:
+    return film.split == split and film.id in dataset.boxes_by_film

@@ -1,0 +1,174 @@
+"""Calibrating the safety check on films that the model did not learn from, so that few correct boxes are doubted."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medgrape.data.dataset import Dataset, checksum
+from medgrape.feedback.boxes import BoxSeen, check_concepts, known_films, look, opened
+from medgrape.feedback.claims import Alarms, Claims, Counted, alarms, always, commonest
+from medgrape.feedback.reader import Reader
+from medgrape.feedback.safety import SafetyRule
+from medgrape.feedback.thresholds import Terms, learn_thresholds
+from medgrape.model.checkpoint import LoadedRun, Run
+from medgrape.model.safety_thresholds import SafetyThresholds
+from medgrape.progress import Track, quietly
+
+
+@dataclass(frozen=True)
+class CalibratedConcept:
+    """What was learnt for one concept, and how the check does on the very boxes that it was learnt from."""
+
+    name: str
+    title: str
+    boxes: int
+    patients: int
+    lead: float
+    """By how much another concept may lead inside a box that is said to show this one."""
+    own: bool
+    """Learnt from this concept's boxes; else from the boxes of all, because its own were too few."""
+    check: Counted | None
+    """None where there is no box of it."""
+    majority: Counted | None
+    """On the same boxes, a check that looks at no film; None also where training has no box."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Thresholds, and how they do on the boxes that they were learnt from, where they look a little too good."""
+
+    thresholds: SafetyThresholds
+    concepts: tuple[CalibratedConcept, ...]
+    boxes: int
+    patients: int
+    check: Counted
+    majority: Counted | None
+    """A check that always answers ``majority_answer``, the commonest concept of the training boxes."""
+    majority_answer: str | None
+    settings_gate: float | None
+    """The gate of the run's settings: the paper's, unless somebody set another; None is no gate."""
+    with_settings_gate: Counted
+    """What that gate would give, with leads learnt in the same way."""
+    warnings: tuple[str, ...]
+
+    @property
+    def guarantee(self) -> tuple[str, ...]:
+        """What was promised, and what was not."""
+        learnt = self.thresholds
+        bound, surely = f"{learnt.max_false_alarms:g}", f"{learnt.confidence:g}"
+        return (
+            f"For each concept with a threshold of its own: of correct boxes of that concept, one drawn from each new "
+            f"patient, at most {bound} raise a warning, with confidence {surely} for each such concept by itself, not "
+            f"for all of them together.",
+            "For the pooled threshold: were it used for every box, the same would hold of the boxes of all concepts "
+            "together, one drawn from each new patient; of a single concept that uses it, nothing is promised.",
+            "Both hold for patients like those of the calibration set.",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"guarantee": list(self.guarantee)}
+
+
+def calibrate(
+    loaded: LoadedRun,
+    data: Path,
+    *,
+    max_false_alarms: float = 0.10,
+    confidence: float = 0.90,
+    split: str = "val",
+    gate: float | None = None,
+    seed: int = 0,
+    track: Track = quietly,
+) -> Calibration:
+    """Learn the thresholds from the boxes of a split. Nothing is written; ``keep`` does that."""
+    terms = Terms(max_false_alarms, confidence, split, gate, seed)
+    dataset, run = Dataset.load(data), loaded.run
+    check_concepts(run, dataset)
+    cached = opened(run, dataset, data, track)
+    seen = look(run, dataset, cached, split, track)
+    data_set = {"name": dataset.name, "checksum": checksum(data), "split": split}
+    thresholds = learn_thresholds(seen, run, terms, data_set)
+    gated = learn_thresholds(seen, run, replace(terms, gate=_settings_gate(run)), data_set)
+    trained_on_this = loaded.manifest.dataset["checksum"] == data_set["checksum"]
+    known = 0 if trained_on_this else known_films(run, dataset, cached, {one.film.id for one in seen})
+    return _judged(seen, run, dataset, (thresholds, gated), _warnings(split, known))
+
+
+def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
+    """Store the thresholds with the run, in its own folder."""
+    learnt = calibration.thresholds
+    what = (
+        f"Calibrated the safety check on {calibration.boxes:,} {learnt.data_set['split']} boxes of "
+        f"{learnt.data_set['name']} to at most {learnt.max_false_alarms:g} false alarms."
+    )
+    return Reader(loaded).changed(replace(loaded.run, safety=learnt), what).save(loaded.folder).loaded
+
+
+def _judged(
+    seen: Sequence[BoxSeen],
+    run: Run,
+    dataset: Dataset,
+    learnt: tuple[SafetyThresholds, SafetyThresholds],
+    warnings: tuple[str, ...],
+) -> Calibration:
+    claims, answer = Claims.on(seen, dataset), commonest(dataset)
+    checked, gated = (
+        alarms(seen, run.concepts, dataset.concepts, SafetyRule.of(replace(run, safety=one))) for one in learnt
+    )
+    trivial = None if answer is None else always(answer, claims)
+    return Calibration(
+        thresholds=learnt[0],
+        concepts=_concepts(seen, run, learnt[0], claims, (checked, trivial)),
+        boxes=len(seen),
+        patients=len({one.patient for one in seen}),
+        check=claims.counted(checked),
+        majority=None if trivial is None else claims.counted(trivial),
+        majority_answer=answer,
+        settings_gate=_settings_gate(run),
+        with_settings_gate=claims.counted(gated),
+        warnings=warnings,
+    )
+
+
+def _concepts(
+    seen: Sequence[BoxSeen], run: Run, learnt: SafetyThresholds, claims: Claims, found: tuple[Alarms, Alarms | None]
+) -> tuple[CalibratedConcept, ...]:
+    rows = []
+    for concept in run.concepts:
+        among = np.array([one.concept == concept.name for one in seen])
+        check, majority = (None if one is None or not among.any() else claims.counted(one, among) for one in found)
+        rows.append(
+            CalibratedConcept(
+                concept.name,
+                concept.title,
+                boxes=int(among.sum()),
+                patients=learnt.boxes[concept.name],
+                lead=learnt.lead(concept.name),
+                own=concept.name in learnt.by_concept,
+                check=check,
+                majority=majority,
+            )
+        )
+    return tuple(rows)
+
+
+def _settings_gate(run: Run) -> float | None:
+    gate = run.config.safety.gate
+    return gate if math.isfinite(gate) else None
+
+
+def _warnings(split: str, known: int) -> tuple[str, ...]:
+    told = []
+    if split == "test":
+        told.append("These are test films: from now on they cannot tell what the calibrated check is worth.")
+    if known:
+        told.append(
+            f"The model has learnt from {known:,} of these films, or was chosen on them, and this is not the data set "
+            "that it was trained on; if it learnt from them, the thresholds are too tight."
+        )
+    return tuple(told)

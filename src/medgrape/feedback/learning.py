@@ -1,0 +1,170 @@
+"""A run learns a new concept, and may let its head listen to it: what changes, and all that stays."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from einops import rearrange, reduce
+from jaxtyping import Float
+from torch import Tensor
+
+from medgrape.concepts import Concept
+from medgrape.feedback.example_films import ExampleFilm, ShownFilm, look_at
+from medgrape.model.checkpoint import Run, UsualScores
+from medgrape.model.evidence import similarity
+from medgrape.model.exemplars import ExemplarFilms
+from medgrape.model.graph import ConceptGraph
+from medgrape.model.grown_head import grow_head
+from medgrape.progress import Track, quietly
+from medgrape.vocabulary.few_shot import Example
+from medgrape.vocabulary.new_concept import NewConceptError, all_but, teach, widened, with_concept
+
+NO_FILM = -1
+"""In ``ExemplarFilms.film``: nothing to show."""
+NO_SIMILARITY = -2.0
+"""Beside it: less than any cosine."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What became of a run, and in one sentence how."""
+
+    run: Run
+    what: str
+
+
+def learn_concept(
+    run: Run, concept: Concept, shown: Sequence[ShownFilm] = (), *, seed: int = 0, track: Track = quietly
+) -> Learnt:
+    """One more concept. Only its own prototypes are new: every other map and every class stays to the last bit."""
+    concepts = with_concept(run.concepts, concept)
+    films = look_at(run, shown, track)
+    examples = [film.example for film in films]
+    taught = teach(run, concept, examples, seed=seed)
+    usual = usual_of_new(taught.prototypes, examples, all_but(run.model.atlas))
+    changed = replace(
+        run,
+        concepts=concepts,
+        model=widened(run.model, taught, usual.absent[0]),
+        usual=_joined(run.usual, usual),
+        exemplars=_with_films(run, taught.prototypes, films),
+        metrics=run.metrics if films else _untaught(run.metrics, concept.name),
+        learnt_from=tuple(dict.fromkeys((*run.learnt_from, *(film.content for film in films)))),
+    )
+    return Learnt(changed, _how(concept.name, films, read_text=taught.text is not None))
+
+
+def listen_to_all(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Learnt:
+    """The head grown to every concept; those it did not know have no influence on the classes until it is trained.
+
+    Without ``probability``, which tells how concepts go together, a new concept listens to all others and is heard by
+    all: nobody has counted.
+    """
+    known, every = run.model.judged, len(run.concepts)
+    if known == every:
+        raise NewConceptError("The head judges by every concept already; add one first with: medgrape concept add.")
+    if probability is not None and probability.shape != (every, every):
+        raise NewConceptError(
+            f"The model has {every} concepts, so it takes a {every} x {every} table of probabilities."
+        )
+    model = deepcopy(run.model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.config.seed)
+        told = _nobody_counted(model.graph, every, run.config.model.tau) if probability is None else probability
+        grow_head(model, run.config.model, told, len(run.classes))
+    model.eval().requires_grad_(False)
+    return Learnt(replace(run, model=model), f"Let the head listen to {', '.join(run.concepts.names[known:])}.")
+
+
+def usual_of_new(
+    prototypes: Float[Tensor, "m d"], examples: Sequence[Example], others: Float[Tensor, "n d"]
+) -> UsualScores:
+    """What a new concept scores without it, outside the boxes of its examples, and with it, inside.
+
+    Where no box tells the one from the other, both peaks are the same, so nobody says more than can be told; without
+    it, a prototype is then taken to score what the nearest thing that the model knows does.
+    """
+    found = [(similarity(example.patches, [prototypes])[0], example.inside) for example in examples]
+    parted = [_parted(maps, inside) for maps, inside in found if inside is not None and bool((inside == 0).any())]
+    if parted:
+        absent, low, high = (torch.stack(column) for column in zip(*parted, strict=True))
+        return UsualScores(_median(absent)[None], _median(low)[None], _median(high)[None])
+    nearest = (prototypes @ others.T).amax(dim=1)
+    peaks = [reduce(maps, "m h w -> h w", "mean").max() for maps, _ in found] or [nearest.mean()]
+    peak = _median(torch.stack(peaks))[None]
+    return UsualScores(nearest[None], peak, peak.clone())
+
+
+def _parted(maps: Float[Tensor, "m h w"], inside: Float[Tensor, "h w"]) -> tuple[Tensor, Tensor, Tensor]:
+    """Outside the box: each prototype's best patch, and the peak of their mean; inside: that peak."""
+    mean, within = reduce(maps, "m h w -> h w", "mean"), inside > 0
+    return maps[:, ~within].amax(dim=1), mean[~within].max(), mean[within].max()
+
+
+def _median(figures: Float[Tensor, "n ..."]) -> Float[Tensor, "..."]:
+    return figures.quantile(0.5, dim=0)
+
+
+def _joined(usual: UsualScores, new: UsualScores) -> UsualScores:
+    return UsualScores(
+        torch.cat([usual.absent, new.absent]),
+        torch.cat([usual.absent_peak, new.absent_peak]),
+        torch.cat([usual.present_peak, new.present_peak]),
+    )
+
+
+def _with_films(run: Run, prototypes: Float[Tensor, "m d"], films: Sequence[ExampleFilm]) -> ExemplarFilms:
+    """The run's pictures, and of each new prototype's nearest example film one more, unless films are withheld."""
+    before, rules = run.exemplars, run.config.exemplars
+    showable = [film for film in films if rules.show and film.name not in rules.withheld]
+    film, patch, close = _nearest(prototypes, showable)
+    chosen = sorted(set(film.tolist()) - {NO_FILM})
+    place = {number: len(before.films) + position for position, number in enumerate(chosen)} | {NO_FILM: NO_FILM}
+    side = before.thumbnails.shape[-1]
+    pictures = [cv2.resize(showable[n].pixels, (side, side), interpolation=cv2.INTER_AREA) for n in chosen]
+    return ExemplarFilms(
+        before.grid,
+        (*before.films, *(showable[number].name for number in chosen)),
+        np.concatenate([before.thumbnails, np.array(pictures, dtype=np.uint8).reshape(-1, side, side)]),
+        np.concatenate([before.film, np.array([[place[number] for number in film.tolist()]])]),
+        np.concatenate([before.patch, patch.numpy()[None]]),
+        np.concatenate([before.similarity, close.numpy()[None]]),
+    )
+
+
+def _nearest(prototypes: Float[Tensor, "m d"], films: Sequence[ExampleFilm]) -> tuple[Tensor, Tensor, Tensor]:
+    """For each prototype: which film, which of its patches counted row by row, and how similar."""
+    if not films:
+        nothing = torch.full((len(prototypes),), NO_FILM)
+        return nothing, torch.zeros_like(nothing), torch.full((len(prototypes),), NO_SIMILARITY)
+    maps = torch.stack([similarity(film.example.patches, [prototypes])[0] for film in films])
+    patches = maps.shape[-2] * maps.shape[-1]
+    best = rearrange(maps, "n m h w -> m (n h w)").max(dim=1)
+    return best.indices // patches, best.indices % patches, best.values
+
+
+def _untaught(metrics: dict[str, Any], name: str) -> dict[str, Any]:
+    return metrics | {"untrained_concepts": [*metrics["untrained_concepts"], name]}
+
+
+def _nobody_counted(graph: ConceptGraph, concepts: int, tau: float) -> Float[Tensor, "k k"]:
+    """P(k given j) as the graph has it on its edges, and for new concepts half way from ``tau`` to certainty."""
+    known = graph.edges.shape[0]
+    probability = torch.full((concepts, concepts), (1 + tau) / 2)
+    counted = graph.weights / graph.weights.diagonal().unsqueeze(1)  # each row was divided by one number
+    edge = torch.nextafter(torch.tensor(tau), torch.tensor(1.0))
+    probability[:known, :known] = torch.where(graph.edges, counted.clamp_min(edge), torch.zeros_like(counted))
+    return probability
+
+
+def _how(name: str, films: Sequence[ExampleFilm], *, read_text: bool) -> str:
+    boxes = sum(len(film.boxes) for film in films)
+    told = ["its description"] if read_text else []
+    if films:
+        drawn = "no box" if boxes == 0 else f"{boxes} {'box' if boxes == 1 else 'boxes'}"
+        told.append(f"{len(films)} {'film' if len(films) == 1 else 'films'} ({drawn})")
+    return f"Learnt {name} from {' and '.join(told)}."

@@ -1,0 +1,152 @@
+"""``medgrape concept`` as a user types it; most of it in this process, which is faster and the same code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import medgrape as mg
+from medgrape.cli.app import app
+from medgrape.cli.concept import parsed_example
+from medgrape.data.dataset import Dataset
+from medgrape.errors import UserError
+
+HOLE = "A thick-walled lucency in the lung."
+
+
+def typed(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def example(ward):
+    """A training film with a box, as it is typed."""
+    dataset = Dataset.load(ward)
+    film = next(film for film in dataset.in_split("train") if film.id in dataset.boxes_by_film)
+    corners = dataset.boxes_by_film[film.id][0].box.corners
+    return f"{dataset.film_path(film)}:{','.join(f'{corner:g}' for corner in corners)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "film", "box"),
+    [
+        ("chest.png", "chest.png", None),
+        ("chest.png:1,2,3.5,4", "chest.png", mg.Box(1, 2, 3.5, 4)),
+        (r"C:\films\chest.png", r"C:\films\chest.png", None),
+        (r"C:\films\chest.png:-5,0,3,4", r"C:\films\chest.png", mg.Box(-5, 0, 3, 4)),
+        ("a:b,c.png", "a:b,c.png", None),
+    ],
+)
+def test_an_example_is_a_film_and_perhaps_a_box_even_where_names_hold_colons(text, film, box):
+    assert parsed_example(text) == (Path(film) if box is None else (Path(film), box))
+
+
+@pytest.mark.parametrize("text", ["chest.png:1,2,3", "chest.png:1,2,3,4,5", ":1,2,3,4", "chest.png:5,5,5,9"])
+def test_a_box_that_is_none_is_refused(text):
+    with pytest.raises(UserError):
+        parsed_example(text)
+
+
+def test_a_concept_is_added_grown_and_listed(graduate, example, tmp_path):
+    out = tmp_path / "new"
+    said = typed(
+        "concept", "add", "cavity", "--model", graduate, "--out", out, "--description", HOLE, "--title", "Cave",
+        "--example", example, "--grow",
+    )  # fmt: skip
+    assert said.exit_code == 0, said.output
+    assert "Learnt cavity from its description and 1 film (1 box)." in said.output
+    assert "Let the head listen to cavity." in said.output
+    assert "in its box" in said.output
+    known = json.loads(typed("concept", "list", "--model", out, "--json").stdout)
+    assert [(one["name"], one["trained"], one["judged"]) for one in known[2:]] == [
+        (mg.load(graduate).concepts.names[2], True, True),
+        ("cavity", False, True),
+    ]
+    listed = typed("concept", "list", "--model", out).output
+    assert "Cave" in listed
+    assert "later" in listed
+
+
+def test_adding_speaks_json_with_the_parent_and_where_it_points(graduate, example, tmp_path):
+    words = ("concept", "add", "cavity", "--model", graduate, "--description", HOLE, "--json")
+    shown = json.loads(typed(*words, "--out", tmp_path / "shown", "--example", example).stdout)
+    parent = mg.load(graduate).loaded.manifest.fingerprint
+    assert shown["parent"] == parent != shown["fingerprint"]
+    assert shown["concept"]["judged"] is False
+    assert shown["examples"][0]["in_box"] in (True, False)
+    told = json.loads(typed(*words, "--out", tmp_path / "told").stdout)
+    assert (told["examples"], told["concept"]["taught_by_films"]) == ([], False)
+
+
+def test_a_concept_that_no_film_taught_is_said_to_be_a_guess(graduate, tmp_path):
+    said = typed("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "n", "--description", HOLE)
+    assert said.exit_code == 0, said.output
+    assert "is a guess" in said.output
+
+
+def test_the_trial_prints_every_concept_beside_blind_pointing_and_writes_json(graduate, ward, tmp_path):
+    words = ("concept", "trial", "--model", graduate, "--data", ward, "--examples", "0,1", "--seeds", 2)
+    said = typed(*words, "--out", tmp_path / "trial.json")
+    assert said.exit_code == 0, said.output
+    for heading in ("full supervision", "fixed point", "random point", "Mean over concepts"):
+        assert heading in said.output
+    told = json.loads((tmp_path / "trial.json").read_text())
+    assert told["boxes"] is True
+    hidden = json.loads(typed(*words, "--without-boxes", "--json").stdout)
+    assert hidden["boxes"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("add", "active_tb", "--out", "OUT", "--description", HOLE), "has 'active_tb' already"),
+        (("add", "Cavity", "--out", "OUT", "--description", HOLE), "lower case letters"),
+        (("add", "cavity", "--out", "OUT", "--description", " "), "needs a title and a description"),
+        (("add", "cavity", "--out", "OUT", "--description", HOLE, "--example", "no.png"), "no.png"),
+        (("add", "cavity", "--out", "OUT", "--description", HOLE, "--example", "BOX:4,4,4,9"), "x1 < x2"),
+        (("add", "cavity", "--out", "OUT", "--description", HOLE, "--example", "BOX:900,900,990,990"), "outside the"),
+        (("add", "cavity", "--out", "OUT", "--description", HOLE, "--example", "BOX:1,2"), "FILM:x1,y1,x2,y2"),
+        (("add", "cavity", "--out", "OUT", "--description", HOLE, "--refit"), "go together"),
+        (("add", "cavity", "--out", "RUN", "--description", HOLE), "not empty"),
+        (("add", "cavity", "--out", "RUN/below", "--description", HOLE), "lies in the run"),
+        (("trial", "--data", "DATA", "--examples", "one"), "whole numbers"),
+        (("trial", "--data", "DATA", "--out", "RUN/trial.json"), "lies in the run"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(words, complaint, graduate, ward, example, tmp_path):
+    places = {"OUT": tmp_path / "new", "RUN": graduate, "DATA": ward, "BOX": example.rpartition(":")[0]}
+    spelled = list(words)
+    for name, place in places.items():
+        spelled = [str(place) + word.removeprefix(name) if word.startswith(name) else word for word in spelled]
+    before = {path: path.stat().st_mtime_ns for path in graduate.rglob("*")}
+    refusal = typed("concept", *spelled, "--model", graduate).exception
+    assert isinstance(refusal, UserError)
+    assert complaint in str(refusal)
+    assert "\n" not in str(refusal)
+    assert list(tmp_path.iterdir()) == []
+    assert {path: path.stat().st_mtime_ns for path in graduate.rglob("*")} == before
+
+
+def test_bad_input_ends_the_command_with_exit_code_2(graduate, tmp_path):
+    words = ("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "n", "--description", " ")
+    command = [sys.executable, "-m", "medgrape", *map(str, words)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    assert said.returncode == 2, said.stderr
+    assert len(said.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(graduate, ward, example, tmp_path):
+    words = ("--description", HOLE, "--example", example, "--refit", "--data", ward, "--json")
+    said = typed("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "new", *words)
+    assert said.exit_code == 0, said.output
+    told = json.loads(said.stdout)
+    assert told["concept"]["judged"] is True
+    assert len(told["changes"]) == 3
+    assert told["refit"]["films"] > 0
+    model = mg.load(tmp_path / "new").loaded.run.model
+    assert model.head.speaks

@@ -1,0 +1,183 @@
+import json
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from medgrape.data.dataset import Dataset
+from medgrape.data.guessing import guess
+from medgrape.evaluation import vocabulary
+from medgrape.evaluation.checks import EvaluationError
+from medgrape.evaluation.localisation import localise
+from medgrape.evaluation.reading import read_split
+from medgrape.evaluation.vocabulary import TrialPlan, leave_one_out, write_trial
+from medgrape.evaluation.vocabulary_figures import ConceptTrial, Shots, VocabularyTrial
+from medgrape.model.checkpoint import load_run
+from medgrape.progress import quietly
+
+
+@pytest.fixture(scope="module")
+def loaded(graduate):
+    return load_run(graduate)
+
+
+@pytest.fixture(scope="module")
+def tried(loaded, ward):
+    return leave_one_out(loaded, ward, TrialPlan((2, 0, 1), seeds=2))
+
+
+def shots(films, *by_seed):
+    return Shots(films, by_seed, seconds=0.5 + films)
+
+
+def concept(name, full, *found):
+    return ConceptTrial(name, name.title(), 10, 30, full, 0.3, 0.1, found)
+
+
+def scene(*concepts):
+    return VocabularyTrial("run", "ward", "test", True, concepts)
+
+
+def test_full_supervision_is_what_the_evaluation_of_the_run_finds(loaded, ward, tried):
+    read = read_split(loaded, Dataset.load(ward), ward, "test", quietly).readings
+    pointing = {one.name: one.pointing for one in localise(read).concepts if one.pointing is not None}
+    for one in tried.concepts:
+        assert one.full == pytest.approx(pointing[one.name].mean.share)
+        assert one.pairs == pointing[one.name].count
+
+
+def test_blind_pointing_stands_beside_every_concept(ward, tried):
+    for one in tried.concepts:
+        blind = guess(Dataset.load(ward), one.name, ("test",))
+        assert (one.chance, one.fixed) == (pytest.approx(blind.random), pytest.approx(blind.fixed))
+
+
+def test_every_number_of_films_is_tried_with_every_seed_from_few_to_many(tried):
+    assert tried.concepts
+    for one in tried.concepts:
+        assert [found.films for found in one.shots] == [0, 1, 2]
+        assert all(len(found.by_seed) == 2 for found in one.shots)
+
+
+def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervision(loaded, ward, monkeypatch):
+    atlas, rows = loaded.run.model.atlas, []
+
+    def remembered(start, examples, others, *, seed):  # noqa: ARG001
+        own = next(one for one in atlas.in_use if not (others == one[0]).all(dim=1).any())
+        rows.append(own)
+        return own
+
+    monkeypatch.setattr(vocabulary, "tune", remembered)
+    tried = leave_one_out(loaded, ward, TrialPlan((0, 1), seeds=2))
+    assert len(rows) == 4 * len(tried.concepts)
+    for one in tried.concepts:
+        assert all(figure == one.full for found in one.shots for figure in found.by_seed)
+    assert tried.monotone
+
+
+@pytest.mark.parametrize("boxes", [True, False])
+def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(loaded, ward, monkeypatch, boxes):
+    seen, drawn = [], []
+    tune, original = vocabulary.tune, vocabulary.Candidate.drawn
+
+    def watched(start, examples, others, *, seed):
+        seen.extend(examples)
+        return tune(start, examples, others, seed=seed)
+
+    def noted(candidate, films, seed):
+        found = original(candidate, films, seed)
+        drawn.extend(found)
+        return found
+
+    monkeypatch.setattr(vocabulary, "tune", watched)
+    monkeypatch.setattr(vocabulary.Candidate, "drawn", noted)
+    leave_one_out(loaded, ward, TrialPlan((1,), seeds=2, boxes=boxes))
+    assert {film.split for film in drawn} == {"train"}
+    assert seen
+    assert all((example.inside is not None) == boxes for example in seen)
+    assert all(example.inside.max() > 0 for example in seen if boxes)
+
+
+def test_more_films_are_the_same_films_and_others_besides(ward):
+    films = Dataset.load(ward).in_split("train")
+    candidate = vocabulary.Candidate("active_tb", 0, films, films)
+    draws = [{film.id for film in candidate.drawn(5, seed)} for seed in range(4)]
+    assert {film.id for film in candidate.drawn(2, 0)} < draws[0]
+    assert len({frozenset(draw) for draw in draws}) > 1
+    assert len(candidate.drawn(10_000, 0)) == len(films)
+
+
+def test_the_same_trial_twice_gives_the_same_figures(loaded, ward, tried):
+    again = leave_one_out(loaded, ward, TrialPlan((0, 1, 2), seeds=2))
+    assert [[found.by_seed for found in one.shots] for one in again.concepts] == [
+        [found.by_seed for found in one.shots] for one in tried.concepts
+    ]
+
+
+def test_concepts_count_alike_whatever_their_number_of_films():
+    trial = scene(concept("a", 0.8, shots(1, 0.4, 0.6)), concept("b", 0.4, shots(1, 0.1, 0.3)))
+    (found,) = trial.average.shots
+    assert found.by_seed == pytest.approx((0.25, 0.45))
+    assert (found.pointing.mean, found.pointing.sd) == (pytest.approx(0.35), pytest.approx(0.1 * 2**0.5))
+    assert found.pointing.se == pytest.approx(0.1)
+    assert trial.average.full == pytest.approx(0.6)
+    assert trial.share_of_full(found).mean == pytest.approx(0.35 / 0.6)
+    assert found.seconds == 1.5
+
+
+def test_one_seed_has_no_standard_error_and_a_model_that_points_nowhere_no_share():
+    trial = scene(concept("a", 0.0, shots(1, 0.4)))
+    assert trial.average.shots[0].pointing.se is None
+    assert trial.share_of_full(trial.average.shots[0]) is None
+    assert trial.to_json()["share_of_full"] == []
+
+
+@pytest.mark.parametrize(
+    ("fewer", "more", "monotone"),
+    [
+        ((0.4, 0.5, 0.6), (0.5, 0.6, 0.7), True),
+        ((0.4, 0.5, 0.6), (0.4, 0.5, 0.6), True),
+        ((0.4, 0.5, 0.6), (0.3, 0.4, 0.5), False),  # less with every seed
+        ((0.4, 0.5, 0.6), (0.1, 0.7, 0.65), True),  # a little less on the whole, by the luck of one draw
+    ],
+)
+def test_learning_less_from_more_films_counts_unless_luck_explains_it(fewer, more, monotone):
+    assert scene(concept("a", 0.8, shots(1, *fewer), shots(5, *more))).monotone is monotone
+
+
+def test_figures_are_written_as_json(tried, tmp_path):
+    write_trial(tried, tmp_path / "new" / "trial.json")
+    told = json.loads((tmp_path / "new" / "trial.json").read_text())
+    assert told == tried.to_json()
+    assert {"mean", "sd", "se", "seconds", "films"} <= set(told["average"]["shots"][0])
+
+
+def test_a_model_that_reads_no_text_needs_films(loaded, ward):
+    model = deepcopy(loaded.run.model)
+    model.anchors = None
+    textless = replace(loaded, run=replace(loaded.run, model=model))
+    tried = leave_one_out(textless, ward, TrialPlan((0, 1), seeds=1))
+    assert [found.films for found in tried.average.shots] == [1]
+    with pytest.raises(EvaluationError, match="reads no text"):
+        leave_one_out(textless, ward, TrialPlan((0,), seeds=1))
+
+
+def test_a_set_without_boxes_is_refused(loaded, ward, tmp_path):
+    dataset = Dataset.load(ward)
+    replace(dataset, boxes=()).save(tmp_path / "bare")
+    with pytest.raises(EvaluationError, match="has boxes on both train and test films"):
+        leave_one_out(loaded, tmp_path / "bare", TrialPlan((1,), seeds=1))
+
+
+def test_too_few_films_and_films_that_were_trained_on_are_told(loaded, ward):
+    tried = leave_one_out(loaded, ward, TrialPlan((1, 500), seeds=1, split="val"))
+    assert any("Only" in warning and "active_tb" in warning for warning in tried.warnings)
+    assert any("was trained or chosen on" in warning for warning in tried.warnings)
+    assert torch.isfinite(torch.tensor(tried.average.shots[-1].by_seed)).all()
+
+
+@pytest.mark.parametrize("wrong", [{"films": ()}, {"films": (-1,)}, {"seeds": 0}, {"split": "train"}])
+def test_a_trial_that_cannot_be_is_refused(wrong):
+    with pytest.raises(EvaluationError):
+        TrialPlan(**wrong)

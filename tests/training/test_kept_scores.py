@@ -1,0 +1,84 @@
+"""Scores that are kept beside a data set, and what they tell about prototypes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import medgrape as mg
+from medgrape.feedback.curation import discard, prototypes_of
+from medgrape.training.kept_scores import films_for, kept_scores, usage_of
+
+
+@pytest.fixture(scope="module")
+def reader(graduate):
+    return mg.load(graduate)
+
+
+def passes(monkeypatch):
+    """Counts how often a batch goes through the backbone."""
+    from medgrape.model.backbone import Backbone
+
+    counted = []
+    late = Backbone.late
+    monkeypatch.setattr(Backbone, "late", lambda self, seen: counted.append(len(seen)) or late(self, seen))
+    return counted
+
+
+def test_scores_of_other_prototypes_are_not_taken_for_those_on_disk(reader, ward, monkeypatch):
+    run = reader.loaded.run
+    kept_scores(run, films_for(run, ward), ward)
+    other = replace(run, model=mg.load(reader.loaded.folder).loaded.run.model)
+    with torch.no_grad():
+        other.model.atlas.vectors[0, 0] += 0.5
+    counted = passes(monkeypatch)
+    moved = kept_scores(other, films_for(run, ward), ward)
+    assert sum(counted) > 2
+    same = kept_scores(run, films_for(run, ward), ward)
+    assert not np.array_equal(moved.scores[0, :, 0, 0], same.scores[0, :, 0, 0])
+    np.testing.assert_array_equal(moved.scores[:, :, 1], same.scores[:, :, 1])
+
+
+def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(reader, ward):
+    run = reader.loaded.run
+    films = films_for(run, ward)
+    found = kept_scores(run, films, ward)
+    study = reader.open(films.dataset.film_path(films.records[3]))
+    np.testing.assert_allclose(found.scores[0, 3], study.evidence.scores.numpy(), atol=1e-5)
+    flat = study.evidence.similarity.flatten(start_dim=2)
+    at = flat.gather(2, torch.from_numpy(found.where[3].astype(np.int64)).unsqueeze(-1))[..., 0]
+    np.testing.assert_allclose(at.numpy(), study.evidence.scores.numpy(), atol=1e-5)
+
+
+def test_usage_counts_films_on_which_a_prototype_is_the_strongest_of_its_concept(reader, ward):
+    curated = discard(reader, "active_tb", [0, 2])
+    films = films_for(reader.loaded.run, ward)
+    used = usage_of(reader.loaded.run, ward)
+    for row, name in enumerate(reader.concepts.names):
+        shown = sum(bool(film.labels[name]) for film in films.dataset.in_split("train"))
+        assert used.shown[row] == used.strongest[row].sum() == shown
+    row = reader.concepts.index("active_tb")
+    without = usage_of(curated.loaded.run, ward)
+    assert without.strongest[row, [0, 2]].tolist() == [0, 0]
+    assert without.strongest[row].sum() == used.strongest[row].sum()
+    assert ((used.in_box >= 0) & (used.in_box <= 1)).all()
+
+
+def test_the_share_in_a_box_is_what_the_film_shows(reader, ward):
+    """Counted again by hand, patch by patch."""
+    run, films = reader.loaded.run, films_for(reader.loaded.run, ward)
+    row = reader.concepts.index("active_tb")
+    touched = []
+    for position in films.positions("train"):
+        film = films.records[position]
+        boxes = [one.box for one in films.dataset.boxes_by_film.get(film.id, ()) if one.concept == "active_tb"]
+        if not boxes:
+            continue
+        patches = run.model.patches(films.pixels([position]))[0]
+        found = torch.einsum("dhw,d->hw", patches, run.model.atlas.prototypes[row, 1])
+        grid = mg.PatchGrid(film.size, *found.shape)
+        patch = grid.patch(*divmod(int(found.argmax()), grid.columns))
+        touched.append(any(b.x1 < patch.x2 and patch.x1 < b.x2 and b.y1 < patch.y2 and patch.y1 < b.y2 for b in boxes))
+    card = prototypes_of(run, "active_tb", usage_of(run, ward))[1]
+    assert card.in_box == pytest.approx(np.mean(touched))

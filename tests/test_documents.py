@@ -106,16 +106,18 @@ def _normal(name):
 
 
 def test_the_readme_tour_runs_as_it_is_written(tmp_path):
-    """The block with the drawn films, then the Python below it."""
+    """The block with the drawn films, the one with a person in the loop, then the Python below them."""
     readme = ROOT / "README.md"
-    tour = next(block for block in blocks(readme, "bash") if "prepare phantom" in block)
-    for line in tour.splitlines():
+    tour = [block for block in blocks(readme, "bash") if "prepare phantom" in block or "concept add" in block]
+    assert len(tour) == 2
+    for line in "\n".join(tour).replace("\\\n", " ").splitlines():
         command = [sys.executable, "-m", *shlex.split(line)]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, f"{line}: {ended.stderr}"
     (script,) = blocks(readme, "python")
     ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert "patches inside" in ended.stdout
+    assert "the box" in ended.stdout
+    assert (tmp_path / "demo/curated/manifest.json").is_file()
     assert (tmp_path / "evidence.png").is_file()
     assert (tmp_path / "demo/tb-quick-model-seed0-test/report.html").is_file()

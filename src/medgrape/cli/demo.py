@@ -50,6 +50,21 @@ def _show(*pages: Path) -> None:
         browser.open(page.resolve().as_uri())
 
 
+def _calibrate(run: Path, data: Path) -> None:
+    """Thresholds for the safety check, once, where there are boxes enough."""
+    from medgrape.feedback.calibration import calibrate, keep
+    from medgrape.feedback.thresholds import CalibrationError
+    from medgrape.model.checkpoint import load_run
+
+    loaded = load_run(run)
+    if loaded.run.safety is not None:
+        return
+    try:
+        keep(loaded, calibrate(loaded, data, track=track))
+    except CalibrationError as too_few:
+        note(f"The safety check is not calibrated: {too_few}")
+
+
 def _films(folder: Path, films: int, seed: int) -> Path:
     if (folder / "dataset.toml").is_file():
         note(f"{folder} is there already and is used as it is.")
@@ -79,6 +94,7 @@ def _model(config: Config, data: Path, run: Path) -> tuple[Path, Path]:
     from medgrape.training.run import Order, train
 
     train(Order(config, data, run), track=track, watch=watch)
+    _calibrate(run, data)
     reader = load(run)
     report_training(reader.loaded.run.metrics, run, as_json=False)
     evaluation, files = evaluate_run(reader.loaded, data, report_folder(run, "test"), track=track)

@@ -55,7 +55,8 @@ class SafetyRule:
             lead = run.config.safety.lead
             return cls(lambda _: lead, run.config.safety.gate, untaught)
         gate = float("inf") if run.safety.gate is None else run.safety.gate
-        return cls(run.safety.lead, gate, untaught, calibrated=True)
+        covered = set(run.concepts.names) <= set(run.safety.boxes)  # a concept learnt since then may lead anywhere
+        return cls(run.safety.lead, gate, untaught, calibrated=covered)
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,23 @@
 """What a run keeps of the films it was trained on: usual scores, and small pictures of the nearest films."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from medgrape.model.checkpoint import UsualScores
+from medgrape.model.checkpoint import Run, UsualScores
+from medgrape.model.evidence import mean_maps
 from medgrape.model.exemplars import ExemplarFilms
-from medgrape.training.films import TrainingFilms
+from medgrape.progress import Track
+from medgrape.training.films import TrainingFilms, in_order
 from medgrape.training.scores import Scores
 
 THUMBNAIL = 112
+_SAMPLE, _BATCH = 64, 16
+"""Films with and without a concept that its usual peaks are measured on again."""
 
 
 def usual_scores(found: Scores, films: TrainingFilms) -> UsualScores:
@@ -31,6 +38,33 @@ def usual_scores(found: Scores, films: TrainingFilms) -> UsualScores:
 
 def _median(peaks: Float[np.ndarray, " n"], chosen: np.ndarray) -> float:
     return float(np.median(peaks[chosen] if chosen.any() else peaks))
+
+
+def peaks_again(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> UsualScores:
+    """The usual scores with new peaks for concepts whose prototypes are others now: a sample, so that it is quick."""
+    low, high = run.usual.absent_peak.clone(), run.usual.present_peak.clone()
+    for name in concepts:
+        known = films.labels[films.positions("train"), films.dataset.concepts.index(name)]
+        learnt, row = np.array(films.positions("train")), run.concepts.index(name)
+        for value, peaks in ((0, low), (1, high)):
+            chosen = _spread(learnt[(known == value).numpy()].tolist())
+            if chosen:
+                peaks[row] = float(np.median(_peaks(run, films, chosen, row, track)))
+    return replace(run.usual, absent_peak=low, present_peak=high)
+
+
+def _spread(positions: list[int]) -> list[int]:
+    return positions[:: max(len(positions) // _SAMPLE, 1)][:_SAMPLE]
+
+
+@torch.no_grad()
+def _peaks(run: Run, films: TrainingFilms, positions: list[int], row: int, track: Track) -> Float[np.ndarray, " n"]:
+    own, batches = [run.model.atlas.in_use[row]], list(in_order(positions, _BATCH))
+    found = [
+        mean_maps(run.model.patches(films.pixels(batch)), own).amax(dim=(-2, -1))[:, 0].numpy()
+        for batch in track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
+    ]
+    return np.concatenate(found)
 
 
 def exemplar_films(found: Scores, films: TrainingFilms, grid: tuple[int, int], *, show: bool) -> ExemplarFilms:

@@ -56,8 +56,8 @@ def _write(model: Grape, inputs: Inputs, views: int, showable: Bool[Tensor, " n"
     prototypes = model.atlas.prototypes
     nearest, peaks = _Nearest(prototypes.shape[0], prototypes.shape[1]), []
     with ArrayWriter(draft / "scores.npy", tuple(prototypes.shape[:2])) as out:
-        for number, positions, patches in _patches(model, inputs, views, track):
-            found, where = _best_patches(patches, prototypes)
+        for number, positions, patches in every_patch(model, inputs, views, track):
+            found, where = best_patches(patches, prototypes)
             out.append(found.cpu().numpy())
             if number == 0:
                 peaks.append(mean_maps(patches, prototypes).amax(dim=(-2, -1)).cpu().numpy())
@@ -68,9 +68,10 @@ def _write(model: Grape, inputs: Inputs, views: int, showable: Bool[Tensor, " n"
     np.save(draft / "nearest_similarity.npy", nearest.similarity.numpy())
 
 
-def _patches(
+def every_patch(
     model: Grape, inputs: Inputs, views: int, track: Track
 ) -> Iterator[tuple[int, list[int], Float[Tensor, "b d h w"]]]:
+    """All films of each view in turn: number of the view, positions of the films, their patches."""
     everyone = range(len(inputs.films))
     jobs = [(number, positions) for number in range(views) for positions in in_order(everyone, BATCH)]
     for number, positions in track(jobs, "scores of every film", len(jobs)):
@@ -78,7 +79,7 @@ def _patches(
         yield number, positions, model.projector.patches(features)
 
 
-def _best_patches(
+def best_patches(
     patches: Float[Tensor, "b d h w"], prototypes: Float[Tensor, "k m d"]
 ) -> tuple[Float[Tensor, "b k m"], Int[Tensor, "b k m"]]:
     """Scores, and the patch that gave each; one concept at a time."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -13,8 +15,17 @@ from medgrape.model.grape import Grape
 from medgrape.training.balance import rarity_weights
 from medgrape.training.films import UNKNOWN_CLASS, TrainingFilms, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
-from medgrape.training.scores import Scores
 from medgrape.training.scoring import macro_f1
+
+
+@runtime_checkable
+class Found(Protocol):
+    """Score matrices of all films, wherever they come from."""
+
+    @property
+    def scores(self) -> Float[np.ndarray, "views n k m"]:
+        """View 0 is the films themselves."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class HeadLesson:
     name = "head"
 
     def __init__(
-        self, model: Grape, found: Scores, films: TrainingFilms, schedule: HeadStage, seed: int, device: torch.device
+        self, model: Grape, found: Found, films: TrainingFilms, schedule: HeadStage, seed: int, device: torch.device
     ) -> None:
         self.schedule, self._found, self._seed, self._device = schedule, found, seed, device
         self._model, self._classes = model, len(films.dataset.classes)
@@ -46,7 +57,7 @@ class HeadLesson:
     def fit_standard(self) -> None:
         """Learn what scores usually are, from the training films themselves."""
         plain = torch.from_numpy(self._found.scores[0][self._learning])
-        self._model.standard.fit(plain.to(self._device))
+        self._model.standard.fit(self._heard(plain.to(self._device)))
 
     def steps(self) -> int:
         """Batches in an epoch."""
@@ -60,8 +71,12 @@ class HeadLesson:
 
     def loss(self, learner: nn.Module, batch: Batch) -> Float[Tensor, ""]:
         """Cross-entropy with smoothed labels."""
-        logits = learner(self._model.standard(batch.scores), self._model.graph)
+        logits = learner(self._model.standard(self._heard(batch.scores)), self._model.graph)
         return head_loss(logits, batch.classes, self.schedule, self._weights)
+
+    def _heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b judged m"]:
+        """What the head is to go by: no discarded prototype, no concept that it does not judge by."""
+        return self._model.atlas.heard(scores)[:, : self._model.judged]
 
     @torch.no_grad()
     def validate(self) -> Figure:

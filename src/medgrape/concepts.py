@@ -12,6 +12,8 @@ from medgrape.errors import UserError
 from medgrape.spelling import nearest
 
 BUILT_IN = ("tbx11k", "nih", "vindr")
+EVERY_CONCEPT = "all"
+"""What commands take for all concepts, and so no concept's name."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
@@ -38,6 +40,8 @@ class Concept:
                 f"A concept's name is lower case letters, digits and underscores, starting with a letter; "
                 f"{self.name!r} is not."
             )
+        if self.name == EVERY_CONCEPT:
+            raise ConceptError(f"No concept can be called {EVERY_CONCEPT!r}: commands take it for every concept.")
         if not self.title.strip() or not self.description.strip():
             raise ConceptError(f"Concept {self.name!r} needs a title and a description.")
 

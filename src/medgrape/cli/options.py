@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from medgrape.concepts import EVERY_CONCEPT
 from medgrape.config import Config, load_config
 from medgrape.errors import UserError
 from medgrape.geometry import Box
@@ -36,9 +37,6 @@ def config_with(
     config = load_config(file)
     limits = config.limits.overridden(max_bytes=max_bytes, max_pixels=max_pixels, max_ratio=max_ratio)
     return config.model_copy(update={"limits": limits, "preprocessing": config.preprocessing.overridden(size=size)})
-
-
-EVERY_CONCEPT = "all"
 
 
 def boxed(option: str, text: str) -> tuple[str | None, Box]:

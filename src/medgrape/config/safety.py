@@ -14,4 +14,4 @@ class SafetySettings(Settings):
     """eta: by how much another concept must lead inside the box."""
     gate: Annotated[float, Field(ge=0)] = 2e-4
     """theta_V: highest variance of the leading concept's prototypes inside the box at which it is believed; inf always
-    believes it. The paper's value suits prototypes that have become one vector; where they differ it silences the check."""
+    believes it. The paper's value suits prototypes that have become one vector; where they differ, it silences all."""

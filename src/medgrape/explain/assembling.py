@@ -88,7 +88,7 @@ def _exemplar(films: ExemplarFilms, row: int, prototype: int) -> Exemplar:
 def _untrained(run: Run) -> list[str]:
     names = run.metrics.get("untrained_concepts", [])
     return [
-        f"No training film showed {run.concepts[name].title}; what is said of it is worth nothing." for name in names
+        f"No film has ever shown the model {run.concepts[name].title}; where it points is a guess." for name in names
     ]
 
 

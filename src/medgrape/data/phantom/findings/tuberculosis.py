@@ -100,7 +100,7 @@ def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Spread along the airways: separate fluffy patches over a wide region, each around a bronchus that is still open."""
+    """Spread along the airways: separate fluffy patches over a wide region, each around an open bronchus."""
     count = int(random.integers(8, 13))
     centres = scattered(random, site, count, 0.86)
     fluff = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.014, 0.021, count)), 0.0042)

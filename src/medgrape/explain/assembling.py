@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from medgrape.concepts import Concept
 from medgrape.data.film import Film
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation
 from medgrape.explain.listing import tells
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.model.checkpoint import Run
@@ -28,13 +28,14 @@ def explain(
     *,
     rejected: frozenset[str] = frozenset(),
     notes: tuple[str, ...] = (),
+    drawn: tuple[DrawnBox, ...] = (),
 ) -> Explanation:
     """What was found, the concept that stands out most first; ``notes`` tell what a person made of it."""
     found = [
         replace(_concept(run, evidence, row, concept), rejected=concept.name in rejected)
         for row, concept in enumerate(run.concepts)
     ]
-    ranked = sorted(found, key=lambda one: (tells(one), one.strength if tells(one) else one.score), reverse=True)
+    ranked = sorted(found, key=_rank, reverse=True)
     shares = {name: float(share) for name, share in zip(run.classes, judged.probabilities[0], strict=True)}
     return Explanation(
         pixels=_eight_bit(film.pixels),
@@ -44,7 +45,13 @@ def explain(
         attention=None if judged.attention is None else judged.attention[0].double().numpy(),
         concept_names=run.concepts.names[: run.model.judged],
         warnings=(*film.facts.warnings, *_untrained(run), *notes),
+        drawn=drawn,
     )
+
+
+def _rank(found: ConceptEvidence) -> tuple[bool, bool, float]:
+    """What stands out comes first, what a person rejected last."""
+    return not found.rejected, tells(found), found.strength if tells(found) else found.score
 
 
 def _concept(run: Run, evidence: Evidence, row: int, concept: Concept) -> ConceptEvidence:

@@ -57,6 +57,17 @@ class ConceptEvidence:
 
 
 @dataclass(frozen=True)
+class DrawnBox:
+    """A box that a person drew on the film."""
+
+    box: Box
+    concept: str | None
+    """None: all of them."""
+    positive: bool
+    """Whether the concept is said to be there, or not to be there."""
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Everything that goes into the picture, concepts ranked by how much they stand out."""
 
@@ -71,6 +82,8 @@ class Explanation:
     concept_names: tuple[str, ...]
     """In the model's order: what rows and columns of ``attention`` mean."""
     warnings: tuple[str, ...] = ()
+    drawn: tuple[DrawnBox, ...] = ()
+    """What a person drew, the first box first."""
     """What to know before trusting it, and what a person corrected."""
 
     @property

@@ -39,6 +39,9 @@ def listed(explanation: Explanation) -> dict[str, Any]:
         "film": {"width": explanation.film.width, "height": explanation.film.height},
         "grid": {"rows": explanation.grid.rows, "columns": explanation.grid.columns},
         "warnings": list(explanation.warnings),
+        "drawn": [
+            {"concept": one.concept, "positive": one.positive, "box": _box(one.box)} for one in explanation.drawn
+        ],
         "probabilities": {name: _number(value) for name, value in explanation.probabilities.items()},
         "concepts": [_concept(evidence, explanation.grid) for evidence in explanation.concepts],
         "attention": _attention(explanation),

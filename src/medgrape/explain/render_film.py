@@ -13,7 +13,7 @@ from medgrape.explain.listing import PERHAPS, tells
 from medgrape.explain.render_layout import badge, framed, stamped
 from medgrape.explain.render_maps import fitted, inside, outline, resized
 from medgrape.explain.render_text import title_of
-from medgrape.geometry import FilmSize, peak
+from medgrape.geometry import Box, FilmSize, peak
 from medgrape.palette import OKABE_ITO, colour
 
 MOST_ROWS = 4
@@ -61,6 +61,9 @@ def film_panel(explanation: Explanation, shown: list[Marked]) -> Image.Image:
     pointed = [concept for concept in shown if concept.seen]
     for concept in reversed(pointed):  # the strongest lies on top
         outline(film, concept.evidence, concept.ink)
+    inks = {concept.evidence.concept.name: concept.ink for concept in shown}
+    for drawn in explanation.drawn:
+        _frame(film, drawn.box.moved(explanation.film, size), inks.get(drawn.concept or "", "white"), drawn.positive)
     panel = framed(film, FILM.width, 4 * _BADGE, "black")
     left, top = (panel.width - size.width) // 2, (panel.height - size.height) // 2
     findings = np.zeros((panel.height, panel.width), np.bool_)
@@ -71,6 +74,17 @@ def film_panel(explanation: Explanation, shown: list[Marked]) -> Image.Image:
         x, y = peak(concept.evidence.mean, shown_grid)
         taken.append(_point_at(panel, concept, (left + x, top + y), _free_place((left + x, top + y), findings, taken)))
     return panel
+
+
+def _frame(film: Image.Image, box: Box, ink: str, positive: bool) -> None:
+    """A person's box; one that says what is not there is crossed out."""
+    pen = ImageDraw.Draw(film)
+    x1, y1, x2, y2 = box.corners
+    crosses = [] if positive else [(x1, y1, x2, y2), (x1, y2, x2, y1)]
+    for colour_of_line, width in (("black", 6), (ink, 3)):
+        pen.rectangle(box.corners, outline=colour_of_line, width=width)
+        for line in crosses:
+            pen.line(line, fill=colour_of_line, width=width)
 
 
 def _point_at(panel: Image.Image, concept: Marked, spot: Spot, place: Spot) -> Spot:

@@ -11,7 +11,7 @@ from torch import Tensor
 from medgrape.data.film import Film
 from medgrape.errors import UserError
 from medgrape.explain.assembling import explain
-from medgrape.explain.explanation import Explanation
+from medgrape.explain.explanation import DrawnBox, Explanation
 from medgrape.feedback.correction import BoxCorrection, Correction, Rejection
 from medgrape.feedback.revise import rejected, revise, revised_scores
 from medgrape.feedback.safety import SafetyCheck, SafetyRule, check_box, on_film
@@ -113,7 +113,9 @@ class Study:
         told = [correction.in_words(concepts) for correction in self.corrections]
         notes = (f"A person corrected this reading: {'; '.join(told)}.",) if told else ()
         gone = rejected(concepts, self.corrections)
-        return explain(self.run, self.film, self.evidence, self.judged, rejected=gone, notes=notes)
+        boxes = (one for one in self.corrections if isinstance(one, BoxCorrection))
+        drawn = tuple(DrawnBox(one.box, one.concept, one.positive) for one in boxes)
+        return explain(self.run, self.film, self.evidence, self.judged, rejected=gone, notes=notes, drawn=drawn)
 
     @property
     def log(self) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from medgrape.evaluation.localisation import localise
 from medgrape.evaluation.reading import read_split
 from medgrape.evaluation.vocabulary import TrialPlan, leave_one_out, write_trial
 from medgrape.evaluation.vocabulary_figures import ConceptTrial, Shots, VocabularyTrial
+from medgrape.evaluation.vocabulary_films import untaught_anchor
 from medgrape.model.checkpoint import load_run
 from medgrape.progress import quietly
 
@@ -181,3 +182,20 @@ def test_too_few_films_and_films_that_were_trained_on_are_told(loaded, ward):
 def test_a_trial_that_cannot_be_is_refused(wrong):
     with pytest.raises(EvaluationError):
         TrialPlan(**wrong)
+
+
+def test_learning_from_text_alone_cannot_look_up_where_training_put_the_concept(graduate):
+    anchors = load_run(graduate).run.model.anchors
+    before = untaught_anchor(anchors, 1)
+
+    with torch.no_grad():
+        anchors.project.weight += torch.outer(torch.randn(anchors.project.out_features), _only_in(anchors.text, 1))
+
+    assert not torch.allclose(anchors()[1], load_run(graduate).run.model.anchors()[1], atol=1e-2)
+    torch.testing.assert_close(untaught_anchor(anchors, 1), before, atol=1e-5, rtol=0)
+
+
+def _only_in(text, row):
+    """A direction in which this sentence differs from all others."""
+    others = torch.cat([text[:row], text[row + 1 :]])
+    return text[row] - torch.linalg.pinv(others) @ (others @ text[row])

@@ -1,7 +1,8 @@
 """Leave one concept out: forget its prototypes, learn it again from few films, see where it points (paper Module C).
 
 Backbone and projector stay as they are, and they have seen the concept: as in the paper, this tells how well prototypes
-are learnt from few films, not what a model makes of a finding that it never met.
+are learnt from few films, not what a model makes of a finding that it never met. The text projection, which in the
+paper has seen it too, is made to forget it (``untaught_anchor``).
 """
 
 import json
@@ -61,7 +62,7 @@ def leave_one_out(
     dataset = replace(whole, films=tuple(film for film in whole.films if film.id in places))
     candidates = _candidates(loaded, dataset, plan)
     patches = encoded(run.model, cached, {film: places[film] for film in _needed(candidates, plan)}, track)
-    scene = Scene(run.model, dataset, patches, None if run.model.anchors is None else run.model.anchors().detach())
+    scene = Scene(run.model, dataset, patches)
     concepts = _tried(scene, candidates, plan, track)
     learnt = set(loaded.run.learnt_from)
     known = {film for film, place in places.items() if fingerprint(cached.contents[place]) in learnt}
@@ -126,11 +127,10 @@ def _learnt_again(
 ) -> tuple[Float[Tensor, "m d"], float]:
     """New prototypes, as a reader would learn them, and how many seconds it took."""
     examples = [scene.example(film, candidate.name, boxes=boxes) for film in films]
-    atlas, anchors = scene.model.atlas, scene.anchors
+    atlas = scene.model.atlas
     began = perf_counter()
     others = all_but(atlas, candidate.row)
-    anchor = None if anchors is None else anchors[candidate.row]
-    start = starting_prototypes(anchor, examples, others, atlas.kept.shape[1], seed=seed)
+    start = starting_prototypes(scene.anchor(candidate.row), examples, others, atlas.kept.shape[1], seed=seed)
     return tune(start, examples, others, seed=seed), perf_counter() - began
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -11,6 +12,7 @@ from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.evaluation.pointing import boxes_of
 from medgrape.geometry import PatchGrid, peak
+from medgrape.model.anchors import Anchors
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
@@ -18,6 +20,8 @@ from medgrape.vocabulary.few_shot import Example
 from medgrape.vocabulary.new_concept import covered
 
 BATCH = 32
+RIDGE = 0.1
+"""Of the regression from sentences to anchors: few sentences must not be believed to the last digit."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,10 @@ class Scene:
     dataset: Dataset
     patches: dict[str, Float[Tensor, "d h w"]]
     """By film, in half precision."""
-    anchors: Float[Tensor, "k d"] | None
+
+    def anchor(self, row: int) -> Float[Tensor, " d"] | None:
+        """Where the text puts a concept; None where the model reads no text."""
+        return None if self.model.anchors is None else untaught_anchor(self.model.anchors, row)
 
     def example(self, film: FilmRecord, concept: str, *, boxes: bool) -> Example:
         """A film to learn from."""
@@ -61,6 +68,22 @@ class Scene:
         found = mean_maps(self.patches[film.id].float().unsqueeze(0), [prototypes])[0, 0].numpy()
         x, y = peak(found, PatchGrid(film.size, *found.shape))
         return any(box.contains(x, y) for box in boxes_of(self.dataset, film, concept))
+
+
+@torch.no_grad()
+def untaught_anchor(anchors: Anchors, row: int) -> Float[Tensor, " d"]:
+    """Where a sentence would lie, had the projection been learnt without it.
+
+    In training every prototype is pulled to its own anchor, so the anchor itself knows what the prototypes know, and
+    learning "from text alone" would be looking it up. Here the other anchors are mixed, each by how much its sentence
+    is like this one (ridge regression from sentences to anchors). A lone concept has no others: its own anchor.
+    """
+    text, placed = anchors.text, anchors()
+    others = [other for other in range(len(text)) if other != row]
+    if not others:
+        return placed[row]
+    alike = text[others] @ text[others].T + RIDGE * torch.eye(len(others))
+    return F.normalize(torch.linalg.solve(alike, text[others] @ text[row]) @ placed[others], dim=-1)
 
 
 @torch.no_grad()

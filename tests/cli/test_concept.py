@@ -150,3 +150,18 @@ def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(
     assert told["refit"]["films"] > 0
     model = mg.load(tmp_path / "new").loaded.run.model
     assert model.head.speaks
+
+
+def test_a_concept_added_earlier_joins_the_diagnosis_later(graduate, ward, tmp_path):
+    added, grown, fitted = (tmp_path / name for name in ("added", "grown", "fitted"))
+    assert typed("concept", "add", "cavity", "--model", graduate, "--out", added, "--description", HOLE).exit_code == 0
+
+    assert typed("concept", "grow", "--model", added, "--out", grown).exit_code == 0
+    again = typed("concept", "grow", "--model", grown, "--out", tmp_path / "again")
+    assert "judges by every concept already" in str(again.exception)
+    said = typed("concept", "grow", "--model", grown, "--out", fitted, "--data", ward, "--json")
+
+    assert said.exit_code == 0, said.output
+    assert json.loads(said.stdout)["refit"]["films"] > 0
+    assert not mg.load(grown).loaded.run.model.head.speaks
+    assert mg.load(fitted).loaded.run.model.head.speaks

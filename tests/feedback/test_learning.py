@@ -14,9 +14,11 @@ from medgrape.data.files import sha256
 from medgrape.data.film import FilmError
 from medgrape.data.reading import read_film, read_prepared
 from medgrape.errors import UserError
+from medgrape.feedback.curation import prototypes_of
 from medgrape.feedback.example_films import point_at
 from medgrape.feedback.reader import Reader
 from medgrape.feedback.safety import BoxOutsideError, SafetyRule
+from medgrape.model.safety_thresholds import SafetyThresholds
 from medgrape.vocabulary.encoder_folder import TextEncoderError
 from medgrape.vocabulary.new_concept import known_concepts
 from schooling import small
@@ -307,3 +309,42 @@ def test_a_head_that_knows_every_concept_does_not_grow(reader, shown):
 def test_the_evidence_with_a_new_concept_is_drawn(shown, test_films, tmp_path, grown):
     (shown.grow_head() if grown else shown).study(*test_films[0]).explain().save(tmp_path / "e.png")
     assert cv2.imread(str(tmp_path / "e.png")).shape[1] > 1000
+
+
+def test_thresholds_learnt_before_a_concept_was_are_told_to_be_old_unless_it_cannot_lead(reader, boxed):
+    boxes = dict.fromkeys(reader.concepts.names, 40)
+    calibrated = SafetyThresholds({}, 0.1, None, 0.1, 0.9, boxes, {"name": "ward"})
+    fresh = reader.changed(replace(reader.loaded.run, safety=calibrated), "Calibrated.")
+
+    assert SafetyRule.of(fresh.loaded.run).calibrated
+    assert SafetyRule.of(fresh.learn("cavity", HOLE).loaded.run).calibrated
+    old = SafetyRule.of(fresh.learn("cavity", HOLE, boxed).loaded.run)
+    assert not old.calibrated
+    assert old.origin.endswith("before the model knew cavity; calibrate it again.")
+
+
+@pytest.mark.parametrize("examples", ["film.png", [("film.png", (1, 2, 3, 4))], [3], ("film.png", mg.Box(1, 1, 2, 2))])
+def test_examples_of_another_shape_are_one_clear_sentence(reader, examples):
+    with pytest.raises(UserError, match=r"list, even one alone|neither"):
+        reader.learn("cavity", HOLE, examples)
+
+
+def test_titles_in_another_script_are_told_apart(reader):
+    once = reader.learn("hole", HOLE, title="Каверна")
+    assert once.learn("knot", HOLE, title="Узел").concepts["knot"].title == "Узел"
+    with pytest.raises(UserError, match="already"):
+        once.learn("knot", HOLE, title="каверна")
+
+
+def test_checking_and_correcting_runs_no_backbone(shown, test_films, monkeypatch):
+    study = shown.study(*test_films[0])
+    monkeypatch.setattr(type(study.run.model.backbone), "forward", lambda *_: pytest.fail("the backbone ran"))
+    study.check(mg.Box(1, 1, 20, 20), "cavity")
+    corrected = study.apply(mg.Box(1, 1, 20, 20), "cavity", confirmed=True).reject("active_tb")
+    assert corrected.prediction != study.prediction
+
+
+def test_the_atlas_lists_a_new_concept_at_once(shown):
+    cards = prototypes_of(shown.loaded.run, "cavity")
+    assert [card.number for card in cards] == list(range(4))
+    assert all(card.film is not None and card.raises is None for card in cards)

@@ -169,7 +169,7 @@ def test_a_box_for_a_rejected_concept_counts_once_the_rejection_is_undone():
     assert torch.equal(boxed_too.evidence.mean, study(RUN).apply(LEFT, "cavity").evidence.mean)
 
 
-def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_not_seen():
+def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_rejected():
     opened = study(RUN)
     before = {one.concept.name: one for one in opened.explain().concepts}
     explained = opened.apply(RIGHT, "nodule", confirmed=True).reject("cavity").explain()
@@ -180,7 +180,7 @@ def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_n
         "Cavity rejected.",
     )
     assert in_words(before["cavity"]) == "clearly seen"
-    assert (in_words(after["cavity"]), after["cavity"].strength, after["cavity"].rejected) == ("not seen", 0.0, True)
+    assert (in_words(after["cavity"]), after["cavity"].strength, after["cavity"].rejected) == ("rejected", 0.0, True)
     assert after["cavity"].score == before["cavity"].score
     assert not after["effusion"].rejected
 
@@ -228,7 +228,8 @@ def test_a_box_of_no_area_is_told_so(text):
 def wary(graduate, tmp_path_factory):
     """The run, calibrated to doubt the slightest lead."""
     reader = mg.load(graduate)
-    strict = SafetyThresholds({}, 0.0, None, 0.1, 0.9, {}, {"name": "ward"})
+    boxes = dict.fromkeys(reader.concepts.names, 40)
+    strict = SafetyThresholds({}, 0.0, None, 0.1, 0.9, boxes, {"name": "ward"})
     out = tmp_path_factory.mktemp("wary") / "run"
     return reader.changed(replace(reader.loaded.run, safety=strict), "Calibrated.").save(out).loaded.folder
 

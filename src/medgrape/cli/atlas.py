@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note, print_json, printable, table, track, watch
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Json, outside_runs, picture_place
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -49,7 +49,7 @@ def list_(
     from medgrape.feedback.reader import load
 
     if save is not None:
-        outside_runs(save)
+        picture_place(save)
     loaded = load(run).loaded.run
     usage = None
     if data is not None:

@@ -10,6 +10,7 @@ from medgrape.cli.atlas import print_refit
 from medgrape.cli.concept_trial import RunFolder, trial
 from medgrape.cli.console import note, print_json, printable, table, track, watch
 from medgrape.cli.options import Json, outside_runs
+from medgrape.data.dataset import Dataset
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 
@@ -64,10 +65,12 @@ def add(
     if refit != (data is not None):
         raise UserError("--refit and --data DIR go together: the head is fitted again on that data set.")
     shown = [parsed_example(text) for text in example or ()]
+    if data is not None:
+        Dataset.load(data)  # one that is none is refused before the work
     before = load(model)
     learnt = before.learn(name, description, shown, title=title, seed=seed, track=track)
     points = point_at(learnt.loaded.run, name, shown, track)
-    learnt, figures = _judging(learnt, data, grow=grow)
+    learnt, figures = _judging(learnt.grow_head() if grow or refit else learnt, data, before)
     saved = learnt.save(out)
     changes = [change.what for change in saved.loaded.run.changes[len(before.loaded.run.changes) :]]
     lesson = _Lesson(saved, name, changes, points, figures)
@@ -89,6 +92,41 @@ def parsed_example(text: str) -> Path | tuple[Path, Box]:
     if not film or len(numbers) != 4:
         raise UserError(f"--example takes FILM or FILM:x1,y1,x2,y2, as in chest.png:310,120,420,260; not {text!r}.")
     return Path(film), Box(*numbers)
+
+
+@app.command("grow")
+def grow_(
+    model: RunFolder,
+    out: Annotated[Path, typer.Option(help="Folder for the new run; it names its parent.")],
+    data: Annotated[
+        Path | None, typer.Option(help="Fit the head again on this prepared data set; else no class changes yet.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Let the head of a model listen to the concepts that it learnt later, and perhaps fit it again.
+
+    Example: medgrape concept grow --model runs/cavity --out runs/grown --data data/tb
+    """
+    from medgrape.feedback.reader import load
+
+    _check_place(out)
+    if data is not None:
+        Dataset.load(data)
+    before = load(model)
+    ungrown = before.loaded.run.model.judged < len(before.concepts)
+    grown = before.grow_head() if ungrown or data is None else before
+    fitted, figures = _judging(grown, data, before)
+    saved = fitted.save(out)
+    changes = [change.what for change in saved.loaded.run.changes[len(before.loaded.run.changes) :]]
+    if as_json:
+        refitted = None if figures is None else figures.to_json()
+        print_json({"run": str(out), "changes": changes, "refit": refitted})
+        return
+    for sentence in changes:
+        note(sentence)
+    if figures is not None:
+        print_refit(figures)
+    note(f"saved: {out}")
 
 
 @app.command("list")
@@ -127,12 +165,12 @@ def _check_place(out: Path) -> None:
     outside_runs(out)
 
 
-def _judging(learnt: "Reader", data: Path | None, *, grow: bool) -> "tuple[Reader, RefitFigures | None]":
+def _judging(grown: "Reader", data: Path | None, before: "Reader") -> "tuple[Reader, RefitFigures | None]":
     if data is None:
-        return (learnt.grow_head() if grow else learnt), None
+        return grown, None
     from medgrape.training.refit import refit
 
-    fitted = refit(learnt.grow_head(), data, track=track, watch=watch)
+    fitted = refit(grown, data, original=before, track=track, watch=watch)
     return fitted.reader, fitted.figures
 
 

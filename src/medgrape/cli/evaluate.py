@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # torch is slow to import
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")],
-    data: Annotated[Path, typer.Option(help="A prepared data set with the same concepts and classes.")],
+    data: Annotated[Path, typer.Option(help="A prepared data set with its classes, and no concept that it lacks.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder for report.json and report.html. [default: RUN-SPLIT, beside the run]")
     ] = None,

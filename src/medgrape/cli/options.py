@@ -20,10 +20,17 @@ MaxRatio = Annotated[float | None, typer.Option(help="Most that a file may unpac
 
 def outside_runs(path: Path) -> Path:
     """The same path, unless it lies in a run, which would no longer load with another file in it."""
-    for folder in (path.resolve(), *path.resolve().parents):
-        if (folder / "manifest.json").is_file():
-            raise UserError(f"{path} lies in the run {folder}, which holds nothing but itself; choose another place.")
+    from medgrape.model.manifest import refuse_inside_run
+
+    refuse_inside_run(path)
     return path
+
+
+def picture_place(path: Path) -> Path:
+    """The same path, if a picture can be written there."""
+    if path.suffix.lower() != ".png":
+        raise UserError(f"--save takes a .png file, not {path}.")
+    return outside_runs(path)
 
 
 def config_with(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medgrape.cli.console import note, print_json, printable, table
-from medgrape.cli.options import Json, boxed, one_or_all, outside_runs
+from medgrape.cli.options import Json, boxed, one_or_all, picture_place
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -49,8 +49,8 @@ def read(
         _check_target(save, film)
     corrections = _corrections(box or [], not_box or [], reject or [])
     if check:
-        if corrections or save is not None:
-            raise UserError("--check only asks; leave out --box, --not-box, --reject and --save.")
+        if corrections or confirm or save is not None:
+            raise UserError("--check only asks; leave out --box, --not-box, --reject, --confirm and --save.")
         _ask(film, model, check, as_json=as_json)
         return
     study = _corrected(model, film, corrections, confirmed=confirm)
@@ -65,11 +65,9 @@ def read(
 
 
 def _check_target(save: Path, film: Path) -> None:
-    if save.suffix.lower() != ".png":
-        raise UserError(f"--save takes a .png file, not {save}.")
+    picture_place(save)
     if save.resolve() == film.resolve():
         raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
-    outside_runs(save)
 
 
 def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) -> "list[Correction]":
@@ -126,11 +124,7 @@ def _print_check(place: "Box", check: "SafetyCheck") -> None:
         [(one.name, f"{one.mean:.3f}", f"{one.variance:.2g}") for one in check.concepts],
     )
     note(f"{'warning: ' if check.mismatch else ''}{check.reason}")
-    note(
-        "The thresholds were learnt from boxes on films like these."
-        if check.calibrated
-        else "Nobody calibrated this run, so the thresholds are those of its settings."
-    )
+    note(check.origin)
 
 
 def _print_all(film: Path, study: "Study", explanation: "Explanation", save: Path | None) -> None:
@@ -171,7 +165,7 @@ def print_explanation(film: Path, explanation: "Explanation") -> None:
             (
                 one["title"], one["words"], f"{one['score']:.3f}", f"{one['absent_score']:.3f}",
                 f"{one['present_score']:.3f}", f"{one['peak']['x']:.0f}, {one['peak']['y']:.0f}",
-                one["exemplars"][0]["film"] if one["exemplars"] else "withheld",
+                one["exemplars"][0]["film"] if one["exemplars"] else "none to show",
             )
             for one in told["concepts"]
         ],

@@ -122,6 +122,7 @@ def _facts(loaded: LoadedRun, data: Path) -> dict[str, object]:
         "untrained concepts": run.metrics["untrained_concepts"],
         "trained on": trained_on["name"],
         "trained on this data set": trained_on["checksum"] == checksum(data),
+        "changed since training": [change.what for change in run.changes],
         "versions": loaded.manifest.versions,
         "chosen on validation": {stage: _chosen(told) for stage, told in run.metrics["validation"].items()},
     }

@@ -78,7 +78,8 @@ def untaught_anchor(anchors: Anchors, row: int) -> Float[Tensor, " d"]:
     learning "from text alone" would be looking it up. Here the other anchors are mixed, each by how much its sentence
     is like this one (ridge regression from sentences to anchors). A lone concept has no others: its own anchor.
     """
-    text, placed = anchors.text, anchors()
+    text: Tensor = anchors.text
+    placed: Tensor = anchors()
     others = [other for other in range(len(text)) if other != row]
     if not others:
         return placed[row]

@@ -82,9 +82,9 @@ class Explanation:
     concept_names: tuple[str, ...]
     """In the model's order: what rows and columns of ``attention`` mean."""
     warnings: tuple[str, ...] = ()
+    """What to know before trusting it, and what a person corrected."""
     drawn: tuple[DrawnBox, ...] = ()
     """What a person drew, the first box first."""
-    """What to know before trusting it, and what a person corrected."""
 
     @property
     def film(self) -> FilmSize:

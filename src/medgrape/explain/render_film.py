@@ -63,7 +63,10 @@ def film_panel(explanation: Explanation, shown: list[Marked]) -> Image.Image:
         outline(film, concept.evidence, concept.ink)
     inks = {concept.evidence.concept.name: concept.ink for concept in shown}
     for drawn in explanation.drawn:
-        _frame(film, drawn.box.moved(explanation.film, size), inks.get(drawn.concept or "", "white"), drawn.positive)
+        on_film = drawn.box.clipped(explanation.film)
+        if on_film is not None:
+            ink = inks.get(drawn.concept or "", "white")
+            _frame(film, on_film.moved(explanation.film, size), ink, positive=drawn.positive)
     panel = framed(film, FILM.width, 4 * _BADGE, "black")
     left, top = (panel.width - size.width) // 2, (panel.height - size.height) // 2
     findings = np.zeros((panel.height, panel.width), np.bool_)
@@ -76,7 +79,7 @@ def film_panel(explanation: Explanation, shown: list[Marked]) -> Image.Image:
     return panel
 
 
-def _frame(film: Image.Image, box: Box, ink: str, positive: bool) -> None:
+def _frame(film: Image.Image, box: Box, ink: str, *, positive: bool) -> None:
     """A person's box; one that says what is not there is crossed out."""
     pen = ImageDraw.Draw(film)
     x1, y1, x2, y2 = box.corners

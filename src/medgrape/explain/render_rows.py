@@ -65,7 +65,7 @@ def _words(concept: Marked) -> Image.Image:
         told.append(_meter(evidence.strength, concept.ink))
         told.append(paragraph(_figures(evidence), TEXT, size=SMALL, ink=FAINT, most=2))
     else:
-        told.append(paragraph("Its scores are alike on films with and without it.", TEXT, size=SMALL, most=2))
+        told.append(paragraph("What films score with and without it is alike, or not known.", TEXT, size=SMALL, most=2))
     told.append(paragraph(evidence.concept.description, TEXT, size=SMALL, ink=FAINT, most=5))
     return stacked(told, gap=8)
 
@@ -95,7 +95,7 @@ def _meter(strength: float, ink: str) -> Image.Image:
 def _exemplars(concept: Marked) -> Image.Image:
     shown = concept.evidence.exemplars[:MOST_EXEMPLARS]
     if not shown:
-        words = paragraph("training films withheld", _FILMS, ink=FAINT)
+        words = paragraph("no film to show", _FILMS, ink=FAINT)
         return framed(words, _FILMS, words.height)
     tiles = beside([_exemplar(exemplar, concept.ink) for exemplar in shown], gap=10)
     sheet = Image.new("RGB", (_FILMS, tiles.height), BACKGROUND)

@@ -60,6 +60,8 @@ def look(run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Tra
         means, variances = mean_maps(patches, prototypes), disagreement_maps(patches, prototypes)
         for place, film in enumerate(films):
             for drawn in dataset.boxes_by_film[film.id]:
+                if drawn.box.clipped(film.size) is None:  # medgrape data check tells of it
+                    continue
                 inner = (within(maps[place], film, drawn.box) for maps in (means, variances))
                 found.append(BoxSeen(film, drawn.concept, drawn.box, *inner))
     return tuple(found)

@@ -21,18 +21,20 @@ def allowed_alarms(units: int, bound: float, confidence: float) -> int | None:
     return int(fits[-1]) if fits.size else None
 
 
-def conformal_threshold(values: Float[np.ndarray, " units"], bound: float, confidence: float) -> float | None:
+def conformal_threshold(
+    values: Float[np.ndarray, " units"], bound: float, confidence: float, *, above_it: int = 0
+) -> float | None:
     """The smallest of the values that new ones exceed at a rate of at most ``bound``, with that confidence.
 
-    At least 0: no concept is doubted that leads itself. None where there are too few values.
+    At least 0: no concept is doubted that leads itself. None where there are too few values, or too few for
+    ``above_it`` of them to lie above the threshold.
     """
     above = allowed_alarms(len(values), bound, confidence)
-    if above is None:
+    if above is None or above < above_it:
         return None
     return max(float(np.sort(values)[len(values) - above - 1]), 0.0)
 
 
 def units_needed(bound: float, confidence: float) -> int:
     """The fewest units with which a threshold can be had: all of them below it by luck alone is too unlikely."""
-    fewest = max(math.floor(math.log(1 - confidence) / math.log(1 - bound)) - 1, 1)
-    return next(units for units in range(fewest, fewest + 4) if allowed_alarms(units, bound, confidence) is not None)
+    return max(math.ceil(math.log1p(-confidence) / math.log1p(-bound)), 1)

@@ -71,7 +71,8 @@ def _film(run: Run, card: PrototypeCard, ink: str) -> Image.Image:
     """The film behind a prototype with the patch framed, or an empty tile where none may be shown."""
     if card.film is None or card.patch is None:
         return framed(paragraph("no film shown", TILE, size=SMALL, ink=FAINT), TILE, TILE, BACKGROUND)
-    pixels = run.exemplars.thumbnails[run.exemplars.films.index(card.film)]
+    place = run.exemplars.film[run.concepts.index(card.concept), card.number]  # two films may have one name
+    pixels = run.exemplars.thumbnails[place]
     film = Image.fromarray(pixels).convert("RGB").resize((TILE, TILE), Image.Resampling.BICUBIC)
     x1, y1, x2, y2 = PatchGrid(FilmSize(TILE, TILE), *run.exemplars.grid).patch(*card.patch).corners
     pen = ImageDraw.Draw(film)

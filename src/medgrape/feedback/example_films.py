@@ -79,11 +79,13 @@ def point_at(run: Run, concept: str, shown: Sequence[ShownFilm], track: Track = 
 
 def sorted_out(shown: Sequence[ShownFilm]) -> list[Asked]:
     """One entry for each film, however many boxes on it were given one by one."""
-    if isinstance(shown, str):  # else every letter would be taken for a film
-        raise NewConceptError(f"Examples come as a list, even one alone: [{shown!r}].")
+    if isinstance(shown, (str, Path)):  # else every letter would be taken for a film
+        raise NewConceptError(f"Examples come as a list, even one alone: [{str(shown)!r}].")
     boxes: dict[Path, list[Box]] = {}
     for one in shown:
         film, *drawn = one if isinstance(one, tuple) else (one,)
+        if not isinstance(film, (str, Path)) or not all(isinstance(box, Box) for box in drawn):
+            raise NewConceptError(f"An example is a film's path, or (path, Box); {one!r} is neither.")
         boxes.setdefault(Path(film), []).extend(drawn)
     return [Asked(path, tuple(own)) for path, own in boxes.items()]
 

@@ -41,6 +41,8 @@ class SafetyRule:
     unbelieved: frozenset[str] = frozenset()
     """Concepts that no film has taught: they are listed, and never lead."""
     calibrated: bool = False
+    origin: str = "The thresholds are the paper's."
+    """Where they come from, in one sentence."""
 
     @classmethod
     def plain(cls, lead: float = 0.05, gate: float = 2e-4) -> "SafetyRule":
@@ -53,10 +55,16 @@ class SafetyRule:
         untaught = frozenset(run.metrics.get("untrained_concepts", ()))
         if run.safety is None:
             lead = run.config.safety.lead
-            return cls(lambda _: lead, run.config.safety.gate, untaught)
+            origin = "Nobody calibrated this run, so the thresholds are those of its settings."
+            return cls(lambda _: lead, run.config.safety.gate, untaught, origin=origin)
         gate = float("inf") if run.safety.gate is None else run.safety.gate
-        covered = set(run.concepts.names) <= set(run.safety.boxes)  # a concept learnt since then may lead anywhere
-        return cls(run.safety.lead, gate, untaught, calibrated=covered)
+        later = [concept.title for concept in run.concepts if concept.name not in {*run.safety.boxes, *untaught}]
+        origin = (
+            f"The thresholds were learnt before the model knew {', '.join(later)}; calibrate it again."
+            if later
+            else "The thresholds were learnt from boxes on films like these."
+        )
+        return cls(run.safety.lead, gate, untaught, calibrated=not later, origin=origin)
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,9 @@ class SafetyCheck:
     """The lead is large enough for a warning, but the gate holds it back."""
     mismatch: bool
     calibrated: bool
-    """Whether the thresholds were learnt from boxes of this run's own kind of films."""
+    """Whether the thresholds were learnt from boxes, and since then no concept that may lead."""
+    origin: str
+    """Where the thresholds come from, in one sentence."""
     concepts: tuple[ConceptInBox, ...]
     """Every concept, the highest mean first."""
     reason: str
@@ -151,6 +161,7 @@ def judge(
         silenced=leads and not believed,
         mismatch=leads and believed,
         calibrated=rule.calibrated,
+        origin=rule.origin,
         concepts=tuple(sorted(found, key=lambda one: -one.mean)),
         reason=_reason(concepts, row, leader, gap, allowed, leads=leads, believed=believed, whole=whole),
     )

@@ -89,7 +89,7 @@ class Study:
     def reject(self, concept: str | None = None) -> "Study":
         """A study in which the concept, or every one, is not on the film: it scores as on films without it.
 
-        Its map stays as the model saw it, and boxes drawn for it count again once the rejection is undone.
+        Its map stays as the model saw it, and boxes drawn before it count again once it is undone.
         """
         return self.correct(Rejection(concept))
 

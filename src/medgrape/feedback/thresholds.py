@@ -3,6 +3,9 @@
 The unit is the patient: of each patient's boxes of a concept one is drawn by lot, so that units are independent of each
 other. Taking them all would count a patient with twenty lesions as twenty patients, and promise more than is known;
 taking the worst of them would guard against the patient's most unlucky box, a stricter bound than was asked for.
+
+A concept has a threshold of its own from as many patients on as let one of them lie above it. With fewer, it would be
+the worst box of all, whatever that was, and the boxes of all concepts together say more.
 """
 
 import math
@@ -62,7 +65,7 @@ def learn_thresholds(seen: Sequence[BoxSeen], run: Run, terms: Terms, data_set: 
     values = correct_leads(seen, run, terms.gate)
     units = {name: _by_lot(seen, terms.seed, name) for name in run.concepts.names}
     own = {
-        name: conformal_threshold(values[drawn], terms.max_false_alarms, terms.confidence)
+        name: conformal_threshold(values[drawn], terms.max_false_alarms, terms.confidence, above_it=1)
         for name, drawn in units.items()
     }
     everyone = _by_lot(seen, terms.seed)

@@ -22,7 +22,7 @@ from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
-from medgrape.model.manifest import Manifest, RunError, seal, unseal
+from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
 from medgrape.model.safety_thresholds import SafetyThresholds
 
 KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
@@ -97,15 +97,25 @@ class LoadedRun:
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write what became of this run, a new or the same folder; it is whole there, or as it was."""
-        here = self.folder.resolve() == out.resolve()
-        folder = out.resolve().with_name(f".{out.resolve().name}.changed") if here else out
+        target = out.resolve()
+        if self.folder.resolve() != target:
+            refuse_inside_run(out)
+            self._write(run, target)
+            return load_run(out)
+        changed = target.with_name(f".{target.name}.changed")
+        shutil.rmtree(changed, ignore_errors=True)  # of an attempt that was killed
+        try:
+            self._write(run, changed)
+            _take_place(changed, target)
+        finally:
+            shutil.rmtree(changed, ignore_errors=True)
+        return load_run(out)
+
+    def _write(self, run: Run, folder: Path) -> None:
         with whole_folder(folder) as draft:
             for name in KEEPSAKES:
                 copied(self.folder / name, draft / name)
             run.save(draft, self.manifest.dataset)
-        if here:
-            _take_place(folder, out.resolve())
-        return load_run(out)
 
 
 def load_run(folder: Path) -> LoadedRun:
@@ -168,10 +178,15 @@ def _bare_model(config: Config, classes: int, told: dict[str, Any]) -> Grape:
 
 def _take_place(new: Path, old: Path) -> None:
     """Two renames: between them, and only there, the run is called by another name."""
-    aside = old.with_name(f".{old.name}.before")
+    aside = set_aside(old)
+    shutil.rmtree(aside, ignore_errors=True)  # of an attempt that was killed at its very end
     old.rename(aside)
-    new.rename(old)
-    shutil.rmtree(aside)
+    try:
+        new.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _rows(concepts: ConceptSet, usual: UsualScores) -> dict[str, dict[str, float]]:

@@ -39,7 +39,7 @@ class GrownHead(nn.Module):
         added = cast(Head, self.added).attention(scores, graph)
         if earlier is None or added is None:
             return None
-        old = torch.eye(added.shape[-1], dtype=earlier.dtype).expand_as(added).clone()
+        old = torch.eye(added.shape[-1], dtype=earlier.dtype, device=earlier.device).expand_as(added).clone()
         old[:, : self._known, : self._known] = earlier
         return (old + added) / 2 if self.speaks else old
 

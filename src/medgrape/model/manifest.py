@@ -62,12 +62,29 @@ def unseal(folder: Path) -> Manifest:
     return Manifest(files, told["versions"], told["dataset"])
 
 
+def refuse_inside_run(path: Path) -> None:
+    """A run would no longer load with another file in it."""
+    for folder in (path.resolve(), *path.resolve().parents):
+        if (folder / MANIFEST).is_file():
+            raise RunError(f"{path} lies in the run {folder}, which holds nothing but itself; choose another place.")
+
+
+def set_aside(folder: Path) -> Path:
+    """What a run is called for the moment in which a changed one takes its place."""
+    return folder.with_name(f".{folder.name}.before")
+
+
 def _read(folder: Path) -> dict[str, Any]:
     try:
         told = json.loads((folder / MANIFEST).read_text("utf-8"))
         if not {"format", "files", "versions", "dataset"} <= set(told):
             raise ValueError("it lacks something")
     except FileNotFoundError:
+        aside = set_aside(folder.resolve())
+        if aside.is_dir() and not folder.exists():
+            raise RunError(
+                f"{folder} was being changed when that was broken off; it is whole, as {aside}: rename it back."
+            ) from None
         raise RunError(f"{folder} is no run: it has no {MANIFEST}. Make one with: medgrape train.") from None
     except (OSError, ValueError, TypeError) as error:
         raise RunError(f"{folder / MANIFEST} cannot be read: {error}.") from error

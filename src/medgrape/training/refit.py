@@ -89,9 +89,11 @@ def refit(
 
 
 def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str]:
-    """Concepts of the data set that go by other prototypes than before: their maps peak elsewhere now."""
+    """Concepts of the data set that go by some prototypes only, or by others than before: they peak elsewhere."""
     now, before = (one.loaded.run.model.atlas.kept for one in (reader, original))
-    names = zip(reader.concepts.names, (now != before).any(dim=1).tolist(), strict=True)
+    curated = (~now).any(dim=1)
+    curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since
+    names = zip(reader.concepts.names, curated.tolist(), strict=True)
     return [name for name, changed in names if changed and name in films.dataset.concepts]
 
 
@@ -145,7 +147,8 @@ def _changed(reader: Reader, fitted: Run, films: TrainingFilms, figures: RefitFi
 
 @torch.no_grad()
 def _answers(model: Grape, scores: Tensor) -> Int[Tensor, " n"]:
-    return model.judge(scores).logits.argmax(dim=1)
+    known = model.atlas.kept.shape[0]  # a concept may have been added since
+    return model.judge(scores[:, :known]).logits.argmax(dim=1)
 
 
 def _standing(answers: Int[Tensor, " n"], truth: Int[Tensor, " n"]) -> Standing:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from medgrape.concepts import Concept, ConceptSet
+from medgrape.concepts import Concept, ConceptSet, slug
 from medgrape.errors import UserError
 from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.model.anchors import perturbed
@@ -75,8 +75,10 @@ def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
 
 def with_concept(concepts: ConceptSet, concept: Concept) -> ConceptSet:
     """The vocabulary with one more; refused where it has that name, or a concept that people call so, already."""
+    titles = {known.title.casefold(): known.name for known in concepts}
     for called in (concept.name, concept.title):
-        taken = concepts.published(called)
+        latin = slug(called) != slug("")  # a title in another script leaves nothing to compare but itself
+        taken = concepts.published(called) if latin else titles.get(called.casefold())
         if taken is not None:
             raise NewConceptError(f"The model has {called!r} already, as concept {taken!r}; choose another name.")
     return ConceptSet((*concepts.concepts, concept))

@@ -20,7 +20,9 @@ DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(path, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    """Blocks of code, with lines that a backslash carries on made one."""
+    text = path.read_text("utf-8").replace("\\\n", " ")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def typed_commands(path):
@@ -110,7 +112,7 @@ def test_the_readme_tour_runs_as_it_is_written(tmp_path):
     readme = ROOT / "README.md"
     tour = [block for block in blocks(readme, "bash") if "prepare phantom" in block or "concept add" in block]
     assert len(tour) == 2
-    for line in "\n".join(tour).replace("\\\n", " ").splitlines():
+    for line in "\n".join(tour).splitlines():
         command = [sys.executable, "-m", *shlex.split(line)]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, f"{line}: {ended.stderr}"
@@ -121,3 +123,11 @@ def test_the_readme_tour_runs_as_it_is_written(tmp_path):
     assert (tmp_path / "demo/curated/manifest.json").is_file()
     assert (tmp_path / "evidence.png").is_file()
     assert (tmp_path / "demo/tb-quick-model-seed0-test/report.html").is_file()
+
+
+def test_the_example_with_the_pacemaker_says_what_it_does():
+    said = subprocess.run(
+        [sys.executable, "examples/shortcut.py", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert "pacemaker" in said.stdout

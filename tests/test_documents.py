@@ -112,7 +112,7 @@ def test_the_readme_tour_runs_as_it_is_written(tmp_path):
     readme = ROOT / "README.md"
     tour = [block for block in blocks(readme, "bash") if "prepare phantom" in block or "concept add" in block]
     assert len(tour) == 2
-    for line in "\n".join(tour).splitlines():
+    for line in "".join(tour).splitlines():
         command = [sys.executable, "-m", *shlex.split(line)]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, f"{line}: {ended.stderr}"

@@ -192,7 +192,7 @@ def test_learning_from_text_alone_cannot_look_up_where_training_put_the_concept(
         anchors.project.weight += torch.outer(torch.randn(anchors.project.out_features), _only_in(anchors.text, 1))
 
     assert not torch.allclose(anchors()[1], load_run(graduate).run.model.anchors()[1], atol=1e-2)
-    torch.testing.assert_close(untaught_anchor(anchors, 1), before, atol=1e-5, rtol=0)
+    torch.testing.assert_close(untaught_anchor(anchors, 1), before, atol=1e-4, rtol=0)
 
 
 def _only_in(text, row):

@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 EXPECTED = {
     "absent_scores.json",
     "architecture.json",
+    "changes.json",
     "concepts.json",
     "config.toml",
     "curves.png",
@@ -36,6 +37,7 @@ EXPECTED = {
     "metrics.json",
     "model.safetensors",
     "preprocessing.json",
+    "safety.json",
     "tensorboard",
     "thresholds.json",
 }

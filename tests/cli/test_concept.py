@@ -77,7 +77,9 @@ def test_adding_speaks_json_with_the_parent_and_where_it_points(graduate, exampl
     parent = mg.load(graduate).loaded.manifest.fingerprint
     assert shown["parent"] == parent != shown["fingerprint"]
     assert shown["concept"]["judged"] is False
-    assert shown["examples"][0]["in_box"] in (True, False)
+    pointed = shown["examples"][0]
+    box = mg.Box(*map(float, example.rpartition(":")[2].split(",")))
+    assert pointed["in_box"] is box.contains(pointed["x"], pointed["y"])
     told = json.loads(typed(*words, "--out", tmp_path / "told").stdout)
     assert (told["examples"], told["concept"]["taught_by_films"]) == ([], False)
 

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medgrape.data.dataset import FilmRecord
-from medgrape.data.splits import SplitRule, split_films
+from medgrape.data.splits import UNTESTED, SplitRule, split_films
 from medgrape.errors import UserError
 from medgrape.geometry import FilmSize
 
@@ -70,3 +71,11 @@ def test_a_published_test_list_is_kept_and_validation_comes_out_of_training():
 def test_shares_that_leave_nothing_to_learn_from_are_refused(shares):
     with pytest.raises(UserError, match="leave some for training"):
         SplitRule(*shares)
+
+
+def test_films_that_must_not_be_tested_on_teach_and_validate_only():
+    spared = {f"p{patient}" for patient in range(0, 200, 3)}
+    films = [replace(film, split=UNTESTED) if film.patient in spared else film for film in clinic()]
+    split = sides(split_films(films, SplitRule(0.2, 0.3)))
+    assert {side for patient, side in split.items() if patient in spared} == {"train", "val"}
+    assert Counter(split.values())["test"] == pytest.approx(0.3 * (200 - len(spared)), abs=1)

@@ -33,7 +33,7 @@ def dataset(
 
 
 def readings(
-    data: Dataset, *, probabilities=None, scores=None, mean_maps=None, max_maps=None, split: str = "test"
+    data: Dataset, *, probabilities=None, scores=None, mean_maps=None, max_maps=None, cam_maps=None, split: str = "test"
 ) -> Readings:
     """What a model said on the films of a split; whatever is not told is the same everywhere."""
     films, concepts, classes = data.in_split(split), len(data.concepts), len(data.classes)
@@ -46,6 +46,7 @@ def readings(
         mean_maps.max(axis=(2, 3)) if scores is None else np.asarray(scores, float),
         mean_maps,
         mean_maps if max_maps is None else np.asarray(max_maps, dtype=np.float32),
+        {name: np.asarray(maps, dtype=np.float32) for name, maps in (cam_maps or {}).items()},
     )
 
 

@@ -2,7 +2,7 @@ import time
 
 import numpy as np
 import pytest
-from evaluation_scenes import dataset, film, readings, ward
+from evaluation_scenes import bump, dataset, film, readings, ward
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
@@ -146,6 +146,7 @@ def test_a_score_that_is_the_same_everywhere_has_the_figures_of_knowing_nothing(
         ({"probabilities": [(0.2, 0.3, 0.5)] * 2}, "2 classes"),
         ({"mean_maps": np.full((2, 2, 8, 8), np.inf), "scores": np.zeros((2, 2))}, "mean maps are not all numbers"),
         ({"mean_maps": np.zeros((2, 3, 8, 8))}, "2 concepts"),
+        ({"cam_maps": {"cavity": [bump(0, 0), bump(0, 0) * np.nan]}}, "CAM maps of cavity .* 1 films, first on b"),
     ],
 )
 def test_readings_that_no_figure_can_be_made_of_are_refused(change, told):

@@ -20,7 +20,7 @@ from medgrape.evaluation.reading import evaluate_run, read_split
 from medgrape.evaluation.verdicts import cautions, headline
 from medgrape.feedback.boxes import BoxSeen, VocabularyError, boxed_features, look, opened
 from medgrape.feedback.calibration import calibrate
-from medgrape.feedback.claims import Claims
+from medgrape.feedback.claims import Claims, always
 from medgrape.feedback.safety import inside
 from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.model.checkpoint import load_run
@@ -49,19 +49,42 @@ def test_a_check_is_counted_by_hand():
     found = check_figures("x", "X", claims, warned)
     assert found.caught.share == pytest.approx((1 + 0.5 + 0.5) / 3)
     assert found.false_alarms.share == pytest.approx(1 / 3)
-    cavity, effusion, nodule = found.concepts
-    assert (cavity.caught.share, cavity.false_alarms.share) == (0.75, 0.5)
-    assert (effusion.caught.share, effusion.false_alarms.share) == (0.5, 0.0)
-    assert (nodule.boxes, nodule.caught, nodule.false_alarms) == (0, None, None)
-    assert found.balanced.share == pytest.approx(((0.75 + 0.5) / 2 + (0.5 + 1.0) / 2) / 2)
+    cavity, effusion, nodule = found.concepts  # by what is claimed, so by column
+    assert (cavity.boxes, cavity.wrong, cavity.caught.share, cavity.false_alarms.share) == (2, 1, 0.0, 0.5)
+    assert (effusion.boxes, effusion.wrong, effusion.caught.share, effusion.false_alarms.share) == (1, 2, 1.0, 0.0)
+    assert (nodule.boxes, nodule.wrong, nodule.caught.share) == (0, 3, pytest.approx(2 / 3))
+    assert nodule.false_alarms is None, "no box shows a nodule, so nobody can claim one rightly"
+    assert found.balanced.share == pytest.approx(((0.0 + 0.5) / 2 + (1.0 + 1.0) / 2) / 2)
 
 
+@pytest.mark.parametrize("shown", [("effusion", "nodule"), ("effusion",)], ids=["all boxed", "no box of a nodule"])
 @pytest.mark.parametrize("answer", [True, False])
-def test_always_warning_or_never_is_balanced_at_one_half(answer):
-    claims = claims_on(["cavity"] * 5 + ["effusion", "nodule"])
+def test_always_warning_or_never_is_balanced_at_one_half(answer, shown):
+    claims = claims_on(["cavity"] * 5 + list(shown))
     found = check_figures("x", "X", claims, np.full(claims.wrong.shape, answer))
     assert found.caught.share == found.false_alarms.share == float(answer)
     assert found.balanced.share == 0.5
+
+
+@pytest.mark.parametrize("answer", NAMES)
+def test_every_answer_given_without_looking_is_balanced_at_one_half_though_no_box_shows_a_nodule(answer):
+    claims = claims_on(["cavity"] * 5 + ["effusion"] * 2)
+    found = check_figures("x", "X", claims, always(answer, claims))
+    assert found.balanced.share == 0.5
+    assert (found.balanced.interval.low, found.balanced.interval.high) == (0.5, 0.5)
+
+
+def test_a_check_that_warns_at_just_the_wrong_claims_is_balanced_at_one():
+    claims = claims_on(["cavity", "cavity", "effusion"])
+    assert check_figures("x", "X", claims, claims.wrong).balanced.share == 1.0
+    assert check_figures("x", "X", claims, ~claims.wrong).balanced.share == 0.0
+
+
+def test_where_all_boxes_show_one_finding_nothing_can_be_balanced():
+    claims = claims_on(["cavity", "cavity"])
+    found = check_figures("x", "X", claims, claims.wrong)
+    assert found.balanced is None
+    assert found.caught.share == 1.0
 
 
 def test_what_the_paper_draws_is_on_average_what_is_counted_over_all_wrong_claims():
@@ -133,6 +156,21 @@ def test_a_calibrated_run_is_judged_by_its_own_thresholds(scene, ward):
     again = calibrate(loaded, ward, max_false_alarms=0.4, confidence=0.6).check
     assert found.main.caught.share == pytest.approx(again.caught)
     assert found.main.false_alarms.share == pytest.approx(again.false_alarms)
+
+
+def test_a_run_calibrated_for_balance_is_called_so_and_dropout_keeps_its_usual_bound(scene, tmp_path):
+    loaded, data, _ = scene
+    everyone = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.films)
+    two = tuple(drawn for drawn in data.boxes if drawn.concept != "pulmonary_tb")  # as on TBX11K, it has no box
+    replace(data, films=everyone, boxes=two).save(tmp_path / "all")
+    learnt, data = calibrate(loaded, tmp_path / "all", balanced=True), Dataset.load(tmp_path / "all")
+    cached = opened(loaded.run, data, tmp_path / "all")
+    found = simulate_mistakes(replace(loaded.run, safety=learnt.thresholds), data, cached, "val")
+    assert learnt.thresholds.by_concept.keys() == {"active_tb", "obsolete_tb"}
+    assert (found.main.name, found.main.title) == ("calibrated", "calibrated for balance")
+    assert found.bound == 0.10
+    assert found.main.balanced.share == pytest.approx(learnt.balanced), "the same figure, on the same boxes"
+    assert found.main.balanced.share >= max(found.named("ungated").balanced.share, 0.5)
 
 
 def test_dropout_lets_no_more_correct_validation_boxes_raise_an_alarm_than_allowed(scene):
@@ -228,6 +266,12 @@ def test_the_report_has_the_study_as_data_and_as_a_section(scene, study, ward, t
     shown = dict(re.findall(r'data-figure="interaction\.([^"]+)" value="([^"]+)"', section))
     assert float(shown["checks.2.caught.share"]) == study.checks[2].caught.share
     assert float(shown["checks.3.concepts.0.false_alarms.share"]) == study.checks[3].concepts[0].false_alarms.share
+    assert int(shown["checks.0.concepts.1.wrong"]) == study.checks[0].concepts[1].wrong
+    assert told["telling_apart"]["chance"] == 0.5
+    for place, pair in enumerate(study.telling_apart.pairs):
+        assert told["telling_apart"]["pairs"][place]["auc"] == pair.auc
+        assert float(shown[f"telling_apart.pairs.{place}.auc"]) == pair.auc
+    assert "do the maps tell which finding it is" in section
 
 
 def test_a_data_set_with_fewer_concepts_in_another_order_gets_the_same_maps(scene, ward, tmp_path):

@@ -1,14 +1,23 @@
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
 import torch
-from evaluation_scenes import bump, dataset, film, patch_box, readings, ward
+from evaluation_scenes import CAVITY, bump, dataset, film, patch_box, readings
+from evaluation_scenes import ward as sixty_films
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medgrape.concepts import ConceptSet
+from medgrape.data.dataset import Dataset, DrawnBox
 from medgrape.data.guessing import guess
 from medgrape.evaluation.localisation import localise
+from medgrape.evaluation.reading import read_split
+from medgrape.feedback.reader import load
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
+from medgrape.model.checkpoint import load_run
+from medgrape.progress import quietly
 
 
 def slow_map(scores, film):
@@ -121,8 +130,58 @@ def test_both_maps_are_counted_each_by_itself():
     assert (found.per_pair.mean.share, found.per_pair.maximum.share) == (1, 0)
 
 
+def test_the_cam_is_counted_beside_the_prototypes_on_the_same_pairs():
+    boxes = {("f0", "cavity"): [patch_box(1, 1)], ("f1", "cavity"): [patch_box(6, 6)]}
+    maps = [[bump(1, 1), bump(0, 0)]] * 2
+    found = localise(scene(maps, boxes, cam_maps={"cavity": [bump(3, 3), bump(6, 6)]}))
+    counted = found.concepts[0].pointing
+    assert (counted.mean.hits, counted.maximum.hits, counted.cam.hits) == (1, 1, 1)
+    assert [pair.cam.hit for pair in found.pairs] == [False, True]
+    assert [pair.mean.hit for pair in found.pairs] == [True, False]
+    assert found.per_pair.cam.share == found.per_film.cam.share == 0.5
+    assert found.per_pair.cam.interval is not None
+
+
+def test_a_finding_learnt_later_has_no_cam_and_leaves_the_pooled_one_without():
+    boxes = {("f0", "cavity"): [patch_box(1, 1)], ("f0", "effusion"): [patch_box(6, 6)]}
+    found = localise(scene([[bump(1, 1), bump(6, 6)]], boxes, cam_maps={"cavity": [bump(1, 1)]}))
+    cavity, effusion = (one.pointing for one in found.concepts)
+    assert (cavity.cam.hits, effusion.cam) == (1, None)
+    assert found.per_pair.cam is None, "two pairs by prototypes and one by CAM could not be compared"
+    assert found.per_film.cam is None
+    assert found.per_pair.mean.hits == 2
+
+
+def test_the_cam_maps_come_from_the_same_single_look_of_the_backbone(graduate, ward):
+    loaded, data = load_run(graduate), Dataset.load(ward)
+    looks = []
+    loaded.run.model.backbone.register_forward_hook(lambda *seen: looks.append(seen[2]))
+    read = read_split(loaded, data, ward, "test", quietly).readings
+    assert sum(len(look) for look in looks) == len(read.films)
+    wanted = loaded.run.model.cam(torch.cat(looks)).numpy()
+    assert list(read.cam_maps) == list(data.concepts.names)
+    for row, name in enumerate(loaded.run.concepts.names):
+        np.testing.assert_array_equal(read.cam_maps[name], wanted[:, row])
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_model_that_learnt_a_finding_later_reads_it_without_a_cam(graduate, ward, grown):
+    reader = load(graduate).learn("cavity", "A thick-walled lucency.")
+    reader = reader.grow_head() if grown else reader
+    data = Dataset.load(ward)
+    data = replace(data, concepts=ConceptSet((CAVITY, *data.concepts)))
+    read = read_split(reader.loaded, data, ward, "test", quietly).readings
+    assert list(read.cam_maps) == list(data.concepts.names[1:])
+    assert read.mean_maps.shape[1] == 4
+    shown = next(one for one in read.films if one.id in data.boxes_by_film)
+    boxes = (*data.boxes, DrawnBox(shown.id, "cavity", Box(0, 0, 9, 9)))
+    found = localise(replace(read, dataset=replace(data, boxes=boxes)))
+    assert found.concepts[0].pointing.cam is None
+    assert any(one.pointing.cam is not None for one in found.concepts if one.pointing is not None)
+
+
 def test_blind_pointing_is_that_of_the_data_check():
-    read = ward()
+    read = sixty_films()
     found = localise(read)
     blind = [guess(read.dataset, name) for name in read.dataset.concepts.names]
     for one, expected in zip(found.concepts, blind, strict=True):
@@ -177,5 +236,5 @@ def test_films_without_boxes_say_nothing_on_pointing():
 
 
 def test_the_interval_holds_the_share_of_hits():
-    rate = localise(ward()).per_pair.mean
+    rate = localise(sixty_films()).per_pair.mean
     assert rate.interval.low < rate.share < rate.interval.high

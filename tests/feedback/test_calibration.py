@@ -22,6 +22,7 @@ from medgrape.feedback.boxes import BoxSeen, VocabularyError, boxes_seen
 from medgrape.feedback.calibration import calibrate, keep
 from medgrape.feedback.claims import Claims, alarms, always, commonest
 from medgrape.feedback.conformal import allowed_alarms, conformal_threshold, units_needed
+from medgrape.feedback.parting import parting_lead
 from medgrape.feedback.safety import SafetyRule, check_box, judge
 from medgrape.feedback.thresholds import CalibrationError, Terms, learn_thresholds
 from medgrape.geometry import Box, FilmSize
@@ -55,11 +56,16 @@ def run(graduate):
     return replace(load_run(graduate).run, concepts=THREE, metrics={})
 
 
+def thresholds(seen, run, terms=None):
+    """What is learnt from these boxes."""
+    return learn_thresholds(seen, run, Claims.on(seen, dataset(seen)), terms or Terms(), {"name": "scene"})
+
+
 @pytest.mark.parametrize(("patients", "bound", "confidence"), [(22, 0.1, 0.9), (60, 0.1, 0.9), (200, 0.05, 0.8)])
 def test_the_promised_share_of_calibrations_keeps_false_alarms_below_the_bound(patients, bound, confidence):
     chance = np.random.default_rng(patients)
-    thresholds = [conformal_threshold(chance.random(patients), bound, confidence) for _ in range(4000)]
-    rates = 1 - np.array(thresholds)  # of values drawn evenly from 0 to 1
+    found = [conformal_threshold(chance.random(patients), bound, confidence) for _ in range(4000)]
+    rates = 1 - np.array(found)  # of values drawn evenly from 0 to 1
 
     broken = (rates > bound).mean()
     slack = 3 * np.sqrt((1 - confidence) * confidence / 4000)
@@ -123,7 +129,7 @@ def test_a_claim_that_another_box_in_the_same_place_makes_true_is_not_called_wro
 def test_a_finding_with_enough_patients_learns_its_own_lead_and_a_rare_one_takes_the_pooled(run):
     common = [box(n, "active_tb", (0.5, 0.5 + n / 1000, 0.0)) for n in range(40)]
     rare = [box(n, "obsolete_tb", (0.9, 0.2, 0.0)) for n in range(40, 45)]
-    learnt = learn_thresholds([*common, *rare], run, Terms(), {"name": "scene"})
+    learnt = thresholds([*common, *rare], run)
     assert set(learnt.by_concept) == {"active_tb"}
     assert learnt.boxes == {"active_tb": 40, "obsolete_tb": 5, "other_tb": 0}
     assert learnt.lead("active_tb") == pytest.approx(0.038), "one of forty may lie above"
@@ -134,28 +140,101 @@ def test_a_finding_with_enough_patients_learns_its_own_lead_and_a_rare_one_takes
 def test_twenty_boxes_of_one_patient_are_one_patient(run):
     boxes = [box(n, "active_tb", (0.5, 0.6, 0.0), patient=f"p{n % 21}") for n in range(420)]
     with pytest.raises(CalibrationError, match=r"boxes of 21 patients.*at least 22"):
-        learn_thresholds(boxes, run, Terms(), {})
+        thresholds(boxes, run, Terms())
 
 
 def test_the_lot_draws_every_box_of_a_patient_and_the_same_one_for_the_same_seed(run):
     boxes = [box(n, "active_tb", (0.0, n / 100, 0.0), patient="anna") for n in range(4)]
-    drawn = [learn_thresholds(boxes, run, Terms(0.9, 0.5, seed=seed), {}).pooled for seed in range(40)]
+    drawn = [thresholds(boxes, run, Terms(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
     assert {round(lead, 2) for lead in drawn} == {0.0, 0.01, 0.02, 0.03}
-    again = [learn_thresholds(boxes, run, Terms(0.9, 0.5, seed=seed), {}).pooled for seed in range(40)]
+    again = [thresholds(boxes, run, Terms(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
     assert drawn == again
 
 
 def test_a_gate_lowers_the_lead_that_has_to_be_allowed(run):
     boxes = [box(n, "active_tb", (0.1, 0.6, 0.0), variances=(0.0, 0.01, 0.0)) for n in range(30)]
-    assert learn_thresholds(boxes, run, Terms(), {}).pooled == pytest.approx(0.5)
-    assert learn_thresholds(boxes, run, Terms(gate=0.001), {}).pooled == 0.0
+    assert thresholds(boxes, run, Terms()).pooled == pytest.approx(0.5)
+    assert thresholds(boxes, run, Terms(gate=0.001)).pooled == 0.0
 
 
 def test_a_finding_that_no_film_has_taught_never_leads(run):
     boxes = [box(n, "active_tb", (0.1, 0.2, 0.9)) for n in range(30)]
     taught = replace(run, metrics={"untrained_concepts": ["other_tb"]})
-    assert learn_thresholds(boxes, run, Terms(), {}).pooled == pytest.approx(0.8)
-    assert learn_thresholds(boxes, taught, Terms(), {}).pooled == pytest.approx(0.1)
+    assert thresholds(boxes, run, Terms()).pooled == pytest.approx(0.8)
+    assert thresholds(boxes, taught, Terms()).pooled == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "lead"),
+    [
+        ([0.0, 0.1], [0.5, 0.6], 0.1),  # parted: any lead from 0.1 up to 0.5 does it
+        ([0.0, 0.3], [0.2, 0.6], 0.3),  # at 0.3 half caught, no false alarm; at 0 all caught, half doubted: alike
+        ([0.0, 0.3, 0.4, 0.5], [0.2, 0.6], 0.5),
+        ([0.0, 0.0, 0.0, 0.5], [0.2, 0.6], 0.0),  # all caught at a quarter doubted beats half caught at none
+        ([0.5], [0.1], 0.5),  # looking makes it worse: silence is best
+        ([-np.inf], [0.2], 0.0),  # a lead that is not believed
+        ([0.0], [-np.inf], 0.0),
+    ],
+)
+def test_the_lead_for_balance_parts_right_from_wrong_best_and_doubts_the_fewest(right, wrong, lead):
+    assert parting_lead(np.array(right), np.array(wrong)) == lead
+
+
+@given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=9), st.lists(st.floats(-1, 1, width=16), min_size=1))
+def test_no_other_lead_parts_right_from_wrong_better(right, wrong):
+    def balance(lead):
+        return np.mean(np.array(wrong) > lead) - np.mean(np.array(right) > lead)
+
+    best = parting_lead(np.array(right), np.array(wrong))
+    assert best >= 0
+    others = [max(value, 0.0) for value in (*right, *wrong, 0.0)]
+    assert balance(best) == pytest.approx(max(balance(one) for one in others))
+    assert all(balance(one) < balance(best) for one in others if one > best)
+
+
+def test_a_balanced_lead_is_learnt_for_each_claimed_finding_and_a_rare_one_takes_the_pooled(run):
+    active = [box(n, "active_tb", (0.5, 0.5 + n / 100, 0.0)) for n in range(6)]  # obsolete leads by up to 0.05
+    obsolete = [box(n, "obsolete_tb", (0.1, 0.9, 0.0)) for n in range(6, 11)]
+    rare = [box(n, "other_tb", (0.1, 0.2, 0.9)) for n in range(11, 15)]
+    learnt = thresholds([*active, *obsolete, *rare], run, Terms(balanced=True))
+    assert set(learnt.by_concept) == {"active_tb", "obsolete_tb"}, "four patients are too few"
+    assert learnt.by_concept["active_tb"] == pytest.approx(0.05), "wrongly claimed, 0.8 leads: every lead below parts"
+    assert learnt.by_concept["obsolete_tb"] == 0.0, "only on other_tb's boxes something else leads, by 0.7"
+    assert learnt.lead("other_tb") == learnt.pooled == pytest.approx(0.05)
+    assert (learnt.max_false_alarms, learnt.confidence) == (None, None)
+
+
+def test_findings_that_nobody_can_claim_wrongly_take_the_pooled_lead(run):
+    boxes = [box(n, "active_tb", (0.5, 0.4, 0.0)) for n in range(5)]
+    learnt = thresholds(boxes, run, Terms(balanced=True))
+    assert learnt.by_concept == {}
+    assert learnt.pooled == 0.0
+
+
+def test_many_boxes_of_four_patients_give_no_finding_a_balanced_lead_of_its_own(run):
+    boxes = [box(n, NAMES[n % 2], (0.5, 0.4, 0.0), patient=f"p{n % 4}") for n in range(20)]
+    assert thresholds(boxes, run, Terms(balanced=True)).by_concept == {}
+
+
+def test_without_a_wrong_claim_there_is_nothing_to_balance(run):
+    with pytest.raises(CalibrationError, match="On the 0 readable boxes of split 'val' no finding can be claimed"):
+        thresholds([], run, Terms(balanced=True))
+
+
+def test_without_any_box_no_share_of_false_alarms_can_be_promised(run):
+    with pytest.raises(CalibrationError, match=r"boxes of 0 patients.*at least 22"):
+        thresholds([], run)
+
+
+def test_claims_are_counted_by_the_finding_that_they_name():
+    seen = [box(0, "active_tb", (0.0,) * 3), box(1, "active_tb", (0.0,) * 3), box(2, "obsolete_tb", (0.0,) * 3)]
+    claims = Claims.on(seen, dataset(seen))
+    warned = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1]], dtype=bool)
+    active, obsolete = claims.naming("active_tb", warned), claims.naming("obsolete_tb", warned)
+    assert (active.caught, active.false_alarms, active.balanced) == (0.0, 0.5, 0.25)
+    assert (obsolete.caught, obsolete.false_alarms, obsolete.balanced) == (1.0, 0.0, 1.0)
+    assert claims.naming("other_tb", warned) is None
+    assert claims.naming("of another data set", warned) is None
 
 
 def test_a_box_is_seen_in_a_batch_as_in_a_study(graduate, ward):
@@ -217,6 +296,44 @@ def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(graduate, ward):
     assert calibration.check.false_alarms == pytest.approx(np.mean(doubted))
     assert sum(one.boxes for one in calibration.concepts) == calibration.boxes == len(seen)
     assert calibration.majority_answer == commonest(data)
+
+
+def test_a_run_balanced_and_kept_promises_no_rate(copy, ward, tmp_path):
+    data = Dataset.load(ward)
+    everyone = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.films)
+    replace(data, films=everyone).save(tmp_path / "all")
+    calibration = calibrate(load_run(copy), tmp_path / "all", balanced=True)
+    assert calibration.thresholds.by_concept, "here some finding has boxes of five patients"
+    assert calibration.guarantee == (
+        f"These are the thresholds that part right from wrong claims best on {calibration.boxes:,} boxes; no rate is "
+        "promised.",
+    )  # fmt: skip
+    assert calibration.balanced >= 0.5
+    keep(load_run(copy), calibration)
+    run = load_run(copy).run
+    assert run.safety == calibration.thresholds
+    assert run.safety.max_false_alarms is None
+    assert run.changes[-1].what.endswith("for balance, with no rate promised.")
+
+
+def test_the_command_balances_and_says_that_nothing_is_promised(copy, ward):
+    said = medgrape("calibrate", copy, "--data", ward, "--balanced")
+    assert said.returncode == 0, said.stderr
+    words = " ".join(said.stdout.split())
+    assert "no rate is promised" in words
+    assert "at most" not in words
+    assert "Balanced over the claimed concepts: " in words
+    assert load_run(copy).run.safety.max_false_alarms is None
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--max-false-alarms", 0.1), ("--confidence", 0.9)], ids=["a bound", "a confidence"]
+)
+def test_a_balance_with_a_promise_is_refused_and_changes_nothing(copy, ward, option, value):
+    said = medgrape("calibrate", copy, "--data", ward, "--balanced", option, value)
+    assert said.returncode == 2
+    assert f"--balanced promises no rate of false alarms; leave out {option}." in " ".join(said.stderr.split())
+    assert load_run(copy).run.safety is None
 
 
 def test_test_films_are_taken_with_a_warning(graduate, ward):

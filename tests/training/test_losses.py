@@ -10,7 +10,9 @@ from medgrape.training.losses import (
     contrastive_loss,
     dispersion_loss,
     masked_similarity,
+    pointing_loss,
     soft_similarity,
+    telling_loss,
 )
 from oracles import equations
 
@@ -100,3 +102,51 @@ def test_a_sample_moves_no_prototype_of_a_concept_that_disagrees_about_it():
     torch.testing.assert_close(
         masked_similarity(vector, prototypes, 5.0, 0.05), soft_similarity(vector, prototypes, 5.0)
     )
+
+
+def test_without_rivals_a_box_says_nothing_about_other_findings_inside_it():
+    maps = torch.zeros(1, 2, 2, 2, requires_grad=True)
+    overlap = torch.zeros(1, 2, 2, 2)
+    overlap[0, 0, 0, 0] = 1.0
+    box_loss(maps, overlap, torch.tensor([[True, True]]), rivals=False).backward()
+    assert maps.grad[0, 0, 0, 0] < 0
+    assert maps.grad[0, 1, 0, 0] == 0
+    assert (maps.grad[0, 1].flatten()[1:] > 0).all()
+
+
+def test_telling_findings_apart_is_cross_entropy_between_means_inside_the_box():
+    maps = torch.randn(1, 3, 2, 2, requires_grad=True)
+    overlap = torch.zeros(1, 3, 2, 2)
+    overlap[0, 1, 0, 0], overlap[0, 1, 0, 1] = 1.0, 0.5
+    means = [(maps[0, k, 0, 0] + 0.5 * maps[0, k, 0, 1]) / 1.5 for k in range(3)]
+    slow = -2.0 * torch.log(means[1].exp() / (means[0].exp() + means[1].exp()))
+    told = telling_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
+    torch.testing.assert_close(told, slow)
+    told.backward()
+    assert maps.grad.isfinite().all()
+    assert (maps.grad[0, 2] == 0).all()
+
+
+def test_a_film_without_boxes_or_with_all_of_them_moved_off_tells_nothing():
+    maps = torch.randn(2, 2, 3, 3, requires_grad=True)
+    overlap = torch.zeros(2, 2, 3, 3)
+    overlap[1, 0, 0, 0] = 0.01
+    loss = telling_loss(maps, overlap, torch.ones(2))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert (maps.grad == 0).all()
+
+
+def test_pointing_wants_each_finding_above_ordinary_tissue_in_its_own_map():
+    means = torch.tensor([[0.5, 0.9], [0.2, 0.3], [0.4, 0.1]], requires_grad=True)
+    truth = torch.tensor([0, 2, 2])  # one finding of the first concept, two patches of ordinary tissue
+    loss = pointing_loss(means, truth, torch.tensor([1.0, 1.0, 1.0]))
+    tissue = 15 * (torch.exp(torch.tensor(4.0)) + torch.exp(torch.tensor(8.0)))
+    torch.testing.assert_close(
+        loss, -torch.log(torch.exp(torch.tensor(10.0)) / (torch.exp(torch.tensor(10.0)) + tissue)) / 3
+    )
+    loss.backward()
+    assert means.grad[0, 0] < 0
+    assert (means.grad[1:, 0] > 0).all()
+    assert (means.grad[:, 1] == 0).all()
+    assert float(pointing_loss(means.detach(), torch.tensor([0, 1, 1]), torch.ones(3))) == 0.0

@@ -18,6 +18,7 @@ from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
 from medgrape.cli.film import film
 from medgrape.cli.read import read
+from medgrape.cli.reproduce import reproduce
 from medgrape.cli.train import train
 from medgrape.errors import UserError
 
@@ -39,6 +40,7 @@ app.command()(train)
 app.command()(evaluate)
 app.command()(calibrate)
 app.command()(read)
+app.command()(reproduce)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")

@@ -17,16 +17,21 @@ def calibrate(
     run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it; the thresholds are kept in it.")],
     data: Annotated[Path, typer.Option(help="A prepared data set with boxes of concepts that the run knows.")],
     max_false_alarms: Annotated[
-        float, typer.Option(help="Largest share of correct boxes that may raise a warning.")
-    ] = 0.10,
-    confidence: Annotated[float, typer.Option(help="How surely it stays below that, from 0 to 1.")] = 0.90,
+        float | None, typer.Option(help="Largest share of correct boxes that may raise a warning. [default: 0.1]")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="How surely it stays below that, from 0 to 1. [default: 0.9]")
+    ] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Part right from wrong claims best, and promise no rate.")
+    ] = False,
     split: Annotated[str, typer.Option(help="Which films: val, or test of another data set.")] = "val",
     gate: Annotated[
         float | None, typer.Option(help="Highest variance at which a leading concept is believed. [default: any]")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Learn from correct boxes by how much another concept may lead before a box is doubted, and keep it in the run.
+    """Learn from boxes by how much another concept may lead before a box is doubted, and keep it in the run.
 
     Example: medgrape calibrate runs/demo --data demo/data --max-false-alarms 0.10
     """
@@ -36,8 +41,9 @@ def calibrate(
 
     loaded = load_run(run)
     calibration = learn(
-        loaded, data, max_false_alarms=max_false_alarms, confidence=confidence, split=split, gate=gate, track=track
-    )
+        loaded, data, max_false_alarms=max_false_alarms, confidence=confidence, split=split, gate=gate,
+        balanced=balanced, track=track,
+    )  # fmt: skip
     keep(loaded, calibration)
     if as_json:
         print_json(calibration.to_json())
@@ -54,16 +60,18 @@ def print_calibration(calibration: "Calibration", run: Path) -> None:
     )  # fmt: skip
     table(
         f"Safety check calibrated on {calibration.boxes:,} {learnt.data_set['split']} boxes of "
-        f"{learnt.data_set['name']}; shares are of these same boxes",
+        f"{learnt.data_set['name']}; shares are of the claims on these same boxes that name the concept",
         (
-            "concept", "boxes", "patients", "lead allowed", "learnt from", "caught", "false alarms",
+            "claimed", "boxes", "patients", "lead allowed", "learnt from", "caught", "false alarms",
             f"always {answer}: caught", "false alarms",
         ),
         [*(_row(one) for one in calibration.concepts), pooled],
     )  # fmt: skip
-    for one in calibration.concepts:
-        if not one.own:
-            note(f"{one.title} has boxes of {one.patients:,} patients, too few of its own: it takes the pooled lead.")
+    _print_pooled(calibration)
+    if calibration.balanced is not None:
+        note(
+            f"Balanced over the claimed concepts: {calibration.balanced:.3f}; a check that looks at no film gets 0.500."
+        )
     if calibration.settings_gate is not None:
         caught, false_alarms = _shares(calibration.with_settings_gate)
         note(
@@ -75,6 +83,15 @@ def print_calibration(calibration: "Calibration", run: Path) -> None:
     for warning in calibration.warnings:
         note(f"warning: {warning}")
     note(f"kept in {run}")
+
+
+def _print_pooled(calibration: "Calibration") -> None:
+    """Which concepts take the pooled lead, and why."""
+    promised = calibration.thresholds.max_false_alarms is not None
+    lacking = "too few of its own" if promised else "too few of its own or no wrong claims"
+    for one in calibration.concepts:
+        if not one.own:
+            note(f"{one.title} has boxes of {one.patients:,} patients, {lacking}: it takes the pooled lead.")
 
 
 def _row(one: "CalibratedConcept") -> tuple[object, ...]:

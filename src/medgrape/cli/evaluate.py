@@ -53,11 +53,12 @@ def print_evaluation(evaluation: "Evaluation", files: "ReportFiles") -> None:
     detected = {one["name"]: one for one in told["detection"]["concepts"]}
     table(
         "Concepts: is it there, and where? (share of film-concept pairs whose point lies in a box)",
-        ("concept", "AUC", "pairs", "mean map", "max map", "fixed point", "random point"),
+        ("concept", "AUC", "pairs", "mean map", "max map", "CAM", "fixed point", "random point"),
         [_pointing(one, detected[one["name"]]) for one in told["localisation"]["concepts"]],
     )
     if told["interaction"] is not None:
         _print_interaction(told["interaction"])
+        _print_telling_apart(told["interaction"]["telling_apart"])
     calibration = told["calibration"]
     note(
         f"Calibration error {_figure(calibration['expected_error'])}; mean cosine between prototypes of one concept "
@@ -71,23 +72,44 @@ def print_evaluation(evaluation: "Evaluation", files: "ReportFiles") -> None:
 def _pointing(told: dict[str, Any], detected: dict[str, Any]) -> tuple[object, ...]:
     pointing = told["pointing"]
     if pointing is None:
-        return told["name"], _figure(detected["auc"]), 0, "-", "-", "-", "-"
-    shares = (pointing["mean"]["share"], pointing["maximum"]["share"], pointing["fixed"], pointing["chance"])
-    return told["name"], _figure(detected["auc"]), pointing["count"], *map(_figure, shares)
+        return told["name"], _figure(detected["auc"]), 0, "-", "-", "-", "-", "-"
+    hits = (_share(pointing[name]) for name in ("mean", "maximum", "cam"))
+    blind = (_figure(pointing[name]) for name in ("fixed", "chance"))
+    return told["name"], _figure(detected["auc"]), pointing["count"], *hits, *blind
 
 
 def _print_interaction(told: dict[str, Any]) -> None:
     table(
         f"Safety checks on {told['boxes']:,} boxes: warnings at wrong claims (caught) and at right ones (false alarms)",
-        ("check", "caught", "false alarms", "balanced over concepts"),
+        ("check", "caught", "false alarms", "balanced over claimed concepts"),
         [
-            (
-                one["title"],
-                *(_figure(one[name] and one[name]["share"]) for name in ("caught", "false_alarms", "balanced")),
-            )
+            (one["title"], *(_share(one[name]) for name in ("caught", "false_alarms", "balanced")))
             for one in told["checks"]
         ],
     )
+
+
+def _print_telling_apart(told: dict[str, Any]) -> None:
+    if told["pairs"]:
+        table(
+            "Inside a box, do the maps tell which finding it is? (AUC of the lead of its mean map)",
+            ("finding", "against", "its boxes", "other boxes", "AUC", "95 %", "chance"),
+            [
+                (
+                    one["title"], one["against_title"], one["boxes"], one["other_boxes"], _figure(one["auc"]),
+                    _range(one["interval"]), _figure(told["chance"]),
+                )
+                for one in told["pairs"]
+            ],
+        )  # fmt: skip
+
+
+def _range(bounds: dict[str, float] | None) -> str:
+    return "-" if bounds is None else f"{bounds['low']:.3f} to {bounds['high']:.3f}"
+
+
+def _share(rate: dict[str, Any] | None) -> str:
+    return "-" if rate is None else _figure(rate["share"])
 
 
 def _figure(value: float | None) -> str:

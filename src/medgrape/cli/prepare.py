@@ -27,7 +27,7 @@ Folder = Annotated[Path, typer.Argument(metavar="SOURCE", exists=True, file_okay
 Out = Annotated[Path, typer.Option(help="Folder for the prepared data set; it must be new or empty.")]
 AllowMissing = Annotated[bool, typer.Option("--allow-missing", help="Go on without what is missing or contradictory.")]
 Validation = Annotated[float, typer.Option(help="Share of the training patients to validate on.")]
-Test = Annotated[float, typer.Option(help="Share of the patients to test on, where the source has no test list.")]
+Test = Annotated[float, typer.Option(help="Share of the patients to test on, where no published test film is there.")]
 Seed = Annotated[int, typer.Option(help="Seed of the split.")]
 
 
@@ -41,9 +41,7 @@ def _tell(dataset: Dataset, out: Path) -> None:
     counts = ", ".join(f"{len(dataset.in_split(split)):,} {split}" for split in SPLITS)
     note(f"{dataset.name}: {len(dataset.films):,} films ({counts}), {len(dataset.boxes):,} boxes -> {out}")
     if not dataset.in_split("test"):
-        note(
-            "there are no test films: to cut some from training, prepare again with --test 0.2 where the source has it"
-        )
+        note("there are no test films: to cut some from training, prepare again with --test 0.2")
     note(f"next: medgrape data check {out}")
 
 
@@ -75,13 +73,14 @@ def nih(
     ] = False,
     allow_missing: AllowMissing = False,
     validation: Validation = 0.15,
+    test: Test = 0.0,
     seed: Seed = 0,
 ) -> None:
     """NIH ChestX-ray14 in its official layout: the films that are there, with the official test list.
 
     Example: medgrape data prepare nih ChestX-ray14 --out data/nih
     """
-    _finish(read_nih(source, all_rows=all_rows, track=track), out, SplitRule(validation, 0.0, seed), allow_missing)
+    _finish(read_nih(source, all_rows=all_rows, track=track), out, SplitRule(validation, test, seed), allow_missing)
 
 
 @app.command()
@@ -91,13 +90,14 @@ def vindr(
     votes: Annotated[int, typer.Option(min=1, max=3, help="Readers who must agree on a training label.")] = 2,
     allow_missing: AllowMissing = False,
     validation: Validation = 0.15,
+    test: Test = 0.0,
     seed: Seed = 0,
 ) -> None:
     """VinDr-CXR in the layout of its full release.
 
     Example: medgrape data prepare vindr vindr-cxr --out data/vindr
     """
-    _finish(read_vindr(source, votes=votes, track=track), out, SplitRule(validation, 0.0, seed), allow_missing)
+    _finish(read_vindr(source, votes=votes, track=track), out, SplitRule(validation, test, seed), allow_missing)
 
 
 @app.command()

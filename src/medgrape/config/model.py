@@ -47,5 +47,7 @@ class ModelSettings(Settings):
     """Before the last layer of the graph heads."""
     standardise: bool = False
     """Centre and scale the scores by what they are on training films before the head sees them."""
+    smooth: bool = False
+    """Average every patch with its eight neighbours before it is compared with prototypes."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Concept k listens to j where P(k given j) exceeds this."""

@@ -26,6 +26,8 @@ class Schedule(Settings):
     """Share of the steps in which the rate rises from nothing."""
     clip: Weight = 1.0
     """Largest norm of the gradient; 0 does not clip."""
+    choose: Literal["best", "last"] = "best"
+    """Which epoch is kept: the best on validation films, or the last, for where those are too few to choose by."""
     patience: Annotated[int, Field(ge=0)] = 0
     """Stop after so many epochs without a better validation figure; 0 never stops early."""
 
@@ -44,14 +46,22 @@ class ConceptStage(Schedule):
     """Weigh rare concepts up: positives by the root of absent over present films."""
     box_weight: Weight = 0.0
     """Of the loss that compares each patch with the boxes, where a film has them."""
+    box_rivals: bool = True
+    """False: inside the boxes of one concept the others learn nothing from ``box_weight``, neither that they are there
+    nor that they are not."""
+    telling_weight: Weight = 0.0
+    """Of the loss that asks which of the boxed concepts a box shows: the map of its own must lead inside it."""
     class_weight: Weight = 0.0
     """Of a loss that also asks the features for the class, through maps that are thrown away afterwards."""
     batch_statistics: bool = True
     """False keeps the batch norms' running statistics as they came, so a batch may be small or split."""
     augment: bool = True
     """Turn, shift, zoom and change the greys of films by chance."""
-    views: Annotated[int, Field(ge=1)] = 4
-    """Augmented views of each film that are kept on disk where the first parts of the backbone are frozen."""
+    mirror: bool = False
+    """Augmented views are mirror images half of the time: more films, but the heart is then on either side."""
+    views: Annotated[int, Field(ge=0)] = 4
+    """Augmented views of each film that are kept on disk where the first parts of the backbone are frozen; 0 keeps
+    nothing: every epoch has views of its own, and the frozen parts run each time."""
 
 
 class VectorStage(Settings):
@@ -59,9 +69,13 @@ class VectorStage(Settings):
 
     boxes: bool = False
     """Look inside the boxes where a film has them, instead of where the CAM looks."""
+    inside: Annotated[int, Field(ge=0)] = 0
+    """Patches of each box that are vectors of their own, drawn by lot, beside the one for the whole box."""
     normal: Names = ()
     """Classes whose films show nothing: ordinary tissue is taken from these and from beside a finding, and so a film
     that is ill in another way may still look different from a healthy one. Empty: from every film."""
+    ordinary: Annotated[int, Field(ge=1)] = 4
+    """Patches of ordinary tissue from each film: half of them those that the CAM likes best, the others by lot."""
 
 
 class PrototypeStage(Schedule):
@@ -85,6 +99,8 @@ class PrototypeStage(Schedule):
     """Weigh vectors of rare concepts up, by the root of their rarity."""
     background: bool = False
     """One more set of prototypes for ordinary tissue, in the contrastive sum but in no output."""
+    pointing: Weight = 0.0
+    """Of the loss that wants a concept's mean map higher at its findings than at ordinary tissue; needs background."""
 
 
 class HeadStage(Schedule):

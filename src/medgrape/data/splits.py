@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from medgrape.data.dataset import FilmRecord
 from medgrape.errors import UserError
 
+UNTESTED = "untested"
+"""What a source says instead of a split of films that may teach, but that no model should be tested on."""
+
 
 @dataclass(frozen=True)
 class SplitRule:
@@ -16,7 +19,7 @@ class SplitRule:
     validation: float = 0.15
     """Share of the patients who are not tested on."""
     test: float = 0.0
-    """Share of patients to test on where the source publishes no test list."""
+    """Share of patients to test on where no published test film is there."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -29,14 +32,19 @@ class SplitRule:
 
 
 def split_films(films: Sequence[FilmRecord], rule: SplitRule) -> tuple[FilmRecord, ...]:
-    """The films with their split: published test films stay test, the rest is divided by patient within each class."""
+    """The films with their split: published test films stay test, the rest is divided by patient within each class.
+
+    A share is cut for testing from patients without an ``UNTESTED`` film only; those may still validate.
+    """
     published = {film.patient for film in films if film.split == "test"}
     line = [
         patient
         for stratum in _strata(film for film in films if film.patient not in published)
         for patient in sorted(stratum, key=lambda patient: _lot(rule.seed, patient))
     ]
-    tested = published | _every_so_often(line, 0.0 if published else rule.test)
+    spared = {film.patient for film in films if film.split == UNTESTED}
+    testable = [patient for patient in line if patient not in spared]
+    tested = published | _every_so_often(testable, 0.0 if published else rule.test)
     validated = _every_so_often([patient for patient in line if patient not in tested], rule.validation)
     sides = dict.fromkeys(tested, "test") | dict.fromkeys(validated, "val")
     return tuple(replace(film, split=sides.get(film.patient, "train")) for film in films)

@@ -1,9 +1,14 @@
-"""How often a safety check warns at wrong claims and at right ones: pooled, by concept, and as the paper draws it."""
+"""How often a safety check warns at wrong claims and at right ones: pooled, by claimed concept, as the paper draws it.
+
+By claimed concept, because a check that looks at no film can only go by the claim: whatever its answer, it warns at
+claims of a concept either always or never, and so catches of the wrong ones just the share that it doubts of the right
+ones. Counted by the concept that a box truly shows, one answer would look better than that, as soon as a concept may be
+claimed that no box shows.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
-from einops import rearrange
 from jaxtyping import Float
 
 from medgrape.evaluation.statistics import Interval, interval, resampled_sums
@@ -35,15 +40,18 @@ class Drawn:
 
 @dataclass(frozen=True)
 class ConceptAlarms:
-    """The boxes that show one concept."""
+    """The claims that name one concept, rightly or wrongly: its part in the balance can be read off them."""
 
     name: str
     title: str
     boxes: int
+    """That show it: claims that name it rightly."""
+    wrong: int
+    """Claims that name it wrongly, on boxes of other concepts."""
     caught: Rate | None
-    """None where no claim on them is wrong."""
+    """Share of the wrong claims that are warned at; None where there are none."""
     false_alarms: Rate | None
-    """None where there are no such boxes."""
+    """Share of the right claims that are warned at; None where there are none."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,8 @@ class CheckFigures:
     false_alarms: Rate | None
     """Share of right claims that it warns at."""
     balanced: Rate | None
-    """(caught + 1 - false alarms) / 2, averaged over the concepts; always warning, or never, gets 0.5."""
+    """(caught + 1 - false alarms) / 2 of the claims that name a concept, averaged over the concepts that are claimed
+    both rightly and wrongly. A check that looks at no film gets 0.5, whatever it answers."""
     drawn: Drawn | None
     """None where a draw has no mistaken box, or no other."""
     concepts: tuple[ConceptAlarms, ...]
@@ -71,7 +80,7 @@ def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed
     found, rounds = _shares(rows.sum(axis=0, keepdims=True))[0], None if resampled is None else _shares(resampled)
     rates = [_rate(float(share), None if rounds is None else rounds[:, place]) for place, share in enumerate(found)]
     (caught, false_alarms, balanced), each, concepts = rates[:3], rates[3:], list(claims.concepts)
-    boxes = np.bincount(claims.truth, minlength=len(concepts))
+    boxes, wrong = np.bincount(claims.truth, minlength=len(concepts)), claims.wrong.sum(axis=0)
     return CheckFigures(
         name=name,
         title=title,
@@ -80,32 +89,32 @@ def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed
         balanced=balanced,
         drawn=_drawn(claims, alarms, seed),
         concepts=tuple(
-            ConceptAlarms(one.name, one.title, int(boxes[place]), each[place], each[place + len(concepts)])
+            ConceptAlarms(
+                one.name, one.title, int(boxes[place]), int(wrong[place]), each[place], each[place + len(concepts)]
+            )
             for place, one in enumerate(concepts)
         ),
     )
 
 
 def _rows(claims: Claims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
-    """For each true concept: caught, boxes with wrong claims, false alarms, boxes. Every share is a ratio of these."""
-    shows = np.eye(len(claims.concepts))[claims.truth]
+    """Of each box: caught, whether a claim on it is wrong, false alarm, one; then for each claimed concept the wrong
+    claims warned at, the wrong claims, the right ones warned at, the right ones. Every share is a ratio of sums."""
+    right = np.eye(len(claims.concepts), dtype=bool)[claims.truth]
     refutable, boxes = claims.wrong.any(axis=1), np.ones(len(claims.truth))
-    columns = np.column_stack([claims.caught(alarms), refutable, claims.false_alarms(alarms), boxes])
-    return rearrange(columns[:, :, None] * shows[:, None, :], "boxes kinds k -> boxes (kinds k)")
+    pooled = (claims.caught(alarms), refutable, claims.false_alarms(alarms), boxes)
+    return np.column_stack([*pooled, claims.wrong & alarms, claims.wrong, right & alarms, right]).astype(np.float64)
 
 
 def _shares(sums: Float[np.ndarray, "rounds columns"]) -> Float[np.ndarray, "rounds shares"]:
     """Caught, false alarms and balance of all, then caught and false alarms of each concept; NaN where undefined."""
-    caught, refutable, false_alarms, boxes = np.split(sums, 4, axis=1)
-    each = _ratio(caught, refutable), _ratio(false_alarms, boxes)
+    caught, refutable, false_alarms, boxes = np.split(sums[:, :4], 4, axis=1)
+    wrong_warned, wrong, right_warned, right = np.split(sums[:, 4:], 4, axis=1)
+    each = _ratio(wrong_warned, wrong), _ratio(right_warned, right)
     balance = (each[0] + 1 - each[1]) / 2
     known = ~np.isnan(balance)
-    pooled = (
-        _ratio(_sum(caught), _sum(refutable)),
-        _ratio(_sum(false_alarms), _sum(boxes)),
-        _ratio(_sum(np.where(known, balance, 0.0)), _sum(known.astype(np.float64))),
-    )
-    return np.concatenate([*pooled, *each], axis=1)
+    mean = _ratio(_sum(np.where(known, balance, 0.0)), _sum(known.astype(np.float64)))
+    return np.concatenate([_ratio(caught, refutable), _ratio(false_alarms, boxes), mean, *each], axis=1)
 
 
 def _sum(each: Float[np.ndarray, "rounds k"]) -> Float[np.ndarray, "rounds 1"]:

@@ -10,6 +10,7 @@ from medgrape.spelling import nearest
 
 _SLACK = 1e-2
 """Half precision adds up to 1 only about."""
+_KINDS = ("probabilities", "scores", "mean_maps", "max_maps")
 
 
 class EvaluationError(UserError):
@@ -21,13 +22,14 @@ def check_readings(readings: Readings) -> None:
     if not readings.films:
         raise EvaluationError("No film could be read, so there is nothing to evaluate; see medgrape data check.")
     _check_shapes(readings)
-    for kind in ("probabilities", "scores", "mean_maps", "max_maps"):
-        values = getattr(readings, kind).reshape(len(readings.films), -1)
-        broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    told = {kind.replace("_", " "): getattr(readings, kind) for kind in _KINDS}
+    told |= {f"CAM maps of {name}": maps for name, maps in readings.cam_maps.items()}
+    for kind, values in told.items():
+        broken = np.flatnonzero(~np.isfinite(values.reshape(len(readings.films), -1)).all(axis=1))
         if broken.size:
             film = readings.films[int(broken[0])].id
             raise EvaluationError(
-                f"The model's {kind.replace('_', ' ')} are not all numbers on {broken.size:,} films, first on {film}; "
+                f"The model's {kind} are not all numbers on {broken.size:,} films, first on {film}; "
                 "train it again with a lower learning rate."
             )
     _check_probabilities(readings)
@@ -52,10 +54,8 @@ def training_frequencies(dataset: Dataset) -> Float[np.ndarray, " classes"] | No
 
 def _check_shapes(readings: Readings) -> None:
     films, classes, concepts = len(readings.films), len(readings.dataset.classes), len(readings.dataset.concepts)
-    expected = {"probabilities": (films, classes), "scores": (films, concepts)}
-    expected |= {"mean_maps": (films, concepts), "max_maps": (films, concepts)}
-    for kind, shape in expected.items():
-        found = getattr(readings, kind).shape
+    for kind in _KINDS:
+        found, shape = getattr(readings, kind).shape, (films, classes if kind == "probabilities" else concepts)
         if found[:2] != shape:
             raise EvaluationError(
                 f"The model's {kind.replace('_', ' ')} are of shape {found}, but the data set has {films} films, "

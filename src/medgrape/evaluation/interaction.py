@@ -14,14 +14,16 @@ from medgrape.baselines.mc_dropout import doubt, quantile_threshold
 from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import Dataset
 from medgrape.evaluation.alarm_rates import MISTAKEN, TRIALS, CheckFigures, check_figures
+from medgrape.evaluation.telling_apart import TellingApart, tell_apart
 from medgrape.feedback.boxes import look
 from medgrape.feedback.claims import Alarms, Claims, alarms, always, commonest
 from medgrape.feedback.safety import SafetyRule
 from medgrape.model.checkpoint import Run
+from medgrape.model.safety_thresholds import SafetyThresholds
 from medgrape.progress import Track, quietly
 
 BOUND = 0.10
-"""False alarms that dropout's thresholds allow, beside a check that was never calibrated."""
+"""False alarms that dropout's thresholds allow, beside a check that was not calibrated to any share of them."""
 CALIBRATED, SETTINGS, PAPER, MAJORITY = "calibrated", "settings", "paper", "majority"
 
 
@@ -35,11 +37,13 @@ class Interaction:
     claims_left_out: int
     """Claims that are neither wrong nor what the box was drawn for: the film has a box of that concept there too."""
     bound: float
-    """Share of false alarms that the calibrated check, and dropout, were set to on validation boxes."""
+    """Share of false alarms that dropout, and a check calibrated to one, were set to on validation boxes."""
     mistaken: float
     """How probably a box is mistaken in the paper's draw."""
     trials: int
     checks: tuple[CheckFigures, ...]
+    telling_apart: TellingApart
+    """What the checks have to go by: how well the maps tell findings apart inside the boxes."""
     warnings: tuple[str, ...]
 
     def named(self, name: str) -> CheckFigures | None:
@@ -60,7 +64,7 @@ def simulate_mistakes(
     if not seen:
         return None
     claims = Claims.on(seen, dataset)
-    bound = BOUND if run.safety is None else run.safety.max_false_alarms
+    bound = BOUND if run.safety is None else run.safety.max_false_alarms or BOUND
 
     def checked(rule: SafetyRule) -> Alarms:
         return alarms(seen, run.concepts, dataset.concepts, rule)
@@ -76,6 +80,7 @@ def simulate_mistakes(
         mistaken=MISTAKEN,
         trials=TRIALS,
         checks=tuple(check_figures(name, title, claims, one, seed=seed) for name, title, one in found + dropout),
+        telling_apart=tell_apart(seen, run.concepts, claims, seed=seed),
         warnings=_warnings(run, dataset, has_dropout=bool(dropout)),
     )
 
@@ -89,9 +94,15 @@ def _rules(run: Run, checked: Callable[[SafetyRule], Alarms]) -> Iterator[Check]
     yield PAPER, f"the paper's ({_values(paper)})", checked(paper)
     yield "ungated", "the paper's without its gate", checked(SafetyRule.plain(gate=math.inf))
     if run.safety is not None:
-        yield CALIBRATED, f"calibrated to {run.safety.max_false_alarms:g} false alarms", checked(own)
+        yield CALIBRATED, _terms(run.safety), checked(own)
     elif own.unbelieved or _values(own) != _values(paper):
         yield SETTINGS, f"by this run's settings ({_values(own)})", checked(own)
+
+
+def _terms(learnt: SafetyThresholds) -> str:
+    if learnt.max_false_alarms is None:
+        return "calibrated for balance"
+    return f"calibrated to {learnt.max_false_alarms:g} false alarms"
 
 
 def _values(rule: SafetyRule) -> str:

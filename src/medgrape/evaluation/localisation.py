@@ -27,13 +27,15 @@ class HitRate:
 
 @dataclass(frozen=True)
 class Pointing:
-    """The pointing game over some pairs or films, by both maps, and what blind pointing gets on the same ones."""
+    """The pointing game over some pairs or films, by each map, and what blind pointing gets on the same ones."""
 
     count: int
     mean: HitRate
     """By the mean over the concept's prototypes."""
     maximum: HitRate
     """By the maximum over the concept's prototypes."""
+    cam: HitRate | None
+    """By the CAM head, which knows no prototypes; None where one of the concepts was learnt later and has no CAM."""
     chance: float
     """A random point."""
     fixed: float | None
@@ -92,16 +94,22 @@ def localise(readings: Readings, *, seed: int = 0) -> Localisation:
 
 
 def _by_pair(pairs: Sequence[Pair], films: dict[str, FilmRecord], seed: int, *, learnt: bool) -> Pointing:
-    hits = np.array([(pair.mean.hit, pair.maximum.hit) for pair in pairs])
     blind = np.array([(pair.chance, pair.fixed) for pair in pairs])
-    return _counted(hits, blind, [films[pair.film] for pair in pairs], seed, learnt=learnt)
+    return _counted(_hits(pairs), blind, [films[pair.film] for pair in pairs], seed, learnt=learnt)
 
 
 def _by_film(pairs: Sequence[Pair], films: dict[str, FilmRecord], seed: int, *, learnt: bool) -> Pointing:
     names, owner = np.unique([pair.film for pair in pairs], return_inverse=True)
-    hits = np.zeros((len(names), 2), dtype=bool)
-    np.logical_or.at(hits, owner, np.array([(pair.mean.hit, pair.maximum.hit) for pair in pairs]))
+    by_pair = _hits(pairs)
+    hits = np.zeros((len(names), by_pair.shape[1]), dtype=bool)
+    np.logical_or.at(hits, owner, by_pair)
     return _counted(hits, _any_of(pairs, owner), [films[str(name)] for name in names], seed, learnt=learnt)
+
+
+def _hits(pairs: Sequence[Pair]) -> Bool[np.ndarray, "pairs maps"]:
+    """By the mean map, the maximum map and, where every pair has one, the CAM: maps are compared on the same pairs."""
+    maps = min(len(pair.pointed) for pair in pairs)
+    return np.array([[one.hit for one in pair.pointed[:maps]] for pair in pairs])
 
 
 def _any_of(pairs: Sequence[Pair], owner: Int[np.ndarray, " pairs"]) -> Float[np.ndarray, "films 2"]:
@@ -112,7 +120,7 @@ def _any_of(pairs: Sequence[Pair], owner: Int[np.ndarray, " pairs"]) -> Float[np
 
 
 def _counted(
-    hits: Bool[np.ndarray, "n 2"],
+    hits: Bool[np.ndarray, "n maps"],
     blind: Float[np.ndarray, "n 2"],
     films: Sequence[FilmRecord],
     seed: int,
@@ -121,16 +129,16 @@ def _counted(
 ) -> Pointing:
     rows = np.column_stack([hits, np.ones(len(hits))])
     sums = resampled_sums(rows, films, seed=seed)
-    mean, maximum = (
+    mean, maximum, *cam = (
         HitRate(
             int(hits[:, column].sum()),
             float(hits[:, column].mean()),
-            None if sums is None else interval(sums[:, column] / sums[:, 2]),
+            None if sums is None else interval(sums[:, column] / sums[:, -1]),
         )
-        for column in (0, 1)
+        for column in range(hits.shape[1])
     )
     chance, fixed = (float(share) for share in blind.mean(axis=0))
-    return Pointing(len(hits), mean, maximum, chance, fixed if learnt else None)
+    return Pointing(len(hits), mean, maximum, cam[0] if cam else None, chance, fixed if learnt else None)
 
 
 def _warnings(concepts: Sequence[ConceptPointing], guesses: dict[str, Guess | None]) -> tuple[str, ...]:

@@ -20,7 +20,13 @@ _WIDE = 5.2
 _SHORT = 26
 """Letters of a name that fit beside a plot."""
 _DASHES = ("-", "--", "-.", ":")
-MEAN, MAXIMUM, CHANCE, FIXED = colour(4), colour(1), INK, colour(5)
+MEAN, MAXIMUM, CAM, CHANCE, FIXED = colour(4), colour(1), colour(2), INK, colour(5)
+_MAPS = (
+    (-0.26, "mean", MEAN, "mean map"),
+    (0.0, "maximum", MAXIMUM, "max map"),
+    (0.26, "cam", CAM, "CAM"),
+)
+"""Where a map's bar stands in its row, its name in the report, its colour, its name on the page."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ def roc_plot(told: dict[str, Any], readings: Readings) -> Plot:
 
 
 def pointing_plot(told: dict[str, Any]) -> Plot | None:
-    """Hits by both maps for each concept, with blind pointing beside them; None where nothing was pointed at."""
+    """Hits by each map for each concept, with blind pointing beside them; None where nothing was pointed at."""
     place = told["localisation"]
     if place["per_pair"] is None:
         return None
@@ -83,9 +89,7 @@ def pointing_plot(told: dict[str, Any]) -> Plot | None:
     with plotting():
         figure, axes = _rows([title for title, _ in rows], 0.62)
         at = np.arange(len(rows))
-        for shift, kind, tone, label in ((-0.19, "mean", MEAN, "mean map"), (0.19, "maximum", MAXIMUM, "max map")):
-            shares = [row[kind]["share"] for _, row in rows]
-            axes.barh(at + shift, shares, 0.36, color=tone, label=label, xerr=_whiskers(rows, kind), ecolor=INK)
+        _draw_hits(axes, [row for _, row in rows])
         axes.scatter(
             [row["chance"] for _, row in rows], at, 60, marker="|", color=CHANCE, zorder=4, label="random point"
         )
@@ -96,8 +100,19 @@ def pointing_plot(told: dict[str, Any]) -> Plot | None:
         )  # fmt: skip
         axes.set_xlim(0, 1)
         axes.set_xlabel("share of hits; the thin lines are 95 % intervals")
-        figure.legend(loc="outside upper center", ncols=4, handletextpad=0.4, columnspacing=1.2)
+        figure.legend(loc="outside upper center", ncols=5, handletextpad=0.4, columnspacing=0.8, fontsize=8)
         return Plot(inline(figure, "pointing", f"Pointing game. {_pointing_words(rows)}"), "")
+
+
+def _draw_hits(axes: "Axes", rows: list[dict[str, Any]]) -> None:
+    for shift, kind, tone, label in _MAPS:
+        places = [place for place, row in enumerate(rows) if row[kind] is not None]
+        rates = [rows[place][kind] for place in places]
+        if rates:
+            axes.barh(
+                [place + shift for place in places], [rate["share"] for rate in rates], 0.24, color=tone, label=label,
+                xerr=_whiskers(rates), ecolor=INK,
+            )  # fmt: skip
 
 
 def dispersion_plot(told: dict[str, Any]) -> Plot | None:
@@ -142,9 +157,8 @@ def _rows(titles: list[str], height: float) -> "tuple[Figure, Axes]":
     return figure, axes
 
 
-def _whiskers(rows: list[tuple[str, dict[str, Any]]], kind: str) -> np.ndarray:
+def _whiskers(rates: list[dict[str, Any]]) -> np.ndarray:
     """How far each interval reaches to the left and right of its bar's end."""
-    rates = [row[kind] for _, row in rows]
     bounds = [one["interval"] or {"low": one["share"], "high": one["share"]} for one in rates]
     reach = [(r["share"] - b["low"], b["high"] - r["share"]) for r, b in zip(rates, bounds, strict=True)]
     return np.maximum(np.array(reach).T, 0.0)  # a resampled interval may, by a hair, lie beside its figure
@@ -153,6 +167,7 @@ def _whiskers(rows: list[tuple[str, dict[str, Any]]], kind: str) -> np.ndarray:
 def _pointing_words(rows: list[tuple[str, dict[str, Any]]]) -> str:
     return " ".join(
         f"{title}: mean map {shown(row['mean']['share'])}, max map {shown(row['maximum']['share'])}, "
+        f"CAM {shown(row['cam'] and row['cam']['share'])}, "
         f"random point {shown(row['chance'])}, fixed point {shown(row['fixed'])}."
         for title, row in rows
     )

@@ -34,10 +34,17 @@ class Pair:
     """By the mean over the concept's prototypes."""
     maximum: Pointed
     """By the maximum over the concept's prototypes."""
+    cam: Pointed | None
+    """By the CAM head's logits; None for a concept that was learnt after training."""
     chance: float
     """How probably a random point hits."""
     fixed: float
     """Whether (1 or 0) the concept's fixed point hits; where training has no box to learn it from, ``chance``."""
+
+    @property
+    def pointed(self) -> tuple[Pointed, ...]:
+        """By each of the maps there are."""
+        return (self.mean, self.maximum) if self.cam is None else (self.mean, self.maximum, self.cam)
 
 
 def boxes_of(dataset: Dataset, film: FilmRecord, concept: str) -> tuple[Box, ...]:
@@ -54,7 +61,7 @@ def blind_guess(readings: Readings, concept: str) -> Guess | None:
 
 def point(readings: Readings, concept: Concept, blind: Guess) -> Iterable[Pair]:
     """Every film with a box of the concept."""
-    row = readings.dataset.concepts.index(concept.name)
+    row, cam = readings.dataset.concepts.index(concept.name), readings.cam_maps.get(concept.name)
     for place, film in enumerate(readings.films):
         boxes = boxes_of(readings.dataset, film, concept.name)
         if boxes:
@@ -64,6 +71,7 @@ def point(readings: Readings, concept: Concept, blind: Guess) -> Iterable[Pair]:
                 concept.name,
                 _pointed(readings.mean_maps[place, row], film, boxes),
                 _pointed(readings.max_maps[place, row], film, boxes),
+                None if cam is None else _pointed(cam[place], film, boxes),
                 chance,
                 chance if blind.point is None else float(_in_any(boxes, film, blind.point)),
             )

@@ -76,9 +76,11 @@ def _read(run: Run, dataset: Dataset, cached: CachedFilms, places: list[int], tr
     parts = [
         _batch(run, rows, cached, batch) for batch in track(batches, f"reading {len(places):,} films", len(batches))
     ]
-    probabilities, scores, mean, strongest = (np.concatenate(column) for column in zip(*parts, strict=True))
+    probabilities, scores, mean, strongest, cam = (np.concatenate(column) for column in zip(*parts, strict=True))
     films: list[FilmRecord] = [dataset.pictured[place] for place in places]
-    return Readings(dataset, films, probabilities, scores, mean, strongest)
+    trained = [name for name, row in zip(dataset.concepts.names, rows, strict=True) if row < cam.shape[1]]
+    cam_maps = {name: cam[:, run.concepts.index(name)] for name in trained}
+    return Readings(dataset, films, probabilities, scores, mean, strongest, cam_maps)
 
 
 @torch.no_grad()
@@ -87,7 +89,7 @@ def _batch(run: Run, rows: list[int], cached: CachedFilms, places: list[int]) ->
     prediction, maps = run.model.read(films)
     mean, strongest = maps.mean[:, rows], maps.strongest[:, rows]
     shares = prediction.logits.double().softmax(dim=-1)
-    return tuple(part.numpy() for part in (shares, mean.amax(dim=(-2, -1)), mean, strongest))
+    return tuple(part.numpy() for part in (shares, mean.amax(dim=(-2, -1)), mean, strongest, maps.cam))
 
 
 def _rows(run: Run, dataset: Dataset) -> list[int]:

@@ -1,7 +1,7 @@
 """What a model said about a set of films, as arrays: all that the figures are computed from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -22,3 +22,5 @@ class Readings:
     """Mean over the concept's prototypes at each patch."""
     max_maps: Float[np.ndarray, "films concepts h w"]
     """Maximum over the concept's prototypes at each patch."""
+    cam_maps: Mapping[str, Float[np.ndarray, "films h w"]] = field(default_factory=dict)
+    """The CAM head's logits, by concept; those that the model learnt after training have none."""

@@ -1,4 +1,4 @@
-"""Calibrating the safety check on films that the model did not learn from, so that few correct boxes are doubted."""
+"""Calibrating the safety check on films that the model did not learn from: few correct boxes doubted, or a balance."""
 
 import math
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ class CalibratedConcept:
     own: bool
     """Learnt from this concept's boxes; else from the boxes of all, because its own were too few."""
     check: Counted | None
-    """None where there is no box of it."""
+    """Of the claims that name it; None where there is no box of it."""
     majority: Counted | None
-    """On the same boxes, a check that looks at no film; None also where training has no box."""
+    """On the same claims, a check that looks at no film; None also where training has no box."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,20 @@ class Calibration:
     warnings: tuple[str, ...]
 
     @property
+    def balanced(self) -> float | None:
+        """(caught + 1 - false alarms) / 2 of the claims that name a concept, averaged over the concepts that are
+        claimed both rightly and wrongly; a check that looks at no film gets 0.5."""
+        found = [one.check.balanced for one in self.concepts if one.check is not None]
+        known = [value for value in found if value is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
     def guarantee(self) -> tuple[str, ...]:
         """What was promised, and what was not."""
         learnt = self.thresholds
+        if learnt.max_false_alarms is None:
+            best = f"These are the thresholds that part right from wrong claims best on {self.boxes:,} boxes"
+            return (f"{best}; no rate is promised.",)
         bound, surely = f"{learnt.max_false_alarms:g}", f"{learnt.confidence:g}"
         return (
             f"For each concept with a threshold of its own: of correct boxes of that concept, one drawn from each new "
@@ -71,40 +82,49 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self) | {"guarantee": list(self.guarantee)}
+        return asdict(self) | {"balanced": self.balanced, "guarantee": list(self.guarantee)}
 
 
 def calibrate(
     loaded: LoadedRun,
     data: Path,
     *,
-    max_false_alarms: float = 0.10,
-    confidence: float = 0.90,
+    max_false_alarms: float | None = None,
+    confidence: float | None = None,
     split: str = "val",
     gate: float | None = None,
     seed: int = 0,
+    balanced: bool = False,
     track: Track = quietly,
 ) -> Calibration:
-    """Learn the thresholds from the boxes of a split. Nothing is written; ``keep`` does that."""
-    terms = Terms(max_false_alarms, confidence, split, gate, seed)
+    """Learn the thresholds from the boxes of a split. Nothing is written; ``keep`` does that.
+
+    Unless somebody says otherwise, at most 0.10 false alarms are promised with confidence 0.90. ``balanced`` promises
+    nothing, and parts right from wrong claims as well as can be.
+    """
+    terms = Terms(max_false_alarms, confidence, split, gate, seed, balanced)
     dataset, run = Dataset.load(data), loaded.run
     check_concepts(run, dataset)
     cached = opened(run, dataset, data, track)
     seen = look(run, dataset, cached, split, track)
     data_set = {"name": dataset.name, "checksum": checksum(data), "split": split}
-    thresholds = learn_thresholds(seen, run, terms, data_set)
-    gated = learn_thresholds(seen, run, replace(terms, gate=_settings_gate(run)), data_set)
+    claims = Claims.on(seen, dataset)
+    thresholds, gated = (
+        learn_thresholds(seen, run, claims, replace(terms, gate=one), data_set) for one in (gate, _settings_gate(run))
+    )
     trained_on_this = loaded.manifest.dataset["checksum"] == data_set["checksum"]
     known = 0 if trained_on_this else known_films(run, dataset, cached, {one.film.id for one in seen})
-    return _judged(seen, run, dataset, (thresholds, gated), _warnings(split, known))
+    return _judged(seen, run, (dataset, claims), (thresholds, gated), _warnings(split, known))
 
 
 def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
     """Store the thresholds with the run, in its own folder."""
     learnt = calibration.thresholds
+    bound = learnt.max_false_alarms
+    terms = "for balance, with no rate promised" if bound is None else f"to at most {bound:g} false alarms"
     what = (
         f"Calibrated the safety check on {calibration.boxes:,} {learnt.data_set['split']} boxes of "
-        f"{learnt.data_set['name']} to at most {learnt.max_false_alarms:g} false alarms."
+        f"{learnt.data_set['name']} {terms}."
     )
     return Reader(loaded).changed(replace(loaded.run, safety=learnt), what).save(loaded.folder).loaded
 
@@ -112,18 +132,19 @@ def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
 def _judged(
     seen: Sequence[BoxSeen],
     run: Run,
-    dataset: Dataset,
+    data: tuple[Dataset, Claims],
     learnt: tuple[SafetyThresholds, SafetyThresholds],
     warnings: tuple[str, ...],
 ) -> Calibration:
-    claims, answer = Claims.on(seen, dataset), commonest(dataset)
+    dataset, claims = data
+    answer = commonest(dataset)
     checked, gated = (
         alarms(seen, run.concepts, dataset.concepts, SafetyRule.of(replace(run, safety=one))) for one in learnt
     )
     trivial = None if answer is None else always(answer, claims)
     return Calibration(
         thresholds=learnt[0],
-        concepts=_concepts(seen, run, learnt[0], claims, (checked, trivial)),
+        concepts=_concepts(run, learnt[0], claims, (checked, trivial)),
         boxes=len(seen),
         patients=len({one.patient for one in seen}),
         check=claims.counted(checked),
@@ -136,17 +157,16 @@ def _judged(
 
 
 def _concepts(
-    seen: Sequence[BoxSeen], run: Run, learnt: SafetyThresholds, claims: Claims, found: tuple[Alarms, Alarms | None]
+    run: Run, learnt: SafetyThresholds, claims: Claims, found: tuple[Alarms, Alarms | None]
 ) -> tuple[CalibratedConcept, ...]:
     rows = []
     for concept in run.concepts:
-        among = np.array([one.concept == concept.name for one in seen])
-        check, majority = (None if one is None or not among.any() else claims.counted(one, among) for one in found)
+        check, majority = (None if one is None else claims.naming(concept.name, one) for one in found)
         rows.append(
             CalibratedConcept(
                 concept.name,
                 concept.title,
-                boxes=int(among.sum()),
+                boxes=int(claims.shows(concept.name).sum()),
                 patients=learnt.boxes[concept.name],
                 lead=learnt.lead(concept.name),
                 own=concept.name in learnt.by_concept,

@@ -26,12 +26,17 @@ Alarms = Bool[np.ndarray, "boxes claims"]
 
 @dataclass(frozen=True)
 class Counted:
-    """How a check does, averaged over boxes."""
+    """How a check does on some claims."""
 
     caught: float | None
-    """Share of wrong claims that it warns at, each box's wrong claims counting as one; None where there are none."""
+    """Share of wrong claims that it warns at; None where there are none."""
     false_alarms: float
     """Share of right claims that it warns at."""
+
+    @property
+    def balanced(self) -> float | None:
+        """(caught + 1 - false alarms) / 2: what is known of a claim by looking, 0.5 being nothing."""
+        return None if self.caught is None else (self.caught + 1 - self.false_alarms) / 2
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Claims:
         """All claims on these boxes."""
         truth = np.array([dataset.concepts.index(one.concept) for one in seen], dtype=np.int64)
         other = np.arange(len(dataset.concepts)) != truth[:, None]
-        also_true = np.array([_also_true(one, dataset) for one in seen]).reshape(other.shape)
+        also_true = np.array([_also_true(one, dataset) for one in seen], dtype=bool).reshape(other.shape)
         films = tuple(one.film for one in seen)
         return cls(dataset.concepts, films, truth, other & ~also_true, int((other & also_true).sum()))
 
@@ -64,12 +69,25 @@ class Claims:
         """Whether the right claim is warned at."""
         return np.asarray(alarms[np.arange(len(self.truth)), self.truth])
 
-    def counted(self, alarms: Alarms, among: Bool[np.ndarray, " boxes"] | None = None) -> Counted:
-        """Both shares over all boxes, or ``among`` some, of which there must be at least one."""
-        chosen = np.ones(len(self.truth), dtype=bool) if among is None else among
-        refutable = chosen & self.wrong.any(axis=1)
+    def counted(self, alarms: Alarms) -> Counted:
+        """Both shares over all boxes, of which there must be at least one; a box's wrong claims count as one."""
+        refutable = self.wrong.any(axis=1)
         caught = float(self.caught(alarms)[refutable].mean()) if refutable.any() else None
-        return Counted(caught, float(self.false_alarms(alarms)[chosen].mean()))
+        return Counted(caught, float(self.false_alarms(alarms).mean()))
+
+    def naming(self, concept: str, alarms: Alarms) -> Counted | None:
+        """Both shares over the claims that name one concept; None where no box shows it."""
+        shown = self.shows(concept)
+        if not shown.any():
+            return None
+        place = self.concepts.index(concept)
+        refuted = alarms[self.wrong[:, place], place]
+        return Counted(float(refuted.mean()) if refuted.size else None, float(alarms[shown, place].mean()))
+
+    def shows(self, concept: str) -> Bool[np.ndarray, " boxes"]:
+        """Which boxes were drawn for a concept; none, where the data set does not know it."""
+        names = np.array(self.concepts.names)[self.truth]
+        return np.asarray(names == concept)
 
 
 def leads(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Float[

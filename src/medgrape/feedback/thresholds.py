@@ -1,11 +1,16 @@
 """By how much another concept may lead inside a correct box, learnt from boxes on terms that somebody sets.
 
-The unit is the patient: of each patient's boxes of a concept one is drawn by lot, so that units are independent of each
-other. Taking them all would count a patient with twenty lesions as twenty patients, and promise more than is known;
-taking the worst of them would guard against the patient's most unlucky box, a stricter bound than was asked for.
+Either few correct boxes are to raise a false alarm, which is promised with a confidence; or right claims are to be
+parted from wrong ones as well as can be, and nothing is promised (``balanced``).
 
-A concept has a threshold of its own from as many patients on as let one of them lie above it. With fewer, it would be
-the worst box of all, whatever that was, and the boxes of all concepts together say more.
+For the promise the unit is the patient: of each patient's boxes of a concept one is drawn by lot, so that units are
+independent of each other. Taking them all would count a patient with twenty lesions as twenty patients, and promise
+more than is known; taking the worst of them would guard against the patient's most unlucky box, a stricter bound than
+was asked for. A concept has a threshold of its own from as many patients on as let one of them lie above it. With
+fewer, it would be the worst box of all, whatever that was, and the boxes of all concepts together say more.
+
+For the balance every claim on every box counts, as in the evaluation. A concept needs claims of both kinds, and boxes
+of a few patients, to have a threshold of its own.
 """
 
 import math
@@ -18,11 +23,17 @@ from jaxtyping import Float
 from medgrape.data.dataset import SPLITS
 from medgrape.errors import UserError
 from medgrape.feedback.boxes import BoxSeen
-from medgrape.feedback.claims import leads
+from medgrape.feedback.claims import Claims, leads
 from medgrape.feedback.conformal import conformal_threshold, units_needed
+from medgrape.feedback.parting import parting_lead
 from medgrape.feedback.safety import SafetyRule
 from medgrape.model.checkpoint import Run
 from medgrape.model.safety_thresholds import SafetyThresholds
+
+MAX_FALSE_ALARMS, CONFIDENCE = 0.10, 0.90
+"""Where nobody says otherwise."""
+FEWEST = 5
+"""Patients whose boxes a concept's own balanced threshold is learnt from."""
 
 
 class CalibrationError(UserError):
@@ -33,22 +44,36 @@ class CalibrationError(UserError):
 class Terms:
     """What somebody asks of a calibrated check."""
 
-    max_false_alarms: float = 0.10
-    confidence: float = 0.90
+    max_false_alarms: float | None = None
+    """None is 0.10, or, with ``balanced``, no promise at all."""
+    confidence: float | None = None
+    """None is 0.90, likewise."""
     split: str = "val"
     gate: float | None = None
     """theta_V; None believes the leading concept always. A gate can only hold warnings back, and a lead learnt for each
     concept does that where correct boxes need it."""
     seed: int = 0
     """Of the lot that draws one box of each patient."""
+    balanced: bool = False
+    """Right and wrong claims are to be parted as well as can be; no rate is promised."""
 
     def __post_init__(self) -> None:
-        for option, value in (("--max-false-alarms", self.max_false_alarms), ("--confidence", self.confidence)):
+        asked = {"--max-false-alarms": self.max_false_alarms, "--confidence": self.confidence}
+        given = {option: value for option, value in asked.items() if value is not None}
+        if self.balanced and given:
+            raise CalibrationError(f"--balanced promises no rate of false alarms; leave out {' and '.join(given)}.")
+        for option, value in given.items():
             if not 0 < value < 1:
                 raise CalibrationError(f"{option} lies between 0 and 1, both excluded; {value} does not.")
         if self.gate is not None and not (math.isfinite(self.gate) and self.gate >= 0):
             raise CalibrationError(f"--gate is a variance, 0 or more, not {self.gate}; leave it away to have no gate.")
         self._check_split()
+
+    @property
+    def promise(self) -> tuple[float, float]:
+        """The largest share of false alarms, and how surely; without meaning where the terms are balanced."""
+        bound, surely = self.max_false_alarms, self.confidence
+        return MAX_FALSE_ALARMS if bound is None else bound, CONFIDENCE if surely is None else surely
 
     def _check_split(self) -> None:
         if self.split not in SPLITS:
@@ -60,34 +85,66 @@ class Terms:
             )
 
 
-def learn_thresholds(seen: Sequence[BoxSeen], run: Run, terms: Terms, data_set: Mapping[str, str]) -> SafetyThresholds:
-    """For each concept with enough patients its own, and one learnt from the boxes of all for the others."""
-    values = correct_leads(seen, run, terms.gate)
+def learn_thresholds(
+    seen: Sequence[BoxSeen], run: Run, claims: Claims, terms: Terms, data_set: Mapping[str, str]
+) -> SafetyThresholds:
+    """On either kind of terms; ``claims`` are those on the boxes that were seen."""
     units = {name: _by_lot(seen, terms.seed, name) for name in run.concepts.names}
-    own = {
-        name: conformal_threshold(values[drawn], terms.max_false_alarms, terms.confidence, above_it=1)
-        for name, drawn in units.items()
-    }
-    everyone = _by_lot(seen, terms.seed)
-    pooled = conformal_threshold(values[everyone], terms.max_false_alarms, terms.confidence)
-    if pooled is None:
-        raise CalibrationError(_too_few(len(everyone), terms))
+    learn = _balanced if terms.balanced else _bounded
+    by_concept, pooled = learn(seen, run, claims, terms, units)
+    bound, surely = (None, None) if terms.balanced else terms.promise
     return SafetyThresholds(
-        by_concept={name: lead for name, lead in own.items() if lead is not None},
+        by_concept=by_concept,
         pooled=pooled,
         gate=terms.gate,
-        max_false_alarms=terms.max_false_alarms,
-        confidence=terms.confidence,
+        max_false_alarms=bound,
+        confidence=surely,
         boxes={name: len(drawn) for name, drawn in units.items()},
         data_set=dict(data_set),
     )
 
 
+Learnt = tuple[dict[str, float], float]
+"""The leads of the concepts that have enough boxes, and the one of all others."""
+Units = Mapping[str, Sequence[int]]
+"""For each concept the place of one box of each patient."""
+
+
+def _bounded(seen: Sequence[BoxSeen], run: Run, _: Claims, terms: Terms, units: Units) -> Learnt:
+    """For each concept with enough patients its own, and one learnt from the boxes of all for the others."""
+    values, everyone = correct_leads(seen, run, terms.gate), _by_lot(seen, terms.seed)
+    own = {name: conformal_threshold(values[drawn], *terms.promise, above_it=1) for name, drawn in units.items()}
+    pooled = conformal_threshold(values[everyone], *terms.promise)
+    if pooled is None:
+        raise CalibrationError(_too_few(len(everyone), terms))
+    return {name: lead for name, lead in own.items() if lead is not None}, pooled
+
+
+def _balanced(seen: Sequence[BoxSeen], run: Run, claims: Claims, terms: Terms, units: Units) -> Learnt:
+    """The same from all claims, each concept's threshold from those that name it."""
+    if not claims.wrong.any():
+        raise CalibrationError(
+            f"On the {len(seen):,} readable boxes of split {terms.split!r} no finding can be claimed wrongly, so there "
+            "is nothing to part; bring boxes, and more than one finding that they may be claimed to show."
+        )
+    values = leads(seen, run.concepts, claims.concepts, _rule(run, terms.gate))
+    right = np.eye(len(claims.concepts), dtype=bool)[claims.truth]
+    own = {
+        name: parting_lead(values[right[:, place], place], values[claims.wrong[:, place], place])
+        for place, name in enumerate(claims.concepts.names)
+        if len(units[name]) >= FEWEST and claims.wrong[:, place].any()
+    }
+    return own, parting_lead(values[right], values[claims.wrong])
+
+
 def correct_leads(seen: Sequence[BoxSeen], run: Run, gate: float | None) -> Float[np.ndarray, " boxes"]:
     """By how much another concept leads inside each box over the one it was drawn for."""
-    rule = replace(SafetyRule.of(run), gate=math.inf if gate is None else gate)
     rows = np.array([run.concepts.index(one.concept) for one in seen], dtype=np.int64)
-    return np.asarray(leads(seen, run.concepts, run.concepts, rule)[np.arange(len(seen)), rows])
+    return np.asarray(leads(seen, run.concepts, run.concepts, _rule(run, gate))[np.arange(len(seen)), rows])
+
+
+def _rule(run: Run, gate: float | None) -> SafetyRule:
+    return replace(SafetyRule.of(run), gate=math.inf if gate is None else gate)
 
 
 def _by_lot(seen: Sequence[BoxSeen], seed: int, concept: str | None = None) -> list[int]:
@@ -101,9 +158,9 @@ def _by_lot(seen: Sequence[BoxSeen], seed: int, concept: str | None = None) -> l
 
 
 def _too_few(patients: int, terms: Terms) -> str:
-    needed = units_needed(terms.max_false_alarms, terms.confidence)
+    bound, surely = terms.promise
     return (
-        f"Split {terms.split!r} has readable boxes of {patients:,} patients; to keep false alarms below "
-        f"{terms.max_false_alarms:g} with confidence {terms.confidence:g}, boxes of at least {needed:,} patients are "
+        f"Split {terms.split!r} has readable boxes of {patients:,} patients; to keep false alarms below {bound:g} with "
+        f"confidence {surely:g}, boxes of at least {units_needed(bound, surely):,} patients are "
         "needed: bring more, or raise --max-false-alarms, or lower --confidence."
     )

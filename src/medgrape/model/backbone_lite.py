@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
@@ -17,6 +19,7 @@ from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, G
 NAME = "efficientnet-lite0"
 GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 _STEM, _HEAD = 32, 1280
+_CPU_LAYOUT = torch.channels_last
 _STAGES = (  # repeats, kernel, stride, expansion, features
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -62,9 +65,28 @@ class HalvingConv2d(nn.Conv2d):
         return wide[..., even[0] :, even[1] :]
 
 
+class DilatedConv2d(nn.Conv2d):
+    """A convolution of dilation 2, as a plain one on the four pictures of every second row and column.
+
+    The same sums, but torch has no fast way back through a dilated convolution of single features on a CPU: with this
+    one, training takes a fifth of the time in such a layer.
+    """
+
+    def forward(self, input: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:  # noqa: A002 - nn.Conv2d's name
+        """A map of the same size; a row or column is added where there is an odd number, and taken off again."""
+        high, wide = input.shape[-2:]
+        even = functional.pad(input, (0, wide % 2, 0, high % 2))
+        quarters = rearrange(even, "b c (h p) (w q) -> (p q b) c h w", p=2, q=2).contiguous(memory_format=_CPU_LAYOUT)
+        padding = [side // 2 for side in self.kernel_size]
+        answers = functional.conv2d(quarters, self.weight, self.bias, padding=padding, groups=self.groups)
+        return rearrange(answers, "(p q b) d h w -> b d (h p) (w q)", p=2, q=2)[..., :high, :wide]
+
+
 def _conv(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, dilation: int = 1, groups: int = 1) -> nn.Conv2d:
     if stride == 2:
         return HalvingConv2d(inputs, outputs, kernel, stride, groups=groups, bias=False)
+    if dilation == 2:
+        return DilatedConv2d(inputs, outputs, kernel, dilation=dilation, groups=groups, bias=False)
     padding = dilation * (kernel // 2)
     return nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, groups=groups, bias=False)
 

@@ -38,6 +38,8 @@ class Maps:
 
     mean: Float[Tensor, "b k h w"]
     strongest: Float[Tensor, "b k h w"]
+    cam: Float[Tensor, "b trained h w"]
+    """Logits of the CAM head: only of the concepts that it was trained with, which are the first ones."""
 
 
 class Grape(nn.Module):
@@ -62,7 +64,7 @@ class Grape(nn.Module):
         concepts = graph.edges.shape[0]
         self.backbone = backbone
         self.cam = CamHead(backbone.features, concepts)
-        self.projector = Projector(backbone.features, settings.width)
+        self.projector = Projector(backbone.features, settings.width, smooth=settings.smooth)
         self.atlas = Atlas(concepts + learnt_later, settings.prototypes, settings.width, background=background)
         self.anchors = None if text is None else Anchors(text, settings.width)
         self.graph = graph
@@ -90,6 +92,7 @@ class Grape(nn.Module):
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Classes and maps from one pass."""
-        patches, prototypes = self.patches(films), self.atlas.prototypes
-        maps = Maps(mean_maps(patches, self.atlas.in_use), strongest_maps(patches, self.atlas.in_use))
-        return self.judge(scores(patches, prototypes)), maps
+        features, prototypes = self.backbone(films), self.atlas.in_use
+        patches = self.projector.patches(features)
+        maps = Maps(mean_maps(patches, prototypes), strongest_maps(patches, prototypes), self.cam(features))
+        return self.judge(scores(patches, self.atlas.prototypes)), maps

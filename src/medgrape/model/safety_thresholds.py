@@ -7,7 +7,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class SafetyThresholds:
-    """Learnt on the boxes of a data set, so that few correct boxes raise a false alarm."""
+    """Learnt on the boxes of a data set: so that few correct boxes raise a false alarm, or so that right claims are
+    parted from wrong ones as well as can be."""
 
     by_concept: Mapping[str, float]
     """By how much another concept must lead, for each concept with enough boxes to learn it from."""
@@ -15,8 +16,9 @@ class SafetyThresholds:
     """The same for every other concept, learnt from the boxes of all."""
     gate: float | None
     """Highest variance U of the leading concept at which it is believed (theta_V); None: it is always believed."""
-    max_false_alarms: float
-    confidence: float
+    max_false_alarms: float | None
+    """None, and no confidence either, where right and wrong claims were balanced and no rate is promised."""
+    confidence: float | None
     """How surely the share of false alarms stays below ``max_false_alarms``."""
     boxes: Mapping[str, int]
     """How many patients with boxes of each concept were learnt from."""

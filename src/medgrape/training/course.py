@@ -49,7 +49,7 @@ class Course:
         grid = grid_of(self.model, config.preprocessing.size)
         self._device = workshop.fabric.device
         self.model.to(self._device)
-        views = Views(config.seed, config.stages.concepts.augment)
+        views = Views.of(config)
         self._inputs = Inputs(films, self.model.backbone, views, grid, self._device)
 
     def run(self) -> Graduate | None:

@@ -9,7 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from medgrape.config import Config
 from medgrape.data.arrays import ArrayWriter, mapped
+from medgrape.data.augment import Lots
 from medgrape.data.files import whole_folder
 from medgrape.model.backbone import Backbone
 from medgrape.progress import Track
@@ -24,12 +26,19 @@ class Views:
 
     seed: int
     augment: bool
+    mirror: bool = False
 
-    def seeds(self, positions: Sequence[int], number: int) -> list[tuple[int, ...]] | None:
-        """A seed for each film, or None for the films themselves."""
+    def lots(self, positions: Sequence[int], number: int) -> Lots | None:
+        """What chance makes of each film, or None for the films themselves."""
         if number == 0 or not self.augment:
             return None
-        return [(self.seed, number, position) for position in positions]
+        return Lots([(self.seed, number, position) for position in positions], self.mirror)
+
+    @classmethod
+    def of(cls, config: Config) -> "Views":
+        """As the settings of stage 1 say."""
+        stage = config.stages.concepts
+        return cls(config.seed, stage.augment, stage.mirror)
 
 
 @dataclass(frozen=True)
@@ -49,14 +58,14 @@ class Inputs:
         if self.kept is not None:
             stack = np.stack([self.kept[number % len(self.kept), position] for position in positions])
             return _as_images(torch.from_numpy(stack).to(self.device))
-        films = self.films.seen(positions, self.views.seeds(positions, number)).to(self.device)
+        films = self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
         with torch.no_grad():
             return _as_images(self.backbone.early(films))
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
         """What is known about the same view of the same films."""
         number = number if self.kept is None else number % len(self.kept)
-        return self.films.targets(positions, self.grid, self.views.seeds(positions, number)).to(self.device)
+        return self.films.targets(positions, self.grid, self.views.lots(positions, number)).to(self.device)
 
 
 def _as_images(maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
@@ -64,8 +73,11 @@ def _as_images(maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
 
 
 def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Inputs:
-    """The same inputs from disk, if the first parts of the backbone are frozen; written there when they are not yet."""
-    if inputs.backbone.frozen_parts == 0:
+    """The same inputs from disk, if the first parts of the backbone are frozen; written there when they are not yet.
+
+    No views: nothing is kept, and every epoch has views of its own.
+    """
+    if inputs.backbone.frozen_parts == 0 or views == 0:
         return inputs
     views = views if inputs.views.augment else 1
     if not folder.is_dir():

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from medgrape.data.augment import moved, moves, view
+from medgrape.data.augment import Lots, moved, view
 from medgrape.data.cache import CachedFilms, fingerprint
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
@@ -91,6 +91,12 @@ class TrainingFilms:
         drawn = {box.concept for box in self.dataset.boxes if box.film in ids}
         return torch.tensor([name in drawn for name in self.dataset.concepts.names])
 
+    def boxed_pairs(self, positions: Sequence[int]) -> Int[Tensor, " pairs"]:
+        """For each of those films, the concepts that it has boxes of."""
+        boxed, names = self.dataset.boxes_by_film, self.dataset.concepts
+        drawn = [{box.concept for box in boxed.get(self.records[position].id, ())} for position in positions]
+        return torch.tensor([names.index(name) for one in drawn for name in sorted(one)], dtype=torch.long)
+
     def positions(self, split: str) -> list[int]:
         """The films of one split."""
         return [place for place, film in enumerate(self.records) if film.split == split]
@@ -100,18 +106,16 @@ class TrainingFilms:
         stack = np.stack([self.cached[self.places[position]] for position in positions])
         return torch.from_numpy(stack).unsqueeze(1).float() / 255.0
 
-    def seen(self, positions: Sequence[int], seeds: "list[tuple[int, ...]] | None") -> Float[Tensor, "b 1 side side"]:
-        """The films themselves, or with seeds a view of each."""
+    def seen(self, positions: Sequence[int], lots: Lots | None) -> Float[Tensor, "b 1 side side"]:
+        """The films themselves, or with lots a view of each."""
         films = self.pixels(positions)
-        return films if seeds is None else view(films, moves(seeds), seeds)
+        return films if lots is None else view(films, lots)
 
-    def targets(
-        self, positions: Sequence[int], grid: tuple[int, int], seeds: "list[tuple[int, ...]] | None" = None
-    ) -> Targets:
+    def targets(self, positions: Sequence[int], grid: tuple[int, int], lots: Lots | None = None) -> Targets:
         """What is known about those films, boxes moved along with their views."""
         overlap = torch.stack([self._overlap(self.records[position], grid) for position in positions])
-        if seeds is not None and overlap.any():
-            overlap = moved(overlap, moves(seeds), "zeros")
+        if lots is not None and overlap.any():
+            overlap = moved(overlap, lots.moves(), "zeros")
         labels, covered = self.labels[list(positions)], F.avg_pool2d(overlap, FINE)
         judged = torch.stack([self._judged(position) for position in positions])
         lost = (labels != 0) & (covered.amax(dim=(-2, -1)) == 0)  # boxes that a view has moved off the film

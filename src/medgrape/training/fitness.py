@@ -49,13 +49,17 @@ def _check_names(config: Config, films: TrainingFilms) -> None:
 
 def _check_settings(config: Config) -> None:
     stages = config.stages
-    if config.backbone.frozen_parts and stages.head.views > stages.concepts.views and stages.concepts.augment:
+    kept = stages.concepts.views if config.backbone.frozen_parts and stages.concepts.augment else 0
+    if 0 < kept < stages.head.views:
         raise TrainingError("stages.head.views is more than stages.concepts.views; frozen parts have seen no others.")
+    if stages.prototypes.pointing and not stages.prototypes.background:
+        raise TrainingError("stages.prototypes.pointing compares findings with ordinary tissue; set background = true.")
     if config.training.order != "end-to-end":
         return
     staged_only = {
         "stages.prototypes.background": stages.prototypes.background,
         "stages.concepts.box_weight": stages.concepts.box_weight,
+        "stages.concepts.telling_weight": stages.concepts.telling_weight,
         "stages.concepts.class_weight": stages.concepts.class_weight,
         "stages.vectors.boxes": stages.vectors.boxes,
         "model.standardise": config.model.standardise,

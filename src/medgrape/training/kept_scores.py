@@ -77,7 +77,7 @@ def kept_scores(
 @torch.no_grad()
 def _write(run: Run, films: TrainingFilms, views: int, draft: Path, device: torch.device, track: Track) -> None:
     model: Grape = deepcopy(run.model).to(device).eval()
-    seen = Views(run.config.seed, run.config.stages.concepts.augment)
+    seen = Views.of(run.config)
     grid = grid_of(run.model, run.config.preprocessing.size)
     inputs, prototypes = Inputs(films, model.backbone, seen, grid, device), model.atlas.prototypes
     shape = (prototypes.shape[0], prototypes.shape[1])
@@ -93,7 +93,8 @@ def _name(run: Run, films: TrainingFilms, views: int) -> str:
     """Weights of all parts before the head, how films are prepared and viewed, and what is in each film's file."""
     told = hashlib.sha256()
     contents = [films.cached.contents[place] for place in films.places]
-    prepared = [_VERSION, views, run.config.seed, run.config.preprocessing.model_dump(mode="json"), contents]
+    mirror = run.config.stages.concepts.mirror
+    prepared = [_VERSION, views, mirror, run.config.seed, run.config.preprocessing.model_dump(mode="json"), contents]
     told.update(json.dumps(prepared, sort_keys=True).encode())
     told.update(json.dumps(run.model.backbone.describe(), sort_keys=True, default=str).encode())
     weights = run.model.backbone.state_dict() | run.model.projector.state_dict(prefix="projector.")

@@ -93,7 +93,7 @@ class _Course:
         self.workshop.chance(self.lesson.name, epoch)
         loss = self._teach(epoch, learner, optimiser, step, _last_news(state))
         figure: Figure = self.workshop.fabric.broadcast(self.lesson.validate())  # all must agree when to stop
-        better = figure.beats(state.figure)
+        better = self.lesson.schedule.choose == "last" or figure.beats(state.figure)
         entry = {
             "stage": self.lesson.name, "epoch": epoch, "train_loss": loss, "val_loss": figure.loss,
             "val_score": figure.score, "figure": figure.name, "best": better,

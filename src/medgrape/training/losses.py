@@ -1,5 +1,7 @@
 """What each stage minimises. A slow twin of every equation is in ``tests/oracles``."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from einops import rearrange
@@ -8,6 +10,10 @@ from torch import Tensor
 
 MOSTLY = 0.3
 """Share of a patch that a box must cover to count as covering it."""
+POINTING_SCALE, RIVALS = 20.0, 30.0
+"""How steeply a finding's lead over ordinary tissue counts, and over how many patches of it."""
+LITTLE = 0.05
+"""Of a patch: boxes that cover less, since a view has moved them off the film, are not asked about."""
 
 
 def concept_loss(
@@ -24,19 +30,44 @@ def concept_loss(
 
 
 def box_loss(
-    maps: Float[Tensor, "b k h w"], overlap: Float[Tensor, "b k h w"], judged: Bool[Tensor, "b k"], inside: float = 5.0
+    maps: Float[Tensor, "b k h w"],
+    overlap: Float[Tensor, "b k h w"],
+    judged: Bool[Tensor, "b k"],
+    inside: float = 5.0,
+    *,
+    rivals: bool = True,
 ) -> Float[Tensor, ""]:
     """Binary cross-entropy at every patch: does a box of the concept cover much of it?
 
     ``judged`` says for which films and concepts the boxes tell the whole truth: it has a box, or the concept is
     absent. Patches inside are few, so each weighs ``inside`` times as much. The patch that is covered most always
-    counts, so that a lesion between four patches, or smaller than one, is not taught to be nowhere.
+    counts, so that a lesion between four patches, or smaller than one, is not taught to be nowhere. Without
+    ``rivals`` a patch that a box of another concept covers costs nothing: a concept learns to differ from ordinary
+    tissue here, and from the others by ``telling_loss``.
     """
     most = overlap.amax(dim=(-2, -1), keepdim=True)
-    covered = ((overlap > MOSTLY) | ((overlap == most) & (most > 0))).to(maps.dtype)
+    covered = (overlap > MOSTLY) | ((overlap == most) & (most > 0))
+    counts = rearrange(judged, "b k -> b k 1 1").expand_as(covered)
+    if not rivals:
+        counts = counts & (covered | ~covered.any(dim=1, keepdim=True))
     weight = torch.tensor(inside, dtype=maps.dtype, device=maps.device)
-    costs = F.binary_cross_entropy_with_logits(maps, covered, pos_weight=weight, reduction="none")
-    return (costs * rearrange(judged, "b k -> b k 1 1")).sum() / maps.numel()
+    costs = F.binary_cross_entropy_with_logits(maps, covered.to(maps.dtype), pos_weight=weight, reduction="none")
+    return (costs * counts).sum() / maps.numel()
+
+
+def telling_loss(
+    maps: Float[Tensor, "b k h w"], overlap: Float[Tensor, "b k h w"], weights: Float[Tensor, " k"]
+) -> Float[Tensor, ""]:
+    """Cross-entropy between the concepts on the means of their maps inside a box: which of them does it show?
+
+    ``weights`` make up for rare concepts; one of weight 0 takes no part, neither as an answer nor as a rival. All boxes
+    of one concept on one film count as one. Divided by all films, so that halves of a batch average to the whole.
+    """
+    mass = overlap.sum(dim=(-2, -1))
+    means = torch.einsum("bchw,bkhw->bkc", maps, overlap) / mass.clamp_min(1e-6).unsqueeze(-1)
+    means = means.masked_fill(weights == 0, -torch.inf)
+    costs = weights * -means.log_softmax(dim=-1).diagonal(dim1=-2, dim2=-1)
+    return costs[(mass > LITTLE) & (weights > 0)].sum() / len(maps)
 
 
 def soft_similarity(
@@ -61,6 +92,25 @@ def contrastive_loss(
     """
     raised = F.one_hot(truth, similarity.shape[1]) * margin
     return F.cross_entropy(scale * (similarity + raised), truth, weight=weights)
+
+
+def pointing_loss(
+    means: Float[Tensor, "n k"], truth: Int[Tensor, " n"], weights: Float[Tensor, " groups"]
+) -> Float[Tensor, ""]:
+    """Minus log of a finding's share among ordinary tissue, in the mean map of its own concept.
+
+    ``means`` are cosines with the mean prototype of each concept, ``truth`` the concept of each vector, or K for
+    ordinary tissue. The contrastive loss compares concepts at one place; here places are compared in one concept's map,
+    which is what pointing at its highest place does. Tissue counts as if there were ``RIVALS`` patches of it, however
+    many a batch holds.
+    """
+    ordinary = truth == means.shape[1]
+    if not ordinary.any():
+        return means.new_zeros(())
+    tissue = torch.logsumexp(POINTING_SCALE * means[ordinary], dim=0) + math.log(RIVALS / int(ordinary.sum()))
+    found, concepts = means[~ordinary], truth[~ordinary]
+    own = POINTING_SCALE * found.gather(1, concepts.unsqueeze(1)).squeeze(1)
+    return (weights[concepts] * (torch.logaddexp(own, tissue[concepts]) - own)).sum() / len(truth)
 
 
 def alignment_loss(prototypes: Float[Tensor, "k m d"], anchors: Float[Tensor, "k d"]) -> Float[Tensor, ""]:

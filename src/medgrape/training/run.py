@@ -1,5 +1,7 @@
 """From a prepared data set to a run: all stages in order, going on where an earlier attempt was broken off."""
 
+import hashlib
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from lightning_fabric import Fabric
 from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache
 from medgrape.data.dataset import Dataset, checksum
-from medgrape.data.files import copied, whole_folder
+from medgrape.data.files import copied, whole_file, whole_folder
 from medgrape.model.checkpoint import KEEPSAKES, Run, load_run
 from medgrape.model.manifest import MANIFEST
 from medgrape.progress import Track, Watch, quietly, unwatched
@@ -23,6 +25,10 @@ from medgrape.training.loop import Workshop
 from medgrape.training.plan import agree
 from medgrape.training.processes import launch
 
+FIRST_STAGE = "concepts.safetensors"
+SEEN_BY_FIRST_STAGE = ("seed", "preprocessing", "backbone", "text", "training")
+"""Tables of the settings that the first stage depends on beside its own; loading a text encoder may draw numbers."""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -31,6 +37,8 @@ class Order:
     config: Config
     data: Path
     out: Path
+    kept: Path | None = None
+    """A folder of finished first stages: trainings that differ in later stages alone learn the first one once."""
 
     @property
     def work(self) -> Path:
@@ -79,8 +87,10 @@ def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
             _clean(order)
             cached = _films(order, track)
             agree(order.work, order.config, order.data, cached)
+            _fetch_first_stage(order)
             fabric.barrier()
             _learn(fabric, order, track=track, watch=watch)
+            _keep_first_stage(order)
             shutil.rmtree(order.work)
     except Timeout:
         raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
@@ -91,6 +101,32 @@ def _clean(order: Order) -> None:
     out = order.out.resolve()
     for left_over in (*order.work.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):
         shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
+
+
+def _fetch_first_stage(order: Order) -> None:
+    """Take the first stage from another training that could not have learnt it otherwise."""
+    kept, own = _kept_first_stage(order), order.work / FIRST_STAGE
+    if kept is not None and kept.is_file() and not own.is_file():
+        with whole_file(own) as draft:
+            copied(kept, draft)
+
+
+def _keep_first_stage(order: Order) -> None:
+    kept, own = _kept_first_stage(order), order.work / FIRST_STAGE
+    if kept is not None and own.is_file() and not kept.is_file():  # end to end, there is no first stage
+        with whole_file(kept) as draft:
+            copied(own, draft)
+
+
+def _kept_first_stage(order: Order) -> Path | None:
+    """Where a first stage is kept that was begun with the same: films, labels, weights, versions and settings."""
+    if order.kept is None:
+        return None
+    begun = json.loads((order.work / "plan.json").read_text("utf-8"))
+    settings = begun.pop("config")
+    begun |= {name: settings[name] for name in SEEN_BY_FIRST_STAGE} | {"stage": settings["stages"]["concepts"]}
+    key = hashlib.sha256(json.dumps(begun, sort_keys=True).encode()).hexdigest()
+    return order.kept / key / FIRST_STAGE
 
 
 def _films(order: Order, track: Track) -> CachedFilms:

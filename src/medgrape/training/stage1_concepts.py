@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from medgrape.config import ConceptStage
 from medgrape.model.cam import CamHead, pool
 from medgrape.model.grape import Grape
-from medgrape.training.balance import positive_weights
+from medgrape.training.balance import positive_weights, rarity_weights
 from medgrape.training.early import Inputs
 from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
-from medgrape.training.losses import box_loss, concept_loss
+from medgrape.training.losses import box_loss, concept_loss, telling_loss
 from medgrape.training.scoring import mean_auc
 
 
@@ -52,8 +52,17 @@ class ConceptLesson:
         self._concepts = len(inputs.films.dataset.concepts)
         classes = len(inputs.films.dataset.classes) if schedule.class_weight else 0
         self.learner: nn.Module = ConceptLearner(model, classes).to(inputs.device)
-        self._learning, self._validating = inputs.films.positions("train"), inputs.films.positions("val")
+        self._learning, self._validating = self._telling("train"), inputs.films.positions("val")
         self._weights = positive_weights(inputs.films.labels[self._learning], balance=schedule.balance)
+        self._rarity = rarity_weights(inputs.films.boxed_pairs(self._learning), self._concepts)
+
+    def _telling(self, split: str) -> list[int]:
+        """Films of a split that anything can be learnt from: a finding is known, or the class where it is asked for."""
+        films = self._inputs.films
+        known = (~films.labels.isnan()).any(dim=1)
+        if self.schedule.class_weight:
+            known |= films.classes != UNKNOWN_CLASS
+        return [position for position in films.positions(split) if known[position]]
 
     def steps(self) -> int:
         """Batches in an epoch."""
@@ -72,9 +81,13 @@ class ConceptLesson:
     def _loss(self, maps: Float[Tensor, "b maps h w"], targets: Targets) -> Float[Tensor, ""]:
         logits = pool(maps, self.schedule.pooling, self.schedule.sharpness)
         total = concept_loss(logits[:, : self._concepts], targets.labels, self._weights.to(logits.device))
+        seen = maps[:, : self._concepts]
         if self.schedule.box_weight:
-            seen = maps[:, : self._concepts]
-            total = total + self.schedule.box_weight * box_loss(seen, targets.overlap, targets.judged)
+            rivals = self.schedule.box_rivals
+            total = total + self.schedule.box_weight * box_loss(seen, targets.overlap, targets.judged, rivals=rivals)
+        if self.schedule.telling_weight:
+            told = telling_loss(seen, targets.overlap, self._rarity.to(maps.device))
+            total = total + self.schedule.telling_weight * told
         if self.schedule.class_weight:
             total = total + self.schedule.class_weight * class_loss(logits[:, self._concepts :], targets)
         return total

@@ -22,9 +22,8 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.early import BATCH, Inputs
 from medgrape.training.films import in_order
+from medgrape.training.losses import MOSTLY
 
-HARD, CHANCE = 2, 2
-"""Patches of ordinary tissue from each film: those that the CAM likes best, and those drawn by lot."""
 LOOKED_AT = 0.5
 """Share of the CAM's peak beyond which a patch without box may belong to the finding."""
 
@@ -95,13 +94,21 @@ class _Pass:
         boxes = self._boxes(film)
         for concept in torch.nonzero(labels == 1).flatten().tolist():
             inside = boxes.get(concept, []) if self.settings.boxes else []
-            for overlap in inside:
+            for number, overlap in enumerate(inside):
                 yield Row(_inside(features, logits[concept], overlap), concept, film)
+                for patch in self._drawn(overlap, (film, concept, number)):
+                    yield Row(rearrange(features, "c h w -> c (h w)")[:, patch], concept, film)
             if not inside:
                 yield Row(vectors[concept], concept, film)
         if self.background and self._shows_ordinary_tissue(film):
             for patch in self._ordinary(logits, labels, boxes, film):
                 yield Row(rearrange(features, "c h w -> c (h w)")[:, patch], len(labels), film)
+
+    def _drawn(self, overlap: Float[Tensor, "h w"], seed: tuple[int, ...]) -> list[int]:
+        """Some of the patches that a box covers, by lot."""
+        covered = torch.nonzero(overlap.flatten() > MOSTLY).flatten().tolist()
+        lot = np.random.default_rng(seed).permutation(len(covered))[: self.settings.inside]
+        return [covered[place] for place in sorted(lot.tolist())]
 
     def _shows_ordinary_tissue(self, film: int) -> bool:
         """Normal films, and what lies beside the findings of others; a film ill in another way is neither."""
@@ -138,8 +145,10 @@ class _Pass:
         if len(patches) == 0:
             return []
         by_liking = patches[logits.amax(dim=0).flatten()[patches].argsort(descending=True, stable=True)]
-        lot = np.random.default_rng((film, len(patches))).choice(len(patches), min(CHANCE, len(patches)), replace=False)
-        return [*by_liking[:HARD].tolist(), *patches[torch.from_numpy(np.sort(lot))].tolist()]
+        hard = self.settings.ordinary // 2
+        others = min(self.settings.ordinary - hard, len(patches))
+        lot = np.random.default_rng((film, len(patches))).choice(len(patches), others, replace=False)
+        return [*by_liking[:hard].tolist(), *patches[torch.from_numpy(np.sort(lot))].tolist()]
 
 
 def _inside(

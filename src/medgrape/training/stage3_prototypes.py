@@ -17,6 +17,7 @@ from medgrape.training.losses import (
     contrastive_loss,
     dispersion_loss,
     masked_similarity,
+    pointing_loss,
     soft_similarity,
 )
 from medgrape.training.scoring import balanced_accuracy
@@ -111,13 +112,15 @@ def prototype_loss(
     model: Grape, batch: Batch, schedule: PrototypeStage, weights: Float[Tensor, " groups"]
 ) -> Float[Tensor, ""]:
     """The stage's loss for some vectors; the end-to-end variant uses it too."""
-    similarity = masked_similarity(
-        model.projector(batch.vectors), model.atlas.contrasted, schedule.sharpness, schedule.mask_above
-    )
+    projected = model.projector(batch.vectors)
+    similarity = masked_similarity(projected, model.atlas.contrasted, schedule.sharpness, schedule.mask_above)
     weights = weights.to(similarity.device)
     total = contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
     if schedule.alignment and model.anchors is not None:
         total = total + schedule.alignment * alignment_loss(model.atlas.prototypes, model.anchors())
+    if schedule.pointing:
+        means = projected @ model.atlas.prototypes.mean(dim=1).T
+        total = total + schedule.pointing * pointing_loss(means, batch.groups, weights)
     if schedule.dispersion:
         total = total + schedule.dispersion * dispersion_loss(model.atlas.contrasted)
     return total

@@ -137,3 +137,14 @@ def test_two_files_of_one_film_stand_for_neither(nih):
     draft = read_nih(nih)
     assert "film files of one name" in draft.complaints.lines()[0]
     assert "00000001_000" not in {film.id for film in draft.films}
+
+
+def test_a_share_is_tested_on_only_where_no_official_test_film_is_there(nih, tmp_path):
+    rule = SplitRule(0.15, 0.5)
+    official = finish(read_nih(nih), tmp_path / "official", rule, allow_missing=False)
+    assert [film.id for film in official.in_split("test")] == ["00000002_000"]
+    (nih / "images_001/images/00000002_000.jpg").unlink()
+    noise = np.random.default_rng(3).integers(0, 255, (256, 256)).astype(np.uint8)
+    cv2.imwrite(str(nih / "images_001/images/00000003_000.jpg"), noise)
+    cut = finish(read_nih(nih), tmp_path / "cut", rule, allow_missing=False)
+    assert len({film.patient for film in cut.in_split("test")}) == 1, "half of the two patients"

@@ -156,3 +156,14 @@ def test_the_official_training_labels_give_three_nodes_and_four_edges(tmp_path):
     assert edges.shape == (3, 3)
     assert edges.sum() == 4
     assert edges[0, 1], "active listens to obsolete"
+
+
+def test_borrowed_films_are_never_cut_into_the_test_split(tbx11k, tmp_path):
+    (tbx11k / "annotations/json/TBX11K_val.json").unlink()
+    for number in range(20):
+        write_film(tbx11k / f"imgs/extra/mc+shenzhen/train/CHNCXR_{number:04}_{number % 2}.jpg")
+    draft = read_tbx11k(tbx11k, extra=True)
+    dataset = finish(draft, tmp_path / "out", SplitRule(0.2, 0.4), allow_missing=True)
+    assert len(dataset.in_split("test")) == 3, "0.4 of the seven official films"
+    assert not any(is_borrowed(film.path) for film in dataset.in_split("test"))
+    assert any(is_borrowed(film.path) for film in dataset.in_split("val"))

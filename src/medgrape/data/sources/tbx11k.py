@@ -13,6 +13,7 @@ from medgrape.data.dataset import FilmRecord
 from medgrape.data.draft import Draft, films_by_stem
 from medgrape.data.label_files import read_text, required
 from medgrape.data.sources.coco import CocoFile, CocoImage, place_boxes, read_coco
+from medgrape.data.splits import UNTESTED
 from medgrape.progress import Track, quietly
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")
@@ -93,7 +94,10 @@ def _compare_with_list(draft: Draft, list_name: str, coco: CocoFile) -> None:
 
 
 def _read_extra(draft: Draft, track: Track) -> None:
-    """Films that other sets published first; whether their TB is active is not known, so those have no label."""
+    """Films that other sets published first; whether their TB is active is not known, so those have no label.
+
+    They never become test films: whoever tests on those other sets as well would test on films that were learnt from.
+    """
     root = draft.folder / "imgs/extra"
     if not root.is_dir():
         draft.complaints.add("folder missing", "imgs/extra")
@@ -105,7 +109,7 @@ def _read_extra(draft: Draft, track: Track) -> None:
         if diseased is None or stem in taken:
             draft.complaints.add("extra films with a name that does not tell normal from TB, or is taken", path)
             continue
-        record = _record(path, draft, "active_tb" if diseased else "healthy", "train")
+        record = _record(path, draft, "active_tb" if diseased else "healthy", UNTESTED)
         if record is not None:
             known = {} if diseased else dict.fromkeys(draft.concepts.names, False)
             draft.films.append(replace(record, labels=dict(record.labels) | known))

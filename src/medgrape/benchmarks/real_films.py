@@ -1,0 +1,82 @@
+"""Every row of ``docs/real-films.md`` again, from the published folders: prepare, train, calibrate, evaluate, tabulate.
+
+What is done is not done again, so a suite that was broken off goes on with the row at which it was.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medgrape.benchmarks.real_films_row import Row, make
+from medgrape.benchmarks.real_films_summary import summaries
+from medgrape.benchmarks.real_films_tables import page
+from medgrape.benchmarks.real_films_variants import CONFIGS, Variant, chosen
+from medgrape.data.files import whole_file
+from medgrape.errors import UserError
+from medgrape.progress import Track, Watch, quietly, unwatched
+
+NAME = "real-films"
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All variants, the folders that they learn from, and where everything goes."""
+
+    variants: tuple[Variant, ...]
+    sources: Mapping[str, Path | None]
+    """Data set to its published folder; None where nobody named one."""
+    out: Path
+    configs: Path = CONFIGS
+
+    def rows(self, names: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Row, ...]:
+        """What is to be done, checked before anything is: names, folders and every setting."""
+        return tuple(
+            Row(variant, seed, variant.config(seed, self.configs), self._source(variant), self.out)
+            for variant in chosen(self.variants, names)
+            for seed in seeds or variant.seeds
+        )
+
+    def _source(self, variant: Variant) -> Path:
+        folder = self.sources[variant.data]
+        if folder is None:
+            raise UserError(
+                f"The variant {variant.name!r} needs --{variant.data} FOLDER; or name others with --variant."
+            )
+        if not folder.is_dir():
+            raise UserError(f"There is no folder {folder}; --{variant.data} takes the published data set.")
+        return folder
+
+
+def reproduce(
+    suite: Suite,
+    names: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    *,
+    tell: Tell = lambda sentence: None,  # noqa: ARG005 (nobody listens)
+    track: Track = quietly,
+    watch: Watch = unwatched,
+) -> dict[str, Any]:
+    """Run what is not there yet, of some variants and seeds or of all, and write the tables after every row."""
+    rows = suite.rows(names, seeds)
+    waiting = [row for row in rows if not row.done()]
+    if len(waiting) < len(rows):
+        tell(f"{len(rows) - len(waiting)} of {len(rows)} rows are there already.")
+    for number, row in enumerate(waiting, 1):
+        tell(f"{number} of {len(waiting)}: {row.variant.name}, seed {row.seed} ({row.variant.title})")
+        make(row, track=track, watch=watch)
+        write_tables(suite, seeds)
+    return write_tables(suite, seeds)
+
+
+def write_tables(suite: Suite, seeds: Sequence[int] = ()) -> dict[str, Any]:
+    """``real-films.md`` and ``real-films.json``, from all results that are there."""
+    found = summaries(suite.variants, suite.out, seeds)
+    told = {"suite": NAME, "variants": [one.to_json() for one in found]}
+    files = {"json": json.dumps(told, indent=1, allow_nan=False) + "\n", "md": page(found)}
+    for suffix, text in files.items():
+        with whole_file(suite.out / f"{NAME}.{suffix}") as draft:
+            draft.write_text(text, "utf-8")
+    return told

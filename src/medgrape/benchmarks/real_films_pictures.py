@@ -1,0 +1,95 @@
+"""Test films on which a map points into a box, and films on which it does not: drawn by lot, never chosen by eye."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from medgrape.concepts import ConceptSet
+from medgrape.data.dataset import Dataset, FilmRecord
+from medgrape.data.files import whole_file
+from medgrape.evaluation.localisation import Pair
+from medgrape.explain.render_layout import badge, beside, bordered, stacked, stamped
+from medgrape.explain.render_maps import HEAT, fitted, painted, resized, upsampled
+from medgrape.explain.render_text import FAINT, SMALL, paragraph
+from medgrape.feedback.reader import Reader
+from medgrape.geometry import Box, FilmSize
+from medgrape.model.checkpoint import LoadedRun
+from medgrape.palette import colour
+
+COUNT = 4
+ROOM = FilmSize(420, 420)
+_MARGIN = 16
+
+
+def draw_pictures(
+    loaded: LoadedRun, data: Path, pairs: Sequence[Pair], prefix: Path, *, seed: int
+) -> dict[str, list[dict[str, str]]]:
+    """``PREFIX-good.png`` and ``PREFIX-bad.png``, and which film and concept is on each, from left to right.
+
+    Good is a hit of the mean map, bad a miss of it. A kind of which there is none has no picture.
+    """
+    reader, dataset, told = Reader(loaded), Dataset.load(data), dict[str, list[dict[str, str]]]()
+    films = {film.id: film for film in dataset.films}
+    for kind, hit in (("good", True), ("bad", False)):
+        drawn = by_lot([pair for pair in pairs if pair.mean.hit is hit], seed)
+        told[kind] = [{"film": pair.film, "concept": pair.concept} for pair in drawn]
+        if drawn:
+            panels = [_panel(reader, dataset, films[pair.film], pair) for pair in drawn]
+            sheet = stacked([beside(panels, gap=_MARGIN), _key(dataset.concepts, kind)], gap=_MARGIN)
+            _save(bordered(sheet, _MARGIN), prefix.with_name(f"{prefix.name}-{kind}.png"))
+    return told
+
+
+def by_lot(pairs: Sequence[Pair], seed: int, count: int = COUNT) -> list[Pair]:
+    """Some pairs that the seed alone chooses, whatever order they come in."""
+    ordered = sorted(pairs, key=lambda pair: (pair.film, pair.concept))
+    places = np.random.default_rng(seed).permutation(len(ordered))[:count]
+    return [ordered[place] for place in places]
+
+
+def _panel(reader: Reader, dataset: Dataset, film: FilmRecord, pair: Pair) -> Image.Image:
+    """The film under the concept's mean map, with every box that somebody drew on it and the map's highest point."""
+    explanation = reader.open(dataset.film_path(film)).explain()
+    evidence = next(one for one in explanation.concepts if one.concept.name == pair.concept)
+    size = fitted(film.size, ROOM)
+    greys = resized(explanation.pixels, size)
+    panel = Image.fromarray(painted(greys, upsampled(_relative(evidence.mean), size), HEAT))
+    for drawn in dataset.boxes_by_film[film.id]:
+        _frame(panel, drawn.box.moved(film.size, size), colour(dataset.concepts.index(drawn.concept)))
+    x, y = pair.mean.point
+    spot = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(film.size, size).centre
+    stamped(panel, badge("", colour(dataset.concepts.index(pair.concept)), 14), spot)
+    told = paragraph(f"{film.id}: {dataset.concepts[pair.concept].title}", size.width, size=SMALL)
+    return stacked([panel, told], gap=6)
+
+
+def _relative(scores: np.ndarray) -> np.ndarray:
+    """0 at the map's middle value and 1 at its highest: also a weak map shows where it would point."""
+    middle = float(np.median(scores))
+    return (scores - middle) / max(float(scores.max()) - middle, 1e-9)
+
+
+def _frame(panel: Image.Image, box: Box, ink: str) -> None:
+    pen = ImageDraw.Draw(panel)
+    for line, width in (("black", 5), (ink, 3)):
+        pen.rectangle(box.corners, outline=line, width=width)
+
+
+def _key(concepts: ConceptSet, kind: str) -> Image.Image:
+    """What the colours mean."""
+    what = "inside" if kind == "good" else "outside"
+    names = [
+        paragraph(f"■ {concept.title}", 240, size=SMALL, ink=colour(place)) for place, concept in enumerate(concepts)
+    ]
+    words = (
+        "Boxes that readers drew; the mean map of the finding named, coloured from its middle to its highest value; "
+        f"dot: its highest point, {what} its boxes."
+    )
+    return stacked([paragraph(words, ROOM.width * 2, size=SMALL, ink=FAINT, most=3), beside(names)], gap=6)
+
+
+def _save(sheet: Image.Image, path: Path) -> None:
+    with whole_file(path) as draft:
+        sheet.save(draft, "PNG")

@@ -1,0 +1,195 @@
+"""The suite on drawn films in the published layouts: three variants, one seed of two."""
+
+import json
+
+import numpy as np
+import pytest
+import tomli_w
+from PIL import Image
+from published_films import publish_nih, publish_tbx11k
+
+from medgrape.benchmarks.real_films import Suite, reproduce
+from medgrape.benchmarks.real_films_figures import one_shot_figures
+from medgrape.benchmarks.real_films_pictures import by_lot
+from medgrape.benchmarks.real_films_variants import load_variants
+from medgrape.data.dataset import Dataset
+from medgrape.data.sources.tbx11k import is_borrowed
+from medgrape.errors import UserError
+from medgrape.evaluation.pointing import Pair, Pointed
+from medgrape.evaluation.vocabulary_figures import ConceptTrial, Shots, VocabularyTrial
+from schooling import SMALL
+
+VARIANTS = """
+[[variants]]
+name = "recipe"
+title = "the recipe"
+data = "tbx11k"
+settings = "tiny"
+seeds = [0, 1]
+extra = true
+
+[[variants]]
+name = "no-background"
+title = "no background"
+data = "tbx11k"
+settings = "tiny"
+seeds = [0, 1]
+extra = true
+change = { "stages.prototypes.background" = false }
+
+[[variants]]
+name = "nih"
+title = "NIH"
+data = "nih"
+settings = "tiny"
+seeds = [0, 1]
+
+[variants.change]
+"stages.vectors.boxes" = false
+"stages.vectors.normal" = ["no_finding"]
+"stages.concepts.box_weight" = 0.0
+"""
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("published")
+    (folder / "tiny.toml").write_text(tomli_w.dumps(SMALL))
+    (folder / "variants.toml").write_text(VARIANTS)
+    sources = {"tbx11k": publish_tbx11k(folder / "TBX11K"), "nih": publish_nih(folder / "NIH")}
+    return Suite(load_variants(folder / "variants.toml"), sources, folder / "out", folder)
+
+
+@pytest.fixture(scope="module")
+def told(suite):
+    return reproduce(suite, seeds=(0,))
+
+
+def figures(told, name):
+    (row,) = [one for one in told["variants"] if one["name"] == name]
+    return {figure: None if spread is None else spread["mean"] for figure, spread in row["figures"].items()}
+
+
+def test_every_figure_has_its_trivial_answer_beside_it(told):
+    found = figures(told, "recipe")
+    for concept in ("all", "active_tb", "obsolete_tb"):
+        for kind in ("mean", "max", "cam", "chance", "fixed"):
+            assert 0 <= found[f"pointing.{concept}.{kind}"] <= 1
+    assert found["majority.balanced"] == pytest.approx(0.5)
+    assert 0 <= found["safety.balanced"] <= 1
+    assert 0 <= found["telling_apart"] <= 1
+    assert 0 <= found["one_shot.pointing"] <= 1
+    found = figures(told, "nih")
+    assert found["majority.macro_f1"] < 0.5
+    assert 0 < found["auc.all"] < 1
+    assert 0 < found["macro_f1"] <= 1
+
+
+def test_figures_are_those_of_the_report(suite, told):
+    report = json.loads((suite.out / "reports/recipe-seed0/report.json").read_text())
+    pooled, found = report["localisation"]["per_pair"], figures(told, "recipe")
+    assert found["pointing.all.mean"] == pooled["mean"]["share"]
+    assert found["pointing.all.fixed"] == pooled["fixed"]
+    assert found["films.test"] == report["films"]["read"]
+    checks = {check["name"]: check for check in report["interaction"]["checks"]}
+    assert "balance" in checks["calibrated"]["title"]
+    assert found["safety.balanced"] == checks["calibrated"]["balanced"]["share"]
+
+
+def test_no_official_test_film_and_no_borrowed_film_is_tested_on(suite, told):  # noqa: ARG001 (it must have run)
+    dataset = Dataset.load(suite.out / "data/tbx11k-extra-seed0")
+    assert not {film.id for film in dataset.films} & {f"t{number:04}" for number in range(4)}
+    assert any(is_borrowed(film.path) for film in dataset.films)
+    tested = dataset.in_split("test")
+    assert len(tested) == pytest.approx(0.2 * 68, abs=1)
+    assert not any(is_borrowed(film.path) for film in tested)
+
+
+def test_variants_of_later_stages_share_films_and_first_stage_and_count_its_time(suite, told):
+    assert {path.name for path in (suite.out / "data").iterdir()} == {"tbx11k-extra-seed0", "nih-seed0"}
+    assert len(list((suite.out / "stages").iterdir())) == 2, "one for TBX11K, one for NIH"
+    for name in ("recipe", "no-background"):
+        log = (suite.out / f"runs/{name}-seed0/log.jsonl").read_text().splitlines()
+        epochs = sum(json.loads(line)["seconds"] for line in log)
+        assert 60 * figures(told, name)["minutes"] > epochs
+        assert 0.1 < figures(told, name)["peak_gib"] < 8
+
+
+def test_rows_that_are_there_are_not_made_again(suite, told):
+    before = {path: path.stat().st_mtime_ns for path in suite.out.rglob("*.safetensors")}
+    results = [path.read_bytes() for path in sorted((suite.out / "results").iterdir())]
+    said = []
+    assert reproduce(suite, seeds=(0,), tell=said.append) == told
+    assert said == ["3 of 3 rows are there already."]
+    assert [path.read_bytes() for path in sorted((suite.out / "results").iterdir())] == results
+    assert {path: path.stat().st_mtime_ns for path in suite.out.rglob("*.safetensors")} == before
+
+
+def test_the_table_says_which_seeds_are_missing(suite, told):
+    page = (suite.out / "real-films.md").read_text()
+    assert page.count("| 1 of 2 (missing: seed 1) |") == 6, "three variants, each in two tables"
+    assert f"| the recipe | active_tb | {figures(told, 'recipe')['pointing.active_tb.pairs']:.0f} |" in page
+    assert json.loads((suite.out / "real-films.json").read_text()) == told
+    assert all(one["missing"] == [1] for one in told["variants"])
+
+
+def test_pictures_show_test_films_with_boxes_and_say_which(suite, told):
+    dataset = Dataset.load(suite.out / "data/tbx11k-extra-seed0")
+    tested = {film.id for film in dataset.in_split("test")}
+    drawn = told["variants"][0]["by_seed"]["0"]["pictures"]
+    assert drawn["bad"] or drawn["good"]
+    for kind, films in drawn.items():
+        assert {one["film"] for one in films} <= tested & dataset.boxes_by_film.keys()
+        path = suite.out / f"pictures/recipe-{kind}.png"
+        assert path.is_file() == bool(films)
+        if films:
+            with Image.open(path) as picture:
+                colours = np.unique(np.asarray(picture).reshape(-1, 3), axis=0).tolist()
+            assert [0xE6, 0x9F, 0x00] in colours, "the colour of active TB"
+    assert "pictures" in (suite.out / "real-films.md").read_text()
+    assert told["variants"][2]["by_seed"]["0"]["pictures"] == {}, "the NIH films have no boxes"
+
+
+def test_figures_of_other_settings_are_not_taken_for_these(suite, told):  # noqa: ARG001 (it must have run)
+    changed = suite.variants[0].model_copy(update={"change": {"stages.head.epochs": 9}})
+    other = Suite((changed,), suite.sources, suite.out, suite.configs)
+    with pytest.raises(UserError, match=r"recipe-seed0\.json was made with other settings"):
+        reproduce(other, seeds=(0,))
+
+
+def test_films_of_another_folder_are_not_mixed_in(suite, told, tmp_path):  # noqa: ARG001 (it must have run)
+    (suite.out / "results/recipe-seed0.json").rename(tmp_path / "aside.json")
+    moved = Suite(suite.variants, {"tbx11k": tmp_path, "nih": None}, suite.out, suite.configs)
+    try:
+        with pytest.raises(UserError, match="prepared from another folder"):
+            reproduce(moved, ["recipe"], (0,))
+    finally:
+        (tmp_path / "aside.json").rename(suite.out / "results/recipe-seed0.json")
+
+
+def test_a_training_that_cannot_be_is_told_in_the_words_of_the_training(suite, tmp_path):
+    spoilt = suite.variants[2].model_copy(update={"change": {"stages.vectors.normal": ["healthy"]}})
+    with pytest.raises(UserError, match=r"stages\.vectors\.normal: the data set has no class 'healthy'"):
+        reproduce(Suite((spoilt,), suite.sources, tmp_path / "out", suite.configs), seeds=(0,))
+    assert not (tmp_path / "out/results").exists()
+
+
+def test_one_film_is_measured_by_what_full_supervision_gets():
+    def tried(name, full):
+        return ConceptTrial(name, name, 10, 20, full, 0.4, 0.1, (Shots(1, (0.3, 0.5), 0.1),))
+
+    def figures_of(full):
+        concepts = (tried("active_tb", 1.0), tried("obsolete_tb", full))
+        return one_shot_figures(VocabularyTrial("run", "data", "test", True, concepts))
+
+    assert figures_of(0.5) == {"one_shot.pointing": 0.4, "one_shot.full": 0.5, "one_shot": 0.8}
+    assert figures_of(0.0)["one_shot"] is None, "full supervision points nowhere"
+
+
+def test_pictures_are_drawn_by_lot_whatever_order_films_come_in():
+    nowhere = Pointed((1.0, 1.0), True)
+    pairs = [Pair(f"f{n:02}", "active_tb", nowhere, nowhere, nowhere, 0.1, 1.0) for n in range(30)]
+    assert by_lot(pairs, 0) == by_lot(pairs[::-1], 0)
+    assert by_lot(pairs, 0) != by_lot(pairs, 1)
+    assert len(set(by_lot(pairs, 0))) == 4
+    assert by_lot(pairs, 0) != pairs[:4]

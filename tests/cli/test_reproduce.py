@@ -1,0 +1,32 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def medgrape(*words, cwd):
+    command = [sys.executable, "-m", "medgrape", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+
+
+def test_without_a_suite_the_suites_are_listed(tmp_path):
+    assert "real-films" in medgrape("reproduce", cwd=tmp_path).stdout
+    assert "real-films" in json.loads(medgrape("reproduce", "--json", cwd=tmp_path).stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("real-film",), "did you mean 'real-films'"),
+        (("real-films", "--seeds", "0,one"), "whole numbers with commas"),
+        (("real-films", "--seeds", "-1"), "whole numbers with commas"),
+        (("real-films", "--variant", "recepi"), "did you mean 'recipe'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(words, told, tmp_path):
+    ended = medgrape("reproduce", *words, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,74 @@
+"""A folder of finished first stages, from which trainings that differ later on begin."""
+
+import json
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from medgrape.training.run import Order, train
+from schooling import small
+
+
+class Bystander:
+    """Counts the steps of each stage that is really gone through."""
+
+    def __init__(self):
+        self.steps = Counter()
+
+    @contextmanager
+    def __call__(self, label, total, done=0):  # noqa: ARG002 (as every watch is called)
+        yield lambda news: self.steps.update([label])  # noqa: ARG005
+
+
+def learn(order):
+    """The run, and the stages that it went through."""
+    bystander = Bystander()
+    return train(order, watch=bystander), set(bystander.steps)
+
+
+ALL = {"stage concepts", "stage prototypes", "stage head"}
+
+
+def backbone(run):
+    return {name: one for name, one in load_file(run / "model.safetensors").items() if name.startswith("backbone")}
+
+
+def log(run):
+    return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(ward, tmp_path):
+    kept = tmp_path / "kept"
+    first, stages = learn(Order(small(), ward, tmp_path / "first", kept))
+    assert stages == ALL
+    changed = small(stages={"prototypes": {"background": False, "dispersion": 0.0}})
+    second, stages = learn(Order(changed, ward, tmp_path / "second", kept))
+    assert stages == ALL - {"stage concepts"}
+    assert all(torch.equal(one, backbone(second)[name]) for name, one in backbone(first).items())
+    assert log(second)[:2] == log(first)[:2], "the story of the first stage, with its seconds"
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(graduate, ward, tmp_path):
+    kept = tmp_path / "kept"
+    train(Order(small(stages={"head": {"epochs": 1}}), ward, tmp_path / "first", kept))
+    taken = train(Order(small(), ward, tmp_path / "second", kept))
+    assert (taken / "model.safetensors").read_bytes() == (graduate / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("tables", [{"stages": {"concepts": {"box_weight": 0.5}}}, {"preprocessing": {"size": 80}}])
+def test_a_first_stage_of_other_settings_is_not_taken(tables, ward, tmp_path):
+    kept = tmp_path / "kept"
+    train(Order(small(), ward, tmp_path / "first", kept))
+    assert learn(Order(small(**tables), ward, tmp_path / "second", kept))[1] == ALL
+    assert len(list(kept.iterdir())) == 2
+
+
+def test_another_seed_learns_its_own_first_stage(ward, tmp_path):
+    kept = tmp_path / "kept"
+    train(Order(small(), ward, tmp_path / "first", kept))
+    other = small().model_copy(update={"seed": 1})
+    assert learn(Order(other, ward, tmp_path / "second", kept))[1] == ALL

@@ -20,6 +20,7 @@ from transformers import (
 
 from medgrape.config.model import BackboneSettings
 from medgrape.errors import UserError
+from medgrape.model import backbone_lite
 from medgrape.model.backbone import Backbone, build_backbone
 
 LITE = "efficientnet-lite0"
@@ -593,3 +594,18 @@ def test_frozen_parts_answer_the_same_folded_and_follow_new_weights():
             backbone.load_state_dict(other, strict=False)
         torch.testing.assert_close(frozen(films), plain(films), atol=2e-3, rtol=1e-3)
     assert not any("folded" in name for name in frozen.state_dict())
+
+
+@pytest.mark.parametrize("side", [8, 9])
+def test_a_dilated_convolution_gives_and_learns_what_torchs_own_does(side):
+    ours = backbone_lite.DilatedConv2d(6, 6, 5, dilation=2, groups=6, bias=False)
+    theirs = nn.Conv2d(6, 6, 5, padding=4, dilation=2, groups=6, bias=False)
+    theirs.load_state_dict(ours.state_dict())
+    maps = torch.randn(2, 6, side, side, requires_grad=True)
+    same = maps.detach().clone().requires_grad_()
+    found, wanted = ours(maps), theirs(same)
+    torch.testing.assert_close(found, wanted)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    torch.testing.assert_close(maps.grad, same.grad)
+    torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, atol=1e-4, rtol=1e-4)

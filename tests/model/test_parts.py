@@ -72,3 +72,13 @@ def test_standard_scores_are_centred_for_each_prototype_and_scaled_for_each_conc
     standard.fit(scores)
     torch.testing.assert_close(standard(scores).mean(dim=0), torch.zeros(2, 4), atol=1e-4, rtol=0)
     torch.testing.assert_close(standard(scores).square().mean(dim=(0, 2)), torch.ones(2))
+
+
+def test_a_smooth_patch_is_the_mean_of_itself_and_its_neighbours():
+    plain, smooth = Projector(7, 5), Projector(7, 5, smooth=True)
+    smooth.load_state_dict(plain.state_dict())
+    features = torch.randn(1, 7, 4, 5)
+    before, after = plain.patches(features)[0], smooth.patches(features)[0]
+    torch.testing.assert_close(after[:, 1, 2], before[:, 0:3, 1:4].mean(dim=(1, 2)))
+    torch.testing.assert_close(after[:, 0, 0], before[:, 0:2, 0:2].mean(dim=(1, 2)))  # the corner has three neighbours
+    torch.testing.assert_close(smooth(torch.ones(2, 7)), plain(torch.ones(2, 7)))  # vectors have no neighbours

@@ -55,6 +55,14 @@ def test_the_epoch_that_validation_likes_best_is_kept(workshop):
     assert [entry["best"] for entry in state.history] == [True, True, False, False]
 
 
+def test_the_last_epoch_is_kept_where_the_settings_say_so(workshop):
+    lesson = Lesson([0.1, 0.9, 0.5, 0.2], choose="last")
+    state = learn(lesson, workshop)
+    assert state.best_epoch == 4
+    assert float(lesson.learner.weight.detach()) == lesson.validated[3]
+    assert state.figure.score == 0.2  # what is told is what the kept epoch has
+
+
 def test_training_stops_when_validation_has_not_improved_for_long_enough(workshop):
     lesson = Lesson([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], patience=2)
     state = learn(lesson, workshop)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from medgrape.config import HeadStage, PrototypeStage, load_config
+from medgrape.config import ConceptStage, HeadStage, PrototypeStage, load_config
 from medgrape.config.training import Schedule
 from medgrape.data.cache import FilmCache
 from medgrape.data.dataset import Dataset
@@ -16,6 +16,7 @@ from medgrape.training.early import Inputs, Views, open_inputs
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
 from medgrape.training.loop import pace
 from medgrape.training.losses import alignment_loss, contrastive_loss, soft_similarity
+from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
 from medgrape.training.stage3_prototypes import Batch, prototype_loss
 from medgrape.training.stage4_head import head_loss
@@ -64,6 +65,45 @@ def test_ordinary_tissue_comes_from_healthy_films_and_from_beside_findings(input
     ordinary = found.films[found.groups == 3]
     classes = {given.films.records[film].class_name for film in ordinary}
     assert classes == {"healthy", "active_tb"}
+
+
+def test_patches_inside_a_box_are_vectors_of_their_own_where_asked_for(inputs, tmp_path):
+    model, given = inputs
+    settings = small().stages.vectors.model_copy(update={"boxes": True})
+    few = open_vectors(model, given, settings, tmp_path / "few", quietly, background=False)
+    more = settings.model_copy(update={"inside": 2})
+    many = open_vectors(model, given, more, tmp_path / "many", quietly, background=False)
+    assert len(few.groups) < len(many.groups) <= 3 * len(few.groups)
+    known = {row.tobytes() for row in many.vectors}
+    assert all(row.tobytes() in known for row in few.vectors)
+
+
+def test_as_much_ordinary_tissue_is_taken_as_asked_for(inputs, tmp_path):
+    model, given = inputs
+    settings = small().stages.vectors.model_copy(update={"ordinary": 6, "normal": ()})
+    found = open_vectors(model, given, settings, tmp_path / "v", quietly, background=True)
+    taken = np.bincount(found.films[found.groups == 3], minlength=len(given.films))
+    assert taken.max() == 6
+
+
+def test_a_film_of_which_nothing_is_known_is_not_looked_at_in_stage_one(inputs):
+    model, given = inputs
+    unknown = given.films.positions("train")[0]
+    labels = given.films.labels.clone()
+    labels[unknown] = torch.nan
+    object.__setattr__(given.films, "labels", labels)
+    for class_weight, looked_at in ((0.0, False), (1.0, True)):
+        schedule = ConceptStage(batch=1, class_weight=class_weight)
+        lesson = ConceptLesson(model, given, schedule, 0, (0, 1))
+        assert lesson.steps() == len(given.films.positions("train")) - (not looked_at)
+
+
+def test_without_kept_views_every_epoch_has_views_of_its_own(inputs, tmp_path):
+    _, given = inputs
+    opened = open_inputs(given, 0, tmp_path / "early", quietly)
+    assert not (tmp_path / "early").exists()
+    first, second = (opened.activations([0], number) for number in (1, 5))
+    assert not torch.equal(first, second)
 
 
 def test_the_alignment_weight_is_applied_once(inputs):

@@ -90,19 +90,17 @@ class _Pass:
     def _of_film(
         self, features: Float[Tensor, "c h w"], logits: Float[Tensor, "k h w"], vectors: Float[Tensor, "k c"], film: int
     ) -> Iterator[Row]:
-        labels = self.inputs.films.labels[film]
-        boxes = self._boxes(film)
+        labels, boxes = self.inputs.films.labels[film], self._boxes(film)
+        patches = rearrange(features, "c h w -> (h w) c")
         for concept in torch.nonzero(labels == 1).flatten().tolist():
-            inside = boxes.get(concept, []) if self.settings.boxes else []
-            for number, overlap in enumerate(inside):
+            drawn = boxes.get(concept, []) if self.settings.boxes else []
+            for number, overlap in enumerate(drawn):
                 yield Row(_inside(features, logits[concept], overlap), concept, film)
-                for patch in self._drawn(overlap, (film, concept, number)):
-                    yield Row(rearrange(features, "c h w -> c (h w)")[:, patch], concept, film)
-            if not inside:
+                yield from (Row(patches[p], concept, film) for p in self._drawn(overlap, (film, concept, number)))
+            if not drawn:
                 yield Row(vectors[concept], concept, film)
         if self.background and self._shows_ordinary_tissue(film):
-            for patch in self._ordinary(logits, labels, boxes, film):
-                yield Row(rearrange(features, "c h w -> c (h w)")[:, patch], len(labels), film)
+            yield from (Row(patches[p], len(labels), film) for p in self._ordinary(logits, labels, boxes, film))
 
     def _drawn(self, overlap: Float[Tensor, "h w"], seed: tuple[int, ...]) -> list[int]:
         """Some of the patches that a box covers, by lot."""

@@ -22,6 +22,7 @@ from medgrape.config.model import BackboneSettings
 from medgrape.errors import UserError
 from medgrape.model import backbone_lite
 from medgrape.model.backbone import Backbone, build_backbone
+from medgrape.model.checkpoint import load_run
 
 LITE = "efficientnet-lite0"
 
@@ -609,3 +610,17 @@ def test_a_dilated_convolution_gives_and_learns_what_torchs_own_does(side):
     wanted.square().sum().backward()
     torch.testing.assert_close(maps.grad, same.grad)
     torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, atol=1e-4, rtol=1e-4)
+
+
+def test_a_backbone_goes_on_from_what_an_earlier_run_learnt(graduate):
+    """Of the run's backbone alone, and also where fewer stages are kept."""
+    learnt = load_run(graduate).run.model.backbone
+    again = build(name=LITE, weights=str(graduate), leave_off=2)
+    for name, tensor in again.parts.state_dict().items():
+        assert torch.equal(tensor, learnt.parts.state_dict()[name])
+    with pytest.raises(UserError, match="is it for another one"):
+        build(name="resnet-18", weights=str(graduate))
+    with pytest.raises(UserError, match="has no tensor for"):
+        build(name=LITE, weights=str(graduate))  # which left the last stage off
+    with pytest.raises(UserError, match="no file of weights"):
+        build(name=LITE, weights=str(graduate.parent))

@@ -156,16 +156,16 @@ def test_processes_share_a_batch_and_miss_nothing():
         next(shuffled([1], 6, (0, 2), 0))
 
 
-@pytest.mark.parametrize("name", ["tbx11k", "nih", "demo"])
+@pytest.mark.parametrize("name", ["tbx11k", "nih", "demo", "tbx11k-real", "nih-real"])
 def test_the_settings_that_come_with_the_package_load(name):
     from medgrape.cli.demo import CONFIG
 
     config = load_config(CONFIG.with_name(f"{name}.toml"))
     beyond = config.stages
-    paper = name != "demo"
+    paper, boxed = name in ("tbx11k", "nih"), name in ("demo", "tbx11k-real")
     assert (beyond.prototypes.dispersion == 0) == paper
-    assert (beyond.concepts.pooling == "mean") == paper
-    assert (beyond.concepts.box_weight == 0 and not beyond.vectors.boxes) == paper
+    assert (beyond.prototypes.pointing == 0) == (paper or name == "demo")
+    assert (beyond.concepts.box_weight > 0 and beyond.vectors.boxes) == boxed
     assert beyond.prototypes.background != paper
 
 

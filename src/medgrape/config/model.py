@@ -15,7 +15,8 @@ class BackboneSettings(Settings):
     revision: str = ""
     """Commit of the hub's repository; a hub name needs one, so that the same config is the same model for ever."""
     weights: str = ""
-    """A safetensors file in torchvision's or timm's naming to load into that architecture; empty: the model's own."""
+    """A safetensors file in torchvision's or timm's naming to load into that architecture, or the folder of a run whose
+    backbone is to learn on; empty: the model's own."""
     pretrained: bool = True
     """False starts from random weights, for tests and for those who must."""
     last_stride: bool = True

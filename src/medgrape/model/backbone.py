@@ -16,6 +16,8 @@ from medgrape.model.backbone_hub import find_folder, read_config, read_greys
 from medgrape.model.backbone_weights import load_strictly, read_weights
 
 _TRANSFORMERS = "transformers"
+_OF_RUN = "backbone.parts."
+"""How the names of a backbone's tensors begin in a run."""
 
 
 class Backbone(nn.Module):
@@ -124,9 +126,21 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
     """The backbone that the settings name, with its weights."""
     if settings.weights and not settings.pretrained:
         raise BackboneError("A backbone has weights from a file or random ones: drop weights, or pretrained = false.")
+    if settings.weights and Path(settings.weights).expanduser().is_dir():
+        return _build_from_run(settings, Path(settings.weights).expanduser())
     if settings.name == backbone_lite.NAME:
         return _build_lite(settings)
     return _build_transformers(settings)
+
+
+def _build_from_run(settings: BackboneSettings, run: Path) -> Backbone:
+    """The architecture that the settings name, going on from what the backbone of an earlier run has learnt."""
+    backbone = build_backbone(settings.model_copy(update={"weights": "", "pretrained": False}))
+    found = read_weights(run / "model.safetensors")
+    learnt = {name.removeprefix(_OF_RUN): tensor for name, tensor in found.items() if name.startswith(_OF_RUN)}
+    kept = {name: tensor for name, tensor in learnt.items() if int(name.split(".")[0]) < len(backbone.parts)}
+    load_strictly(backbone.parts, kept, lambda name: name, str(run))
+    return backbone
 
 
 def _blueprint(settings: BackboneSettings, kind: str, config: dict[str, Any], greys: Greys) -> Blueprint:

@@ -53,6 +53,7 @@ def test_settings_that_do_not_come_with_the_package_are_refused():
         ('[[variants]]\nname = "../a"\ntitle = ""\ndata = "nih"\nsettings = "nih"\n', "name"),
         ('[[variants]]\nname = "a"\ntitle = ""\ndata = "vindr"\nsettings = "nih"\n', "data"),
         ("[[variants]\n", "not valid TOML"),
+        ('[[variants]]\nname = "a"\ntitle = ""\ndata = "nih"\nsettings = "nih"\nafter = "b"\n', "must stand before it"),
         (2 * '[[variants]]\nname = "a"\ntitle = ""\ndata = "nih"\nsettings = "nih"\n', "two variants 'a'"),
     ],
 )
@@ -73,6 +74,14 @@ def test_unknown_variants_and_missing_folders_are_told_before_anything_is_done(t
     (row,) = Suite(variants, {"tbx11k": tmp_path, "nih": None}, tmp_path / "out").rows(["one"], [3])
     assert (row.name, row.config.seed) == ("one-seed3", 3)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_a_variant_goes_on_from_is_run_first_with_the_same_seed(tmp_path):
+    variants = (variant(name="first"), variant(name="other"), variant(name="second", after="first"))
+    rows = Suite(variants, {"tbx11k": tmp_path}, tmp_path / "out").rows(["second"], [4])
+    assert [row.name for row in rows] == ["first-seed4", "second-seed4"]
+    assert rows[1].config.backbone.weights == str(rows[0].run)
+    assert rows[0].config.backbone.weights == ""
 
 
 def test_means_and_standard_deviations_are_over_the_seeds_that_have_a_figure():

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medgrape.benchmarks.real_films_row import Row, make
+from medgrape.benchmarks.real_films_row import Row, make, run_path
 from medgrape.benchmarks.real_films_summary import summaries
 from medgrape.benchmarks.real_films_tables import page
 from medgrape.benchmarks.real_films_variants import CONFIGS, Variant, chosen
+from medgrape.config import Config
 from medgrape.data.files import whole_file
 from medgrape.errors import UserError
 from medgrape.progress import Track, Watch, quietly, unwatched
@@ -34,10 +35,18 @@ class Suite:
     def rows(self, names: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Row, ...]:
         """What is to be done, checked before anything is: names, folders and every setting."""
         return tuple(
-            Row(variant, seed, variant.config(seed, self.configs), self._source(variant), self.out)
+            Row(variant, seed, self._config(variant, seed), self._source(variant), self.out)
             for variant in chosen(self.variants, names)
             for seed in seeds or variant.seeds
         )
+
+    def _config(self, variant: Variant, seed: int) -> Config:
+        """The variant's settings; one that goes on from another has that one's run as its weights."""
+        config = variant.config(seed, self.configs)
+        if not variant.after:
+            return config
+        weights = str(run_path(self.out, variant.after, seed))
+        return config.model_copy(update={"backbone": config.backbone.model_copy(update={"weights": weights})})
 
     def _source(self, variant: Variant) -> Path:
         folder = self.sources[variant.data]

@@ -58,7 +58,7 @@ class Row:
     @property
     def run(self) -> Path:
         """The trained model."""
-        return self.out / "runs" / self.name
+        return run_path(self.out, self.variant.name, self.seed)
 
     @property
     def result(self) -> Path:
@@ -80,6 +80,11 @@ class Row:
                 f"{self.result} was made with other settings; remove it and {self.run}, or choose another --out."
             )
         return True
+
+
+def run_path(out: Path, variant: str, seed: int) -> Path:
+    """Where the run of a row is."""
+    return out / "runs" / f"{variant}-seed{seed}"
 
 
 def result_path(out: Path, variant: Variant, seed: int) -> Path:

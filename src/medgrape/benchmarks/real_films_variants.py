@@ -35,6 +35,9 @@ class Variant(Settings):
     extra: bool = False
     """With the films that TBX11K borrowed from other sets, which teach and are never tested on."""
 
+    after: str = ""
+    """Another variant, from whose backbone, trained with the same seed, this one goes on."""
+
     def config(self, seed: int, configs: Path = CONFIGS) -> Config:
         """The settings, changed, with the seed; a key that is no setting is an error."""
         tables = _tables(configs, self.settings)
@@ -61,16 +64,23 @@ def load_variants(path: Path = VARIANTS) -> tuple[Variant, ...]:
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise ConfigError(f"{path} has two variants {doubled!r}; rename one.")
+    for place, variant in enumerate(found):
+        if variant.after and variant.after not in names[:place]:
+            raise ConfigError(f"{path}: {variant.name!r} goes on from {variant.after!r}, which must stand before it.")
     return found
 
 
 def chosen(variants: Sequence[Variant], names: Sequence[str]) -> tuple[Variant, ...]:
-    """The variants of some names, in the file's order; all of them where none is named."""
-    known = [variant.name for variant in variants]
+    """The variants of some names, in the file's order; all of them where none is named.
+
+    What a variant goes on from comes with it, and stands before it in the file.
+    """
+    known = {variant.name: variant for variant in variants}
     for name in names:
         if name not in known:
             raise UserError(f"There is no variant {name!r}{nearest(name, known)}.")
-    return tuple(variant for variant in variants if variant.name in names or not names)
+    wanted = {*names, *(known[name].after for name in names)}
+    return tuple(variant for variant in variants if variant.name in wanted or not names)
 
 
 def _tables(configs: Path, name: str) -> dict[str, Any]:

@@ -38,7 +38,9 @@ def test_a_cavity_claimed_where_the_model_sees_an_effusion_is_doubted_and_the_re
 
 def test_a_cavity_claimed_where_the_model_sees_one_is_not_doubted():
     check = check_box(SCENE, LEFT, "cavity")
-    assert (check.mismatch, check.silenced, check.gap, check.dominant) == (False, False, 0.0, "cavity")
+    assert (check.mismatch, check.silenced, check.dominant) == (False, False, "cavity")
+    assert check.gap == pytest.approx(means(check)[check.rival] - means(check)["cavity"])
+    assert check.gap < 0
 
 
 @given(box=boxes(), seed=st.integers(0, 99), eta=st.floats(0.0, 0.5))
@@ -48,7 +50,17 @@ def test_claiming_the_dominant_concept_is_always_safe(box, seed, eta):
     dominant = check_box(seen, box, "cavity", rule).dominant
     check = check_box(seen, box, dominant, rule)
     assert not check.mismatch
-    assert check.gap == 0.0
+    assert check.gap <= 0.0
+
+
+def test_a_finding_that_leads_by_less_than_correct_boxes_show_is_doubted_where_calibration_says_so():
+    lead = -check_box(SCENE, LEFT, "cavity").gap
+    loose, tight = (SafetyRule(lambda _, least=least: -least, float("inf")) for least in (lead - 0.01, lead + 0.01))
+    assert not check_box(SCENE, LEFT, "cavity", loose).mismatch
+    check = check_box(SCENE, LEFT, "cavity", tight)
+    assert (check.mismatch, check.dominant) == (True, "cavity")
+    assert f"Cavity leads over {CONCEPTS[check.rival].title} by {lead:.3f} only" in check.reason
+    assert f"less than the {lead + 0.01:.3f} that correct boxes show" in check.reason
 
 
 @given(box=boxes(whole=True), seed=st.integers(0, 99), claimed=st.integers(0, 2), gate=st.sampled_from([0.1, 0.3, 9.0]))

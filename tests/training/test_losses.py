@@ -27,6 +27,11 @@ def test_stage_one_is_cross_entropy_on_averaged_maps():
     assert float(concept_loss(pool(maps, "mean"), labels, torch.ones(3))) == pytest.approx(slow, abs=1e-5)
 
 
+def test_pooling_by_the_top_averages_the_highest_tenth_of_the_patches():
+    maps = torch.arange(16.0).reshape(1, 1, 4, 4)
+    assert pool(maps, "top").tolist() == [[14.5]]  # two of sixteen
+
+
 def test_a_label_that_is_not_known_costs_nothing_and_teaches_nothing():
     logits = torch.randn(2, 2, requires_grad=True)
     concept_loss(logits, torch.tensor([[1.0, torch.nan], [0.0, torch.nan]]), torch.ones(2)).backward()

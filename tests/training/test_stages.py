@@ -10,7 +10,7 @@ from medgrape.config.training import Schedule
 from medgrape.data.cache import FilmCache
 from medgrape.data.dataset import Dataset
 from medgrape.progress import quietly
-from medgrape.training.balance import positive_weights, rarity_weights
+from medgrape.training.balance import film_rarity, positive_weights, rarity_weights
 from medgrape.training.building import build_model, grid_of
 from medgrape.training.early import Inputs, Views, open_inputs
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
@@ -18,7 +18,7 @@ from medgrape.training.loop import pace
 from medgrape.training.losses import alignment_loss, contrastive_loss, soft_similarity
 from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
-from medgrape.training.stage3_prototypes import Batch, prototype_loss
+from medgrape.training.stage3_prototypes import Batch, PrototypeLesson, prototype_loss
 from medgrape.training.stage4_head import head_loss
 from medgrape.vocabulary.lexical import LexicalEncoder
 from schooling import small
@@ -143,6 +143,36 @@ def test_rare_concepts_weigh_more_by_the_root_of_their_rarity():
     assert float(weights[1] / weights[0]) == pytest.approx(2.0)
     assert float(16 * weights[0] + 4 * weights[1]) == pytest.approx(20.0)
     assert float(weights[2]) == 0.0
+
+
+def test_films_with_a_rare_finding_come_up_more_often_where_asked_for(inputs):
+    labels = torch.tensor([[1.0, 1.0]] + [[0.0, 1.0]] * 3 + [[0.0, torch.nan]] * 12)
+    assert film_rarity(labels).tolist() == pytest.approx([4.0] + [2.0] * 3 + [1.0] * 12)
+    model, given = inputs
+    lesson = ConceptLesson(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
+    positions = [lesson._drawn(epoch) for epoch in range(1, 60)]
+    assert positions[0] == lesson._drawn(1)
+    assert positions[0] != positions[1]
+    weights = film_rarity(given.films.labels[given.films.positions("train")])
+    rarest, commonest = (given.films.positions("train")[int(place)] for place in (weights.argmax(), weights.argmin()))
+    drawn = np.bincount(np.concatenate(positions), minlength=len(given.films))
+    assert drawn[rarest] > drawn[commonest]
+
+
+def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(inputs, tmp_path):
+    model, given = inputs
+    found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
+    lesson = PrototypeLesson(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
+    lesson.place()
+    lesson.push()
+    shown = {film: film in set(given.films.positions("train")) for film in range(len(given.films))}
+    projected = model.projector(torch.from_numpy(found.vectors.copy())).detach()
+    for concept, prototypes in enumerate(model.atlas.contrasted.detach()):
+        own = [row for row, (group, film) in enumerate(zip(found.groups, found.films, strict=True))
+               if group == concept and shown[int(film)]]  # fmt: skip
+        if own:
+            nearest = (prototypes @ projected[own].T).amax(dim=1)
+            torch.testing.assert_close(nearest, torch.ones_like(nearest))
 
 
 def test_processes_share_a_batch_and_miss_nothing():

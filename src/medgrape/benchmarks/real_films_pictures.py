@@ -21,6 +21,8 @@ from medgrape.palette import colour
 COUNT = 4
 ROOM = FilmSize(420, 420)
 _MARGIN = 16
+_GROUND = 60
+"""The grey below a map without its film."""
 
 
 def draw_pictures(
@@ -28,7 +30,8 @@ def draw_pictures(
 ) -> dict[str, list[dict[str, str]]]:
     """``PREFIX-good.png`` and ``PREFIX-bad.png``, and which film and concept is on each, from left to right.
 
-    Good is a hit of the mean map, bad a miss of it. A kind of which there is none has no picture.
+    Good is a hit of the mean map, bad a miss of it. A kind of which there is none has no picture. Beside each lies one
+    of the maps and boxes alone (``PREFIX-good-maps.png``), which may be shown where the films may not.
     """
     reader, dataset, told = Reader(loaded), Dataset.load(data), dict[str, list[dict[str, str]]]()
     films = {film.id: film for film in dataset.films}
@@ -36,9 +39,10 @@ def draw_pictures(
         drawn = by_lot([pair for pair in pairs if pair.mean.hit is hit], seed)
         told[kind] = [{"film": pair.film, "concept": pair.concept} for pair in drawn]
         if drawn:
-            panels = [_panel(reader, dataset, films[pair.film], pair) for pair in drawn]
-            sheet = stacked([beside(panels, gap=_MARGIN), _key(dataset.concepts, kind)], gap=_MARGIN)
-            _save(bordered(sheet, _MARGIN), prefix.with_name(f"{prefix.name}-{kind}.png"))
+            panels = [_panels(reader, dataset, films[pair.film], pair) for pair in drawn]
+            for suffix, row in zip(("", "-maps"), zip(*panels, strict=True), strict=True):
+                sheet = stacked([beside(row, gap=_MARGIN), _key(dataset.concepts, kind)], gap=_MARGIN)
+                _save(bordered(sheet, _MARGIN), prefix.with_name(f"{prefix.name}-{kind}{suffix}.png"))
     return told
 
 
@@ -49,13 +53,21 @@ def by_lot(pairs: Sequence[Pair], seed: int, count: int = COUNT) -> list[Pair]:
     return [ordered[place] for place in places]
 
 
-def _panel(reader: Reader, dataset: Dataset, film: FilmRecord, pair: Pair) -> Image.Image:
-    """The film under the concept's mean map, with every box that somebody drew on it and the map's highest point."""
+def _panels(reader: Reader, dataset: Dataset, film: FilmRecord, pair: Pair) -> tuple[Image.Image, Image.Image]:
+    """The concept's mean map, with every box that somebody drew and the map's highest point: on the film, and alone."""
     explanation = reader.open(dataset.film_path(film)).explain()
     evidence = next(one for one in explanation.concepts if one.concept.name == pair.concept)
     size = fitted(film.size, ROOM)
-    greys = resized(explanation.pixels, size)
-    panel = Image.fromarray(painted(greys, upsampled(_relative(evidence.mean), size), HEAT))
+    greys, heat = resized(explanation.pixels, size), upsampled(_relative(evidence.mean), size)
+    on_film, alone = (
+        _annotated(Image.fromarray(painted(ground, heat, HEAT)), dataset, film, pair)
+        for ground in (greys, np.full_like(greys, _GROUND))
+    )
+    return on_film, alone
+
+
+def _annotated(panel: Image.Image, dataset: Dataset, film: FilmRecord, pair: Pair) -> Image.Image:
+    size = FilmSize(*panel.size)
     for drawn in dataset.boxes_by_film[film.id]:
         _frame(panel, drawn.box.moved(film.size, size), colour(dataset.concepts.index(drawn.concept)))
     x, y = pair.mean.point

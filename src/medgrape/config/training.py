@@ -38,12 +38,15 @@ class ConceptStage(Schedule):
     learns: Annotated[tuple[Seeing, ...], Listed] = ("backbone", "cam")
     """All else is frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=1)] = 30
-    pooling: Literal["mean", "log-sum-exp"] = "mean"
-    """How a map of logits becomes one: the paper averages; log-sum-exp lets a small lesion speak."""
+    pooling: Literal["mean", "log-sum-exp", "top"] = "mean"
+    """How a map of logits becomes one: the paper averages; log-sum-exp lets a small lesion speak; ``top`` averages the
+    highest tenth."""
     sharpness: Annotated[float, Field(gt=0)] = 5.0
     """Of log-sum-exp: 0 would be the mean, infinity the maximum."""
     balance: bool = True
     """Weigh rare concepts up: positives by the root of absent over present films."""
+    resample: bool = False
+    """Films with a rare concept come up more often, by the root of its rarity, and others not in every epoch."""
     box_weight: Weight = 0.0
     """Of the loss that compares each patch with the boxes, where a film has them."""
     box_rivals: bool = True
@@ -99,6 +102,8 @@ class PrototypeStage(Schedule):
     """Weigh vectors of rare concepts up, by the root of their rarity."""
     background: bool = False
     """One more set of prototypes for ordinary tissue, in the contrastive sum but in no output."""
+    push: bool = False
+    """In the end every prototype becomes the nearest vector of a training film that shows its concept."""
     pointing: Weight = 0.0
     """Of the loss that wants a concept's mean map higher at its findings than at ordinary tissue; needs background."""
 

@@ -93,22 +93,28 @@ class Claims:
 def leads(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Float[
     np.ndarray, "boxes claims"
 ]:  # fmt: skip
-    """By how much the leading concept leads over each that may be claimed; minus infinity where it is not believed.
+    """By how much the strongest other concept leads over each that may be claimed; below 0 where that one leads itself,
+    minus infinity where the other is not believed.
 
     The same as ``safety.judge`` says one claim at a time.
     """
     means = np.array([one.means.tolist() for one in seen]).reshape(len(seen), len(known))
     variances = np.array([one.variances.tolist() for one in seen]).reshape(means.shape)
     taught = np.array([name not in rule.unbelieved for name in known.names])
-    leader = np.where(taught, means, -np.inf).argmax(axis=1)[:, None]
-    gaps = np.take_along_axis(means, leader, axis=1) - means[:, [known.index(name) for name in claimed.names]]
-    believed = (np.take_along_axis(variances, leader, axis=1) <= rule.gate) & taught.any()
-    return np.where(believed, gaps, -np.inf)
+    found = np.full((len(seen), len(claimed)), -np.inf)
+    for column, row in enumerate(known.index(name) for name in claimed.names):
+        rivals = np.flatnonzero(taught & (np.arange(len(known)) != row))
+        if rivals.size:
+            rival = rivals[means[:, rivals].argmax(axis=1)][:, None]
+            gaps = np.take_along_axis(means, rival, axis=1)[:, 0] - means[:, row]
+            believed = np.take_along_axis(variances, rival, axis=1)[:, 0] <= rule.gate
+            found[:, column] = np.where(believed, gaps, -np.inf)
+    return found
 
 
 def alarms(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Alarms:
     """Where the rule warns."""
-    allowed = np.array([max(rule.lead(name), 0.0) for name in claimed.names])
+    allowed = np.array([rule.lead(name) for name in claimed.names])
     return np.asarray(leads(seen, known, claimed, rule) > allowed)
 
 

@@ -35,7 +35,7 @@ class SafetyRule:
     """From when on a box is doubted."""
 
     lead: Callable[[str], float]
-    """By how much another concept must lead over this one (eta)."""
+    """By how much another concept must lead over this one (eta). Below 0: it is doubted unless it leads by so much."""
     gate: float
     """Highest variance at which the leading concept is believed (theta_V)."""
     unbelieved: frozenset[str] = frozenset()
@@ -85,12 +85,14 @@ class SafetyCheck:
     claimed: str
     dominant: str
     """The concept with the highest mean."""
+    rival: str
+    """The strongest of the other concepts; the claimed one where there is no other to be believed."""
     gap: float
-    """By how much the dominant concept leads over the claimed one; 0 where they are the same."""
+    """By how much the rival leads over the claimed concept; below 0 where the claimed one leads itself."""
     allowed: float
     """A lead up to this is no warning (eta)."""
     gate: float
-    """The dominant concept is believed up to this variance (theta_V)."""
+    """The rival is believed up to this variance (theta_V)."""
     silenced: bool
     """The lead is large enough for a warning, but the gate holds it back."""
     mismatch: bool
@@ -146,15 +148,15 @@ def judge(
 ) -> SafetyCheck:
     """The rule itself, on what was measured inside a box."""
     row = concepts.index(claimed)
-    rivals = [k for k, name in enumerate(concepts.names) if name not in rule.unbelieved or k == row]
-    leader = max(rivals, key=lambda k: (float(means[k]), k == row))
-    gap = float(means[leader]) - float(means[row])
-    allowed = max(rule.lead(claimed), 0.0)
-    leads, believed = leader != row and gap > allowed, float(variances[leader]) <= rule.gate
+    rivals = [k for k, name in enumerate(concepts.names) if name not in rule.unbelieved and k != row]
+    rival = max(rivals, key=lambda k: float(means[k]), default=row)
+    gap, allowed = float(means[rival]) - float(means[row]), rule.lead(claimed)
+    leads, believed = rival != row and gap > allowed, float(variances[rival]) <= rule.gate
     found = [ConceptInBox(n, float(m), float(v)) for n, m, v in zip(concepts.names, means, variances, strict=True)]
     return SafetyCheck(
         claimed=claimed,
-        dominant=concepts.names[leader],
+        dominant=concepts.names[rival if gap > 0 else row],
+        rival=concepts.names[rival],
         gap=gap,
         allowed=allowed,
         gate=rule.gate,
@@ -163,23 +165,27 @@ def judge(
         calibrated=rule.calibrated,
         origin=rule.origin,
         concepts=tuple(sorted(found, key=lambda one: -one.mean)),
-        reason=_reason(concepts, row, leader, gap, allowed, leads=leads, believed=believed, whole=whole),
+        reason=_reason(concepts, row, rival, gap, allowed, leads=leads, believed=believed, whole=whole),
     )
 
 
 def _reason(
-    concepts: ConceptSet, row: int, leader: int, gap: float, allowed: float, *, leads: bool, believed: bool, whole: bool
+    concepts: ConceptSet, row: int, rival: int, gap: float, allowed: float, *, leads: bool, believed: bool, whole: bool
 ) -> str:
-    claimed, dominant = concepts.concepts[row].title, concepts.concepts[leader].title
+    claimed, other = concepts.concepts[row].title, concepts.concepts[rival].title
     where = "The box covers the whole film, where" if whole else "Inside the box"
-    if leader == row:
+    if gap <= 0 and not leads:
         return f"{where} nothing looks more like a finding than {claimed}, as claimed."
-    lead = f"{where} {dominant} leads over {claimed} by {gap:.3f}"
+    lead = f"{where} {other} leads over {claimed} by {gap:.3f}"
+    least = f"more than the {allowed:.3f} that correct boxes may show"
+    if gap <= 0:
+        lead = f"{where} {claimed} leads over {other} by {-gap:.3f} only"
+        least = f"less than the {-allowed:.3f} that correct boxes show"
     if not leads:
         return f"{lead}, which is no more than the {allowed:.3f} that correct boxes may show."
     if not believed:
         return f"{lead}, but its prototypes disagree too much there to be believed, so there is no warning."
-    return f"{lead}, more than the {allowed:.3f} that correct boxes may show: look again before you confirm."
+    return f"{lead}, {least}: look again before you confirm."
 
 
 def _covers(box: Box, evidence: Evidence) -> bool:

@@ -8,7 +8,9 @@ from einops import rearrange, reduce
 from jaxtyping import Float
 from torch import Tensor, nn
 
-Pooling = Literal["mean", "log-sum-exp"]
+Pooling = Literal["mean", "log-sum-exp", "top"]
+TOP = 0.1
+"""Share of the patches that pooling by the highest averages."""
 
 
 class CamHead(nn.Module):
@@ -28,10 +30,12 @@ class CamHead(nn.Module):
 
 
 def pool(logits: Float[Tensor, "b k h w"], pooling: Pooling, sharpness: float = 5.0) -> Float[Tensor, "b k"]:
-    """One logit for each film: the average of the map (the paper), or its smooth maximum."""
+    """One logit for each film: the average of the map (the paper), its smooth maximum, or that of its highest tenth."""
     if pooling == "mean":
         return reduce(logits, "b k h w -> b k", "mean")
     patches = rearrange(logits, "b k h w -> b k (h w)")
+    if pooling == "top":
+        return patches.topk(math.ceil(TOP * patches.shape[-1]), dim=-1).values.mean(dim=-1)
     return (torch.logsumexp(sharpness * patches, dim=-1) - math.log(patches.shape[-1])) / sharpness
 
 

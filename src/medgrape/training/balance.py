@@ -21,3 +21,10 @@ def rarity_weights(groups: Int[Tensor, " n"], count: int) -> Float[Tensor, " gro
     seen = torch.bincount(groups, minlength=count).float()
     weights = torch.where(seen > 0, (seen.sum() / seen.clamp_min(1)).sqrt(), torch.zeros(count))
     return weights * (seen.sum() / (weights * seen).sum().clamp_min(1e-6))
+
+
+def film_rarity(labels: Float[Tensor, "n k"]) -> Float[Tensor, " n"]:
+    """For each film the root of how rare its rarest finding is; 1 where it shows none."""
+    shown = labels == 1
+    rarity = (len(labels) / shown.sum(dim=0).clamp_min(1)).sqrt()
+    return (shown * rarity).amax(dim=1).clamp_min(1.0)

@@ -111,7 +111,10 @@ class Course:
         hold_still(self.model, stages.prototypes.learns)
         lesson = PrototypeLesson(self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device)
         lesson.place()
-        return self._learn(lesson)
+        state = self._learn(lesson)
+        if stages.prototypes.push:
+            lesson.push()
+        return state
 
     def _head(self, scores: Scores) -> StageState:
         stage = self._config.stages.head

@@ -59,6 +59,8 @@ def _check_settings(config: Config) -> None:
     staged_only = {
         "stages.prototypes.background": stages.prototypes.background,
         "stages.concepts.box_weight": stages.concepts.box_weight,
+        "stages.concepts.resample": stages.concepts.resample,
+        "stages.prototypes.push": stages.prototypes.push,
         "stages.concepts.telling_weight": stages.concepts.telling_weight,
         "stages.concepts.class_weight": stages.concepts.class_weight,
         "stages.vectors.boxes": stages.vectors.boxes,

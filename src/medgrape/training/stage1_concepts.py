@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from medgrape.config import ConceptStage
 from medgrape.model.cam import CamHead, pool
 from medgrape.model.grape import Grape
-from medgrape.training.balance import positive_weights, rarity_weights
+from medgrape.training.balance import film_rarity, positive_weights, rarity_weights
 from medgrape.training.early import Inputs
 from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
@@ -70,9 +71,17 @@ class ConceptLesson:
 
     def batches(self, epoch: int) -> Iterator[Batch]:
         """A view of every film; the films themselves come first."""
-        for positions in shuffled(self._learning, self.schedule.batch, self._share, self._seed, 1, epoch):
+        films = self._drawn(epoch) if self.schedule.resample else self._learning
+        for positions in shuffled(films, self.schedule.batch, self._share, self._seed, 1, epoch):
             number = epoch - 1 if self.schedule.augment else 0
             yield Batch(self._inputs.activations(positions, number), self._inputs.targets(positions, number))
+
+    def _drawn(self, epoch: int) -> list[int]:
+        """As many films as there are, by lot, those with a rare finding more often."""
+        weights = film_rarity(self._inputs.films.labels[self._learning]).double().numpy()
+        chance = np.random.default_rng((self._seed, 2, epoch))
+        drawn = chance.choice(self._learning, len(self._learning), p=weights / weights.sum())
+        return [int(position) for position in drawn]
 
     def loss(self, learner: nn.Module, batch: Batch) -> Float[Tensor, ""]:
         """Concepts on whole films; where asked for, boxes on patches and classes on whole films."""

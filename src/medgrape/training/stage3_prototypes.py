@@ -77,6 +77,19 @@ class PrototypeLesson:
         )
         self._model.atlas.place(start.prototypes.to(self._device))
 
+    @torch.no_grad()
+    def push(self) -> None:
+        """Let every concept's prototypes be vectors of training films; a concept that none shows stays as it is."""
+        batch = self._batch(self._learning)
+        with evaluating(self.learner):
+            projected = self._model.projector(batch.vectors)
+        pushed = self._model.atlas.contrasted.clone()
+        for group in range(self._groups):
+            own = projected[batch.groups == group]
+            if len(own):
+                pushed[group] = own[(pushed[group] @ own.T).argmax(dim=1)]
+        self._model.atlas.place(pushed)
+
     def steps(self) -> int:
         """Batches in an epoch."""
         return len(self._learning) // whole_batch(len(self._learning), self.schedule.batch, 1)

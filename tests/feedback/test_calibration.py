@@ -304,7 +304,7 @@ def test_a_run_balanced_and_kept_promises_no_rate(copy, ward, tmp_path):
     calibration = calibrate(load_run(copy), tmp_path / "all", balanced=True)
     assert calibration.thresholds.by_concept, "here some finding has boxes of five patients"
     assert calibration.guarantee == (
-        f"These are the thresholds that part right from wrong claims best on {calibration.boxes:,} boxes; no rate is "
+        f"These thresholds lie half way between right and wrong claims on {calibration.boxes:,} boxes; no rate is "
         "promised.",
     )  # fmt: skip
     assert calibration.balanced >= 0.5

@@ -1,5 +1,7 @@
 """Single stages, on scenes small enough to count by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,8 @@ from torch import nn
 from medgrape.config import ConceptStage, HeadStage, PrototypeStage, load_config
 from medgrape.config.training import Schedule
 from medgrape.data.cache import FilmCache
-from medgrape.data.dataset import Dataset
+from medgrape.data.dataset import Dataset, DrawnBox
+from medgrape.geometry import Box
 from medgrape.progress import quietly
 from medgrape.training.balance import film_rarity, positive_weights, rarity_weights
 from medgrape.training.building import build_model, grid_of
@@ -68,14 +71,20 @@ def test_ordinary_tissue_comes_from_healthy_films_and_from_beside_findings(input
 
 
 def test_patches_inside_a_box_are_vectors_of_their_own_where_asked_for(inputs, tmp_path):
+    """The left half of a film has eight of its sixteen patches."""
     model, given = inputs
+    dataset = given.films.dataset
+    film = next(film for film in given.films.records if film.labels["active_tb"])
+    half = DrawnBox(film.id, "active_tb", Box(0, 0, film.size.width / 2, film.size.height))
+    given = replace(given, films=replace(given.films, dataset=replace(dataset, boxes=(half,))))
     settings = small().stages.vectors.model_copy(update={"boxes": True})
-    few = open_vectors(model, given, settings, tmp_path / "few", quietly, background=False)
-    more = settings.model_copy(update={"inside": 2})
-    many = open_vectors(model, given, more, tmp_path / "many", quietly, background=False)
-    assert len(few.groups) < len(many.groups) <= 3 * len(few.groups)
-    known = {row.tobytes() for row in many.vectors}
-    assert all(row.tobytes() in known for row in few.vectors)
+    counts = {}
+    for inside in (0, 3, 99):
+        wanted = settings.model_copy(update={"inside": inside})
+        found = open_vectors(model, given, wanted, tmp_path / str(inside), quietly, background=False)
+        place = given.films.records.index(film)
+        counts[inside] = int(((found.films == place) & (found.groups == 0)).sum())
+    assert counts == {0: 1, 3: 1 + 3, 99: 1 + 8}
 
 
 def test_as_much_ordinary_tissue_is_taken_as_asked_for(inputs, tmp_path):

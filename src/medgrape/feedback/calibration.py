@@ -68,7 +68,7 @@ class Calibration:
         """What was promised, and what was not."""
         learnt = self.thresholds
         if learnt.max_false_alarms is None:
-            best = f"These are the thresholds that part right from wrong claims best on {self.boxes:,} boxes"
+            best = f"These thresholds lie half way between right and wrong claims on {self.boxes:,} boxes"
             return (f"{best}; no rate is promised.",)
         bound, surely = f"{learnt.max_false_alarms:g}", f"{learnt.confidence:g}"
         return (
@@ -100,7 +100,7 @@ def calibrate(
     """Learn the thresholds from the boxes of a split. Nothing is written; ``keep`` does that.
 
     Unless somebody says otherwise, at most 0.10 false alarms are promised with confidence 0.90. ``balanced`` promises
-    nothing, and parts right from wrong claims as well as can be.
+    nothing, and takes leads half way between right and wrong claims.
     """
     terms = Terms(max_false_alarms, confidence, split, gate, seed, balanced)
     dataset, run = Dataset.load(data), loaded.run

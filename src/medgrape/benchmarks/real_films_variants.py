@@ -9,13 +9,12 @@ from pydantic import Field, ValidationError
 
 from medgrape.config import Config, ConfigError, Settings, parse_config
 from medgrape.config.base import first_complaint
+from medgrape.config.training import Listed
 from medgrape.errors import UserError
 from medgrape.spelling import nearest
 
 VARIANTS = Path(__file__).with_name("real_films.toml")
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
-Listed = Field(strict=False)
-"""TOML has lists where frozen settings have tuples."""
 
 
 class Variant(Settings):

@@ -68,8 +68,8 @@ class HalvingConv2d(nn.Conv2d):
 class DilatedConv2d(nn.Conv2d):
     """A convolution of dilation 2, as a plain one on the four pictures of every second row and column.
 
-    The same sums, but torch has no fast way back through a dilated convolution of single features on a CPU: with this
-    one, training takes a fifth of the time in such a layer.
+    The same sums, but torch has no fast way back through a dilated convolution of single features on a CPU:
+    ``medgrape bench training`` tells by how much this one is faster.
     """
 
     def forward(self, input: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:  # noqa: A002 - nn.Conv2d's name

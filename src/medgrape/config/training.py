@@ -106,6 +106,9 @@ class PrototypeStage(Schedule):
     """In the end every prototype becomes the nearest vector of a training film that shows its concept."""
     pointing: Weight = 0.0
     """Of the loss that wants a concept's mean map higher at its findings than at ordinary tissue; needs background."""
+    detection: Weight = 0.0
+    """Of the loss that wants a concept's mean map to peak higher on films that show it than on films that do not. For
+    it the features of every patch are kept on disk while the stage learns."""
 
 
 class HeadStage(Schedule):

@@ -82,6 +82,7 @@ class Backbone(nn.Module):
                 f"a side; choose a size that is a multiple of {self._multiple}, not {films.shape[-1]}."
             )
         maps = (films - self.mean) / self.spread  # one grey for each channel that the weights want
+        maps = maps.contiguous(memory_format=torch.channels_last)  # convolutions on a CPU take half the time
         if self.frozen_parts and not self._folded:
             self._folded = [folded(part) for part in self.parts[: self.frozen_parts]]
         for part in self._folded:

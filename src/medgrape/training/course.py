@@ -18,6 +18,7 @@ from medgrape.training.fitness import untrained
 from medgrape.training.lesson import Lesson, hold_still
 from medgrape.training.loop import Workshop, learn
 from medgrape.training.processes import alone
+from medgrape.training.patches import open_patches
 from medgrape.training.scores import Scores, open_scores
 from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
@@ -104,12 +105,17 @@ class Course:
 
     def _prototypes(self) -> StageState:
         stages = self._config.stages
+        patches = None
+        if stages.prototypes.detection:
+            patches = open_patches(self.model.backbone, self._inputs, self._folder("patches"), self._track)
         vectors = open_vectors(
             self.model, self._inputs, stages.vectors, self._folder("vectors"), self._track,
-            background=stages.prototypes.background,
+            background=stages.prototypes.background, patches=patches,
         )  # fmt: skip
         hold_still(self.model, stages.prototypes.learns)
-        lesson = PrototypeLesson(self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device)
+        lesson = PrototypeLesson(
+            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, patches
+        )
         lesson.place()
         state = self._learn(lesson)
         if stages.prototypes.push:

@@ -61,6 +61,7 @@ def _check_settings(config: Config) -> None:
         "stages.concepts.box_weight": stages.concepts.box_weight,
         "stages.concepts.resample": stages.concepts.resample,
         "stages.prototypes.push": stages.prototypes.push,
+        "stages.prototypes.detection": stages.prototypes.detection,
         "stages.concepts.telling_weight": stages.concepts.telling_weight,
         "stages.concepts.class_weight": stages.concepts.class_weight,
         "stages.vectors.boxes": stages.vectors.boxes,

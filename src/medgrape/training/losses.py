@@ -113,6 +113,19 @@ def pointing_loss(
     return (weights[concepts] * (torch.logaddexp(own, tissue[concepts]) - own)).sum() / len(truth)
 
 
+def detection_loss(maps: Float[Tensor, "b k h w"], labels: Float[Tensor, "b k"]) -> Float[Tensor, ""]:
+    """Films with a finding should peak higher in its map than films without: every such pair of films is compared.
+
+    What the AUC of a concept counts, made smooth: the peak by log-sum-exp, the order of a pair by a logistic curve. A
+    label that is not known (NaN) is in no pair; concepts without any pair cost nothing.
+    """
+    peaks = torch.logsumexp(POINTING_SCALE * maps.flatten(2), dim=-1)
+    costs = F.softplus(rearrange(peaks, "b k -> 1 b k") - rearrange(peaks, "b k -> b 1 k"))
+    pairs = rearrange(labels == 1, "b k -> b 1 k") & rearrange(labels == 0, "b k -> 1 b k")
+    means = (costs * pairs).sum(dim=(0, 1)) / pairs.sum(dim=(0, 1)).clamp_min(1)
+    return means.sum() / pairs.any(dim=1).any(dim=0).sum().clamp_min(1)
+
+
 def alignment_loss(prototypes: Float[Tensor, "k m d"], anchors: Float[Tensor, "k d"]) -> Float[Tensor, ""]:
     """One minus the cosine of each prototype with its text anchor (paper Eq. 7)."""
     return (1 - torch.einsum("kmd,kd->km", prototypes, anchors)).mean()

@@ -1,28 +1,35 @@
-"""Stage 3: projector, prototypes and text projection learn from the vectors of stage 2; no film is looked at."""
+"""Stage 3: projector, prototypes and text projection learn from the vectors of stage 2, and perhaps whole films."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from medgrape.config import PrototypeStage
+from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
-from medgrape.training.balance import rarity_weights
+from medgrape.training.balance import film_rarity, rarity_weights
 from medgrape.training.films import TrainingFilms, shuffled, whole_batch
 from medgrape.training.lesson import Figure, evaluating
 from medgrape.training.losses import (
     alignment_loss,
     contrastive_loss,
+    detection_loss,
     dispersion_loss,
     masked_similarity,
     pointing_loss,
     soft_similarity,
 )
+from medgrape.training.patches import Patches
 from medgrape.training.scoring import balanced_accuracy
 from medgrape.training.stage2_vectors import Vectors
 from medgrape.training.starting_points import starting_points
+
+FILMS = 32
+"""Whole films beside each batch of vectors."""
 
 
 class PrototypeLearner(nn.Module):
@@ -34,11 +41,20 @@ class PrototypeLearner(nn.Module):
 
 
 @dataclass(frozen=True)
+class WholeFilms:
+    """Features of all patches of some films, and what these show."""
+
+    features: Float[Tensor, "b c h w"]
+    labels: Float[Tensor, "b k"]
+
+
+@dataclass(frozen=True)
 class Batch:
-    """Vectors and the concepts they stand for."""
+    """Vectors and the concepts they stand for; films for the detection loss."""
 
     vectors: Float[Tensor, "n c"]
     groups: Int[Tensor, " n"]
+    films: WholeFilms | None = None
 
 
 class PrototypeLesson:
@@ -54,12 +70,15 @@ class PrototypeLesson:
         schedule: PrototypeStage,
         seed: int,
         device: torch.device,
+        patches: Patches | None = None,
     ) -> None:
+        self._patches, self._labels = patches, films.labels
         self.schedule, self._found, self._seed, self._device = schedule, found, seed, device
         self._model = model
         self.learner: nn.Module = PrototypeLearner(model)
         self._groups = model.atlas.contrasted.shape[0]
-        learning, validating = set(films.positions("train")), set(films.positions("val"))
+        self._films = films.positions("train")
+        learning, validating = set(self._films), set(films.positions("val"))
         self._learning = [row for row, film in enumerate(found.films.tolist()) if film in learning]
         self._validating = [row for row, film in enumerate(found.films.tolist()) if film in validating]
         counted = torch.from_numpy(found.groups[self._learning].copy())
@@ -96,8 +115,17 @@ class PrototypeLesson:
 
     def batches(self, epoch: int) -> Iterator[Batch]:
         """All vectors of training films, in an order drawn by lot."""
+        chance = np.random.default_rng((self._seed, 4, epoch))
         for rows in shuffled(self._learning, self.schedule.batch, (0, 1), self._seed, 3, epoch):
-            yield self._batch(rows)
+            yield replace(self._batch(rows), films=None if self._patches is None else self._drawn(self._patches, chance))
+
+    def _drawn(self, patches: Patches, chance: np.random.Generator) -> WholeFilms:
+        """Some training films by lot, those with a rare finding more often."""
+        rarity = film_rarity(self._labels[self._films]).double().numpy()
+        count = min(FILMS, len(self._films))
+        drawn = np.sort(chance.choice(self._films, count, replace=False, p=rarity / rarity.sum()))
+        features = torch.from_numpy(patches[drawn]).float()
+        return WholeFilms(features.to(self._device), self._labels[drawn].to(self._device))
 
     def _batch(self, rows: list[int]) -> Batch:
         vectors = torch.from_numpy(self._found.vectors[rows]).to(self._device)
@@ -134,6 +162,9 @@ def prototype_loss(
     if schedule.pointing:
         means = projected @ model.atlas.prototypes.mean(dim=1).T
         total = total + schedule.pointing * pointing_loss(means, batch.groups, weights)
+    if batch.films is not None:
+        maps = mean_maps(model.projector.patches(batch.films.features), list(model.atlas.prototypes))
+        total = total + schedule.detection * detection_loss(maps, batch.films.labels)
     if schedule.dispersion:
         total = total + schedule.dispersion * dispersion_loss(model.atlas.contrasted)
     return total

@@ -8,6 +8,7 @@ from medgrape.training.losses import (
     box_loss,
     concept_loss,
     contrastive_loss,
+    detection_loss,
     dispersion_loss,
     masked_similarity,
     pointing_loss,
@@ -155,3 +156,23 @@ def test_pointing_wants_each_finding_above_ordinary_tissue_in_its_own_map():
     assert (means.grad[1:, 0] > 0).all()
     assert (means.grad[:, 1] == 0).all()
     assert float(pointing_loss(means.detach(), torch.tensor([0, 1, 1]), torch.ones(3))) == 0.0
+
+
+def test_detection_compares_the_peaks_of_every_film_with_a_finding_and_every_film_without():
+    maps = torch.tensor([[0.3, 0.1], [0.5, 0.2], [0.1, 0.4]]).view(3, 1, 1, 2).requires_grad_()
+    labels = torch.tensor([[1.0], [0.0], [torch.nan]])
+    loss = detection_loss(maps, labels)
+    first, second = (torch.logsumexp(20 * maps[film].flatten(), 0) for film in (0, 1))
+    torch.testing.assert_close(loss, torch.log(1 + torch.exp(second - first)))
+    loss.backward()
+    assert (maps.grad[0] < 0).all()
+    assert (maps.grad[1] > 0).all()
+    assert (maps.grad[2] == 0).all()  # nobody knows whether it shows the finding
+
+
+def test_detection_averages_over_concepts_that_have_a_pair_of_films():
+    maps = torch.rand(4, 3, 2, 2)
+    labels = torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    alone = [float(detection_loss(maps[:, [place]], labels[:, [place]])) for place in range(3)]
+    assert alone[1] == 0.0  # all films show it
+    torch.testing.assert_close(float(detection_loss(maps, labels)), (alone[0] + alone[2]) / 2)

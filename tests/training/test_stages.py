@@ -12,13 +12,15 @@ from medgrape.config.training import Schedule
 from medgrape.data.cache import FilmCache
 from medgrape.data.dataset import Dataset, DrawnBox
 from medgrape.geometry import Box
+from medgrape.model.evidence import mean_maps
 from medgrape.progress import quietly
 from medgrape.training.balance import film_rarity, positive_weights, rarity_weights
 from medgrape.training.building import build_model, grid_of
 from medgrape.training.early import Inputs, Views, open_inputs
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
 from medgrape.training.loop import pace
-from medgrape.training.losses import alignment_loss, contrastive_loss, soft_similarity
+from medgrape.training.losses import alignment_loss, contrastive_loss, detection_loss, soft_similarity
+from medgrape.training.patches import open_patches
 from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
 from medgrape.training.stage3_prototypes import Batch, PrototypeLesson, prototype_loss
@@ -166,6 +168,32 @@ def test_films_with_a_rare_finding_come_up_more_often_where_asked_for(inputs):
     rarest, commonest = (given.films.positions("train")[int(place)] for place in (weights.argmax(), weights.argmin()))
     drawn = np.bincount(np.concatenate(positions), minlength=len(given.films))
     assert drawn[rarest] > drawn[commonest]
+
+
+def test_vectors_are_the_same_from_patches_on_disk(inputs, tmp_path):
+    model, given = inputs
+    patches = open_patches(model.backbone, given, tmp_path / "p", quietly)
+    settings = small().stages.vectors
+    read, made = (
+        open_vectors(model, given, settings, tmp_path / name, quietly, background=True, patches=source)
+        for name, source in (("read", patches), ("made", None))
+    )
+    np.testing.assert_array_equal(read.groups, made.groups)
+    np.testing.assert_allclose(read.vectors, made.vectors, rtol=5e-3, atol=5e-3)  # halves of floats
+
+
+def test_the_detection_loss_teaches_peaks_to_tell_films_apart(inputs, tmp_path):
+    model, given = inputs
+    patches = open_patches(model.backbone, given, tmp_path / "p", quietly)
+    found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
+    schedule = PrototypeStage(detection=1.0, batch=4)
+    lesson = PrototypeLesson(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
+    batch = next(lesson.batches(1))
+    assert batch.films is not None
+    assert len(batch.films.features) == min(32, len(given.films.positions("train")))
+    without, with_films = (lesson.loss(lesson.learner, one) for one in (replace(batch, films=None), batch))
+    maps = mean_maps(model.projector.patches(batch.films.features), list(model.atlas.prototypes))
+    torch.testing.assert_close(with_films - without, detection_loss(maps, batch.films.labels), atol=1e-5, rtol=1e-4)
 
 
 def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(inputs, tmp_path):

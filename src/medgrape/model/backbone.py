@@ -11,7 +11,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from medgrape.config.model import BackboneSettings
 from medgrape.model import backbone_lite, backbone_resnet, backbone_transformers
 from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, Greys
-from medgrape.model.backbone_folding import folded
 from medgrape.model.backbone_hub import find_folder, read_config, read_greys
 from medgrape.model.backbone_weights import load_strictly, read_weights
 
@@ -41,8 +40,6 @@ class Backbone(nn.Module):
         self.register_buffer("mean", torch.tensor(blueprint.greys.mean).view(1, -1, 1, 1), persistent=False)
         self.register_buffer("spread", torch.tensor(blueprint.greys.spread).view(1, -1, 1, 1), persistent=False)
         self.parts[: self.frozen_parts].requires_grad_(False)
-        self._folded: list[nn.Module] = []  # in a list, so that it is no part of the weights
-        self.register_load_state_dict_post_hook(_unfold)  # type: ignore[no-untyped-call]
         self.train()
 
     @property
@@ -83,17 +80,9 @@ class Backbone(nn.Module):
             )
         maps = (films - self.mean) / self.spread  # one grey for each channel that the weights want
         maps = maps.contiguous(memory_format=torch.channels_last)  # convolutions on a CPU take half the time
-        if self.frozen_parts and not self._folded:
-            self._folded = [folded(part) for part in self.parts[: self.frozen_parts]]
-        for part in self._folded:
+        for part in self.parts[: self.frozen_parts]:
             maps = part(maps)
         return maps
-
-    def _apply(self, *given: Any, **named: Any) -> "Backbone":  # noqa: ANN401 (torch's own)
-        """Weights that move to another device or precision are folded anew."""
-        self._folded = []
-        super()._apply(*given, **named)  # type: ignore[no-untyped-call]
-        return self
 
     def late(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b c h w"]:
         """The rest of the way, from what ``early`` gave."""
@@ -115,12 +104,6 @@ class Backbone(nn.Module):
             model = backbone_transformers.random_model(blueprint.config)
             return cls(backbone_transformers.chain(model, blueprint), blueprint)
         raise BackboneError(f"There is no kind of backbone {blueprint.kind!r}: the description is another version's.")
-
-
-def _unfold(backbone: nn.Module, _: object) -> None:
-    """Other weights were loaded."""
-    if isinstance(backbone, Backbone):
-        backbone._folded = []
 
 
 def build_backbone(settings: BackboneSettings) -> Backbone:

@@ -17,8 +17,8 @@ from medgrape.training.films import TrainingFilms
 from medgrape.training.fitness import untrained
 from medgrape.training.lesson import Lesson, hold_still
 from medgrape.training.loop import Workshop, learn
-from medgrape.training.processes import alone
 from medgrape.training.patches import open_patches
+from medgrape.training.processes import alone
 from medgrape.training.scores import Scores, open_scores
 from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors

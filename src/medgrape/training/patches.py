@@ -1,4 +1,4 @@
-"""Features of every patch of every film, kept on disk while stages 2 and 3 read them; half as exact as they were made."""
+"""Features of every patch of every film, kept on disk (in half precision) for stages 2 and 3."""
 
 from pathlib import Path
 

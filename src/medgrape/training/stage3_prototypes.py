@@ -117,14 +117,16 @@ class PrototypeLesson:
         """All vectors of training films, in an order drawn by lot."""
         chance = np.random.default_rng((self._seed, 4, epoch))
         for rows in shuffled(self._learning, self.schedule.batch, (0, 1), self._seed, 3, epoch):
-            yield replace(self._batch(rows), films=None if self._patches is None else self._drawn(self._patches, chance))
+            yield replace(self._batch(rows), films=self._drawn(chance))
 
-    def _drawn(self, patches: Patches, chance: np.random.Generator) -> WholeFilms:
-        """Some training films by lot, those with a rare finding more often."""
+    def _drawn(self, chance: np.random.Generator) -> WholeFilms | None:
+        """Some training films by lot, those with a rare finding more often; none without the detection loss."""
+        if self._patches is None:
+            return None
         rarity = film_rarity(self._labels[self._films]).double().numpy()
         count = min(FILMS, len(self._films))
         drawn = np.sort(chance.choice(self._films, count, replace=False, p=rarity / rarity.sum()))
-        features = torch.from_numpy(patches[drawn]).float()
+        features = torch.from_numpy(self._patches[drawn]).float()
         return WholeFilms(features.to(self._device), self._labels[drawn].to(self._device))
 
     def _batch(self, rows: list[int]) -> Batch:

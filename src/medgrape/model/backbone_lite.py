@@ -20,6 +20,8 @@ NAME = "efficientnet-lite0"
 GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 _STEM, _HEAD = 32, 1280
 _CPU_LAYOUT = torch.channels_last
+_MOMENTUM = 0.1
+"""Of batch statistics: TensorFlow's 0.01 is for a hundred thousand batches; ours have a few hundred to forget ImageNet."""
 _STAGES = (  # repeats, kernel, stride, expansion, features
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -123,7 +125,7 @@ def _conv(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, dilation:
 
 
 def _norm(features: int) -> nn.BatchNorm2d:
-    return nn.BatchNorm2d(features, eps=1e-3, momentum=0.01)
+    return nn.BatchNorm2d(features, eps=1e-3, momentum=_MOMENTUM)
 
 
 def _conv_norm_relu(inputs: int, outputs: int, kernel: int = 1, stride: int = 1) -> ConvNorm:

@@ -229,3 +229,18 @@ def test_a_missing_file_and_a_folder_are_one_sentence(tmp_path):
     for path in (tmp_path / "none.png", tmp_path):
         with pytest.raises(FilmError, match="cannot be opened"):
             read_film(path)
+
+
+def test_equalised_films_have_contrast_where_they_had_little(tmp_path):
+    """A faint chequer on a dark and on a bright half: 4 greys of difference become more."""
+    rows, columns = np.indices((256, 256)) // 8
+    film = np.where(columns < 16, 30, 200) + 4 * ((rows + columns) % 2)
+    path = tmp_path / "faint.png"
+    cv2.imwrite(str(path), film.astype(np.uint8))
+    plain, equalised = (
+        read_prepared(path, preprocessing=Preprocessing(size=256, equalise=wanted)).pixels.astype(int)
+        for wanted in (False, True)
+    )
+    for half in (slice(16, 100), slice(150, 240)):
+        assert equalised[:, half].std() > plain[:, half].std()
+    assert equalised[:, 150:].mean() > equalised[:, :100].mean()

@@ -23,3 +23,5 @@ class Preprocessing(Settings):
 
     size: Annotated[int, Field(ge=16, le=4096)] = 224
     """Both sides of the square that the film is stretched to."""
+    equalise: bool = False
+    """Even the contrast out from place to place (CLAHE), so that films of different exposure look alike."""

@@ -22,6 +22,9 @@ _FIRST_TAGS = (
     b"\x08\x00\x16\x00",
 )
 
+_CLIP, _TILES = 2.0, 8
+"""Of CLAHE: how far a histogram may rise above a flat one, and tiles along each side."""
+
 
 def read_film(path: Path, limits: FilmLimits = FilmLimits()) -> Film:  # noqa: B008 (frozen)
     """The whole film in ``path``; a ``FilmError`` names the file and says why it is refused."""
@@ -40,7 +43,8 @@ def read_prepared(
     then, on what is left, windowed and resized.
     """
     film = _read(path, limits, Shrink(2 * preprocessing.size))
-    return Film(film.facts, _squared(film.pixels, preprocessing.size))
+    seen = _squared(film.pixels, preprocessing.size)
+    return Film(film.facts, _equalised(seen) if preprocessing.equalise else seen)
 
 
 def _read(path: Path, limits: FilmLimits, shrink: Shrink) -> Film:
@@ -77,6 +81,11 @@ def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
     if small.dtype == np.uint16:
         small = cv2.convertScaleAbs(small, alpha=255.0 / 65535.0)
     return np.asarray(small)
+
+
+def _equalised(seen: UInt8[np.ndarray, "side side"]) -> UInt8[np.ndarray, "side side"]:
+    """Greys spread by the histogram around each place, and noise in flat places not by more than twice."""
+    return np.asarray(cv2.createCLAHE(clipLimit=_CLIP, tileGridSize=(_TILES, _TILES)).apply(seen))
 
 
 def _decoded(file: BinaryIO, limits: FilmLimits, shrink: Shrink) -> Film:

@@ -21,7 +21,7 @@ GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 _STEM, _HEAD = 32, 1280
 _CPU_LAYOUT = torch.channels_last
 _MOMENTUM = 0.1
-"""Of batch statistics: TensorFlow's 0.01 is for a hundred thousand batches; ours have a few hundred to forget ImageNet."""
+"""Of batch statistics. TensorFlow's 0.01 is for a hundred thousand batches; ours have a few hundred."""
 _STAGES = (  # repeats, kernel, stride, expansion, features
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),

@@ -7,6 +7,7 @@ pixels pads less on the left and top than on the right and bottom. Here the padd
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from einops import rearrange
@@ -104,12 +105,14 @@ class ConvNorm(nn.Sequential):
 
     def forward(self, input: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h2 w2"]:  # noqa: A002 - torch's name
         """The same to rounding, in whatever mode."""
-        conv, norm, *rest = self
+        layers: list[Any] = list(self)
+        conv, norm, *rest = layers
         if norm.training:
-            return super().forward(input)
-        scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
-        weight, bias = conv.weight * rearrange(scale, "d -> d 1 1 1"), norm.bias - norm.running_mean * scale
-        maps: Tensor = conv._conv_forward(input, weight, bias)
+            maps: Tensor = norm(conv(input))
+        else:
+            scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+            weight, bias = conv.weight * rearrange(scale, "d -> d 1 1 1"), norm.bias - norm.running_mean * scale
+            maps = conv._conv_forward(input, weight, bias)
         for layer in rest:
             maps = layer(maps)
         return maps

@@ -182,7 +182,7 @@ def test_vectors_are_the_same_from_patches_on_disk(inputs, tmp_path):
     np.testing.assert_allclose(read.vectors, made.vectors, rtol=5e-3, atol=5e-3)  # halves of floats
 
 
-def test_the_detection_loss_teaches_peaks_to_tell_films_apart(inputs, tmp_path):
+def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
     model, given = inputs
     patches = open_patches(model.backbone, given, tmp_path / "p", quietly)
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)

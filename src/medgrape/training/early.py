@@ -57,19 +57,16 @@ class Inputs:
         """Of one view of those films. Without a disk copy every number is another view; with one, they come again."""
         if self.kept is not None:
             stack = np.stack([self.kept[number % len(self.kept), position] for position in positions])
-            return _as_images(torch.from_numpy(stack).to(self.device))
+            # laid out as ``early`` does
+            return torch.from_numpy(stack).to(self.device).contiguous(memory_format=torch.channels_last)
         films = self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
         with torch.no_grad():
-            return _as_images(self.backbone.early(films))
+            return self.backbone.early(films)
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
         """What is known about the same view of the same films."""
         number = number if self.kept is None else number % len(self.kept)
         return self.films.targets(positions, self.grid, self.views.lots(positions, number)).to(self.device)
-
-
-def _as_images(maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-    return maps.contiguous(memory_format=torch.channels_last)  # convolutions on a CPU take half the time
 
 
 def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Inputs:

@@ -78,6 +78,7 @@ class PrototypeLesson:
         self.learner: nn.Module = PrototypeLearner(model)
         self._groups = model.atlas.contrasted.shape[0]
         self._films = films.positions("train")
+        self._rarity = film_rarity(films.labels[self._films]).double().numpy()
         learning, validating = set(self._films), set(films.positions("val"))
         self._learning = [row for row, film in enumerate(found.films.tolist()) if film in learning]
         self._validating = [row for row, film in enumerate(found.films.tolist()) if film in validating]
@@ -123,9 +124,8 @@ class PrototypeLesson:
         """Some training films by lot, those with a rare finding more often; none without the detection loss."""
         if self._patches is None:
             return None
-        rarity = film_rarity(self._labels[self._films]).double().numpy()
         count = min(FILMS, len(self._films))
-        drawn = np.sort(chance.choice(self._films, count, replace=False, p=rarity / rarity.sum()))
+        drawn = np.sort(chance.choice(self._films, count, replace=False, p=self._rarity / self._rarity.sum()))
         features = torch.from_numpy(self._patches[drawn]).float()
         return WholeFilms(features.to(self._device), self._labels[drawn].to(self._device))
 

@@ -85,7 +85,7 @@ def _section(
     yield f"### {title}, by finding\n"
     yield _table(("variant", "finding"), list(_by_concept(rows, known_by)), each)
     yield f"### {title}, films\n"
-    yield _table(("variant", "n"), named, FILMS)
+    yield _table(("variant", "n"), [line for line in named if line[1].results], FILMS)
 
 
 def _by_concept(rows: Iterable[Summary], known_by: str) -> Iterator[tuple[tuple[str, str], Summary, str]]:

@@ -223,7 +223,7 @@ def test_processes_share_a_batch_and_miss_nothing():
         next(shuffled([1], 6, (0, 2), 0))
 
 
-@pytest.mark.parametrize("name", ["tbx11k", "nih", "demo", "tbx11k-real", "nih-real"])
+@pytest.mark.parametrize("name", ["tbx11k", "nih", "demo", "tbx11k-real", "tbx11k-labels-real", "nih-real"])
 def test_the_settings_that_come_with_the_package_load(name):
     from medgrape.cli.demo import CONFIG
 

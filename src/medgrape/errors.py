@@ -3,3 +3,8 @@
 
 class UserError(ValueError):
     """A mistake that a person can mend; commands print it alone and end with exit code 2."""
+
+
+def told_of_file(error: OSError) -> str:
+    """What the machine says of a file, or of a full disk, as one sentence."""
+    return f"Cannot use {error.filename or 'a file'}: {error.strerror or error}."

@@ -1,6 +1,8 @@
 """The suite on drawn films in the published layouts: three variants, one seed of two."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,15 +10,20 @@ import tomli_w
 from PIL import Image
 from published_films import publish_nih, publish_tbx11k
 
-from medgrape.benchmarks.real_films import Suite, reproduce
+from medgrape.benchmarks.real_films import Suite, reproduce, write_tables
 from medgrape.benchmarks.real_films_figures import one_shot_figures
 from medgrape.benchmarks.real_films_pictures import by_lot
+from medgrape.benchmarks.real_films_row import make, software
+from medgrape.benchmarks.real_films_training import train_apart
 from medgrape.benchmarks.real_films_variants import load_variants
 from medgrape.data.dataset import Dataset
 from medgrape.data.sources.tbx11k import is_borrowed
 from medgrape.errors import UserError
 from medgrape.evaluation.pointing import Pair, Pointed
 from medgrape.evaluation.vocabulary_figures import ConceptTrial, Shots, VocabularyTrial
+from medgrape.model.checkpoint import load_run
+from medgrape.progress import quietly, unwatched
+from medgrape.training.run import Order
 from schooling import SMALL
 
 VARIANTS = """
@@ -54,7 +61,7 @@ seeds = [0, 1]
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("published")
-    (folder / "tiny.toml").write_text(tomli_w.dumps(SMALL))
+    (folder / "tiny.toml").write_text(tomli_w.dumps(SMALL | {"safety": {"calibrate": "balanced"}}))
     (folder / "variants.toml").write_text(VARIANTS)
     sources = {"tbx11k": publish_tbx11k(folder / "TBX11K"), "nih": publish_nih(folder / "NIH")}
     return Suite(load_variants(folder / "variants.toml"), sources, folder / "out", folder)
@@ -150,21 +157,70 @@ def test_pictures_show_test_films_with_boxes_and_say_which(suite, told):
     assert told["variants"][2]["by_seed"]["0"]["pictures"] == {}, "the NIH films have no boxes"
 
 
-def test_figures_of_other_settings_are_not_taken_for_these(suite, told):  # noqa: ARG001 (it must have run)
-    changed = suite.variants[0].model_copy(update={"change": {"stages.head.epochs": 9}})
-    other = Suite((changed,), suite.sources, suite.out, suite.configs)
-    with pytest.raises(UserError, match=r"recipe-seed0\.json was made with other settings"):
-        reproduce(other, seeds=(0,))
+def with_variant(suite, place, **update):
+    """The same suite with one variant changed."""
+    changed = suite.variants[place].model_copy(update=update)
+    return replace(suite, variants=(*suite.variants[:place], changed, *suite.variants[place + 1 :]))
 
 
-def test_films_of_another_folder_are_not_mixed_in(suite, told, tmp_path):  # noqa: ARG001 (it must have run)
-    (suite.out / "results/recipe-seed0.json").rename(tmp_path / "aside.json")
-    moved = Suite(suite.variants, {"tbx11k": tmp_path, "nih": None}, suite.out, suite.configs)
-    try:
-        with pytest.raises(UserError, match="prepared from another folder"):
-            reproduce(moved, ["recipe"], (0,))
-    finally:
-        (tmp_path / "aside.json").rename(suite.out / "results/recipe-seed0.json")
+def test_figures_of_other_settings_are_not_taken_for_these_and_count_in_no_mean(suite, told):
+    other = with_variant(suite, 0, change={"stages.head.epochs": 9})
+    with pytest.raises(UserError, match=r"recipe-seed0\.json was made with other settings; remove it"):
+        reproduce(other, ["recipe"], (0,))
+    recipe, *others = write_tables(other)["variants"]
+    assert recipe["n"] == 0
+    assert others == told["variants"][1:]
+    write_tables(suite)
+
+
+def test_figures_of_other_films_or_of_another_backbone_are_not_taken_for_these(suite, told, tmp_path):  # noqa: ARG001
+    moved = replace(suite, sources=suite.sources | {"tbx11k": tmp_path})
+    with pytest.raises(UserError, match=r"recipe-seed0\.json was made with films of another folder"):
+        reproduce(moved, ["recipe"], (0,))
+    unnamed = replace(suite, sources={"tbx11k": None, "nih": None})
+    assert all(row.found() is not None for row in unnamed.rows(seeds=(0,))), "tables need no folder"
+    row = suite.rows(["no-background"], (0,))[0]
+    after = replace(row, variant=row.variant.model_copy(update={"after": "recipe"}))
+    weights = after.config.backbone.model_copy(update={"weights": str(suite.out / "runs/recipe-seed0")})
+    begun = replace(after, config=after.config.model_copy(update={"backbone": weights})).begun_with
+    assert begun["parent"] == load_run(suite.out / "runs/recipe-seed0").manifest.fingerprint
+
+
+def test_every_result_tells_which_software_made_it(suite, told):
+    assert {one["by_seed"]["0"]["software"] for one in told["variants"]} == {software()}
+    assert software() in (suite.out / "real-films.md").read_text()
+
+
+def test_borrowed_films_that_are_not_there_are_missed_before_anything_is_trained(suite, tmp_path):
+    shutil.copytree(suite.sources["tbx11k"], tmp_path / "TBX11K", ignore=shutil.ignore_patterns("extra"))
+    bare = replace(suite, sources={"tbx11k": tmp_path / "TBX11K", "nih": None}, out=tmp_path / "out")
+    with pytest.raises(UserError, match=r"needs the films that TBX11K borrowed, in imgs/extra"):
+        reproduce(bare, ["recipe"], (0,))
+    assert not (tmp_path / "out/runs").exists()
+
+
+def test_a_place_that_cannot_be_written_to_is_told_in_one_sentence(suite, tmp_path):
+    (tmp_path / "full").write_text("a file, where a folder is wanted")
+    row = suite.rows(["recipe"], (0,))[0]
+    with pytest.raises(UserError, match=r"^Cannot use .*full.*\.$"):
+        train_apart(Order(row.config, row.data, tmp_path / "full/run"))
+
+
+def test_a_result_that_cannot_be_read_is_told(suite, told, tmp_path):  # noqa: ARG001 (it must have run)
+    row = replace(suite.rows(["recipe"], (0,))[0], out=tmp_path)
+    row.result.parent.mkdir()
+    row.result.write_text("{")
+    with pytest.raises(UserError, match=r"recipe-seed0\.json cannot be read .*; remove it"):
+        row.done()
+    row.result.write_text("{}")  # of an earlier version
+    with pytest.raises(UserError, match="other settings"):
+        row.done()
+
+
+def test_films_that_were_prepared_from_another_folder_are_not_mixed_in(suite, told, tmp_path):  # noqa: ARG001
+    moved = replace(suite, sources={"tbx11k": tmp_path, "nih": None})
+    with pytest.raises(UserError, match="prepared from another folder"):
+        make(moved.rows(["recipe"], (0,))[0], track=quietly, watch=unwatched)
 
 
 def test_a_training_that_cannot_be_is_told_in_the_words_of_the_training(suite, tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from medgrape.benchmarks.real_films import Suite
+from medgrape.benchmarks.real_films import Suite, reproduce
 from medgrape.benchmarks.real_films_summary import Summary
 from medgrape.benchmarks.real_films_tables import page
 from medgrape.benchmarks.real_films_variants import Variant, chosen, load_variants
@@ -68,9 +68,9 @@ def test_unknown_variants_and_missing_folders_are_told_before_anything_is_done(t
     with pytest.raises(UserError, match=r"no variant 'tow' \(did you mean 'two'"):
         chosen(variants, ["tow"])
     with pytest.raises(UserError, match="needs --nih FOLDER"):
-        Suite(variants, {"tbx11k": tmp_path, "nih": None}, tmp_path / "out").rows()
+        reproduce(Suite(variants, {"tbx11k": tmp_path, "nih": None}, tmp_path / "out"))
     with pytest.raises(UserError, match="There is no folder"):
-        Suite(variants, {"tbx11k": tmp_path / "none", "nih": None}, tmp_path / "out").rows(["one"])
+        reproduce(Suite(variants, {"tbx11k": tmp_path / "none", "nih": None}, tmp_path / "out"), ["one"])
     (row,) = Suite(variants, {"tbx11k": tmp_path, "nih": None}, tmp_path / "out").rows(["one"], [3])
     assert (row.name, row.config.seed) == ("one-seed3", 3)
     assert not (tmp_path / "out").exists()
@@ -86,12 +86,14 @@ def test_what_a_variant_goes_on_from_is_run_first_with_the_same_seed(tmp_path):
 
 def test_means_and_standard_deviations_are_over_the_seeds_that_have_a_figure():
     def found(share):
-        return {"figures": {"macro_f1": share}, "seconds": 90, "peak_bytes": 2**30, "pictures": {}, "uncalibrated": ""}
+        return {"figures": {"macro_f1": share}, "seconds": 90, "peak_bytes": 2**30, "pictures": {}, "uncalibrated": "",
+                "software": "0a1b"}  # fmt: skip
 
     row = Summary(variant(data="nih"), {0: found(0.6), 1: found(0.8), 2: found(None)})
     spread = row.figure("macro_f1")
     assert (spread.mean, spread.sd) == (pytest.approx(0.7), pytest.approx(0.1414, abs=1e-4))
     assert "| One | 3 | 0.700 ± 0.141 | - | - | 1.5 ± 0.0 | 1.0 ± 0.0 |" in page([row])
+    assert "Made by software 0a1b" in page([row])
     assert Summary(variant(), {}).count == "0 of 3 (missing: seed 0, 1, 2)"
 
 

@@ -1,9 +1,13 @@
 import pytest
 import torch
 
+from medgrape.config import BackboneSettings, ModelSettings
 from medgrape.model.anchors import Anchors, perturbed
 from medgrape.model.atlas import Atlas
+from medgrape.model.backbone import build_backbone
 from medgrape.model.cam import CamHead, concept_vectors, pool
+from medgrape.model.grape import Grape
+from medgrape.model.graph import ConceptGraph
 from medgrape.model.projector import Projector
 from medgrape.model.standard import Standard
 from oracles import equations
@@ -82,3 +86,18 @@ def test_a_smooth_patch_is_the_mean_of_itself_and_its_neighbours():
     torch.testing.assert_close(after[:, 1, 2], before[:, 0:3, 1:4].mean(dim=(1, 2)))
     torch.testing.assert_close(after[:, 0, 0], before[:, 0:2, 0:2].mean(dim=(1, 2)))  # the corner has three neighbours
     torch.testing.assert_close(smooth(torch.ones(2, 7)), plain(torch.ones(2, 7)))  # vectors have no neighbours
+
+
+def test_a_film_and_its_mirror_image_have_mirrored_maps_where_both_are_read():
+    backbone = build_backbone(BackboneSettings(leave_off=2)).eval()
+    graph = ConceptGraph(torch.eye(2), 0.1)
+    model = Grape(backbone, ModelSettings(prototypes=3, width=4, mirror=True), graph, 2, None).eval()
+    film = torch.rand(1, 1, 64, 64)
+    with torch.no_grad():
+        here, there = model.features(film), model.features(film.flip(-1))
+        torch.testing.assert_close(here, there.flip(-1))
+        torch.testing.assert_close(here, (backbone(film) + backbone(film.flip(-1)).flip(-1)) / 2)
+        (seen, maps), (mirrored, _) = model.read(film), model.read(film.flip(-1))
+        torch.testing.assert_close(seen.logits, mirrored.logits)
+        torch.testing.assert_close(maps.cam, model.cam(here))
+        assert not torch.allclose(here, backbone(film), atol=1e-3)

@@ -8,7 +8,7 @@ import torch
 
 import medgrape as mg
 from medgrape.feedback.curation import discard, prototypes_of
-from medgrape.training.kept_scores import films_for, kept_scores, usage_of
+from medgrape.training.kept_scores import _name, films_for, kept_scores, usage_of
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,14 @@ def test_scores_of_other_prototypes_are_not_taken_for_those_on_disk(reader, ward
     same = kept_scores(run, films_for(run, ward), ward)
     assert not np.array_equal(moved.scores[0, :, 0, 0], same.scores[0, :, 0, 0])
     np.testing.assert_array_equal(moved.scores[:, :, 1], same.scores[:, :, 1])
+
+
+@pytest.mark.parametrize("how", ["smooth", "mirror"])
+def test_scores_of_films_read_another_way_have_a_folder_of_their_own(reader, ward, how):
+    run = reader.loaded.run
+    films = films_for(run, ward)
+    other = run.config.model_copy(update={"model": run.config.model.overridden(**{how: True})})
+    assert _name(run, films, 2) != _name(replace(run, config=other), films, 2)
 
 
 def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(reader, ward):

@@ -89,6 +89,32 @@ def test_patches_inside_a_box_are_vectors_of_their_own_where_asked_for(inputs, t
     assert counts == {0: 1, 3: 1 + 3, 99: 1 + 8}
 
 
+def test_where_boxes_are_not_to_teach_nothing_of_them_reaches_the_vectors(inputs, tmp_path):
+    model, given = inputs
+    settings = small().stages.vectors.model_copy(update={"boxes": False})
+    without = replace(given, films=replace(given.films, dataset=replace(given.films.dataset, boxes=())))
+    drawn, bare = (
+        open_vectors(model, one, settings, tmp_path / name, quietly, background=True)
+        for name, one in (("drawn", given), ("bare", without))
+    )
+    assert len(given.films.dataset.boxes) > 0
+    np.testing.assert_array_equal(drawn.groups, bare.groups)
+    np.testing.assert_array_equal(drawn.vectors, bare.vectors)
+
+
+def test_stages_after_the_first_see_a_film_as_a_reader_will_mirror_image_and_all(inputs, tmp_path):
+    model, given = inputs
+    kept = open_inputs(given, 2, tmp_path / "early", quietly)
+    one_way = kept.features(model, [2, 5], 0)
+    torch.testing.assert_close(one_way, model.features(given.films.pixels([2, 5])), atol=1e-4, rtol=1e-4)
+    model.mirror = True
+    for number in (0, 1, 2):
+        lots = given.views.lots([2, 5], number % 2)
+        expected = model.features(given.films.seen([2, 5], lots))
+        torch.testing.assert_close(kept.features(model, [2, 5], number), expected, atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(one_way, kept.features(model, [2, 5], 0), atol=1e-3)
+
+
 def test_as_much_ordinary_tissue_is_taken_as_asked_for(inputs, tmp_path):
     model, given = inputs
     settings = small().stages.vectors.model_copy(update={"ordinary": 6, "normal": ()})
@@ -172,7 +198,7 @@ def test_films_with_a_rare_finding_come_up_more_often_where_asked_for(inputs):
 
 def test_vectors_are_the_same_from_patches_on_disk(inputs, tmp_path):
     model, given = inputs
-    patches = open_patches(model.backbone, given, tmp_path / "p", quietly)
+    patches = open_patches(model, given, tmp_path / "p", quietly)
     settings = small().stages.vectors
     read, made = (
         open_vectors(model, given, settings, tmp_path / name, quietly, background=True, patches=source)
@@ -184,7 +210,7 @@ def test_vectors_are_the_same_from_patches_on_disk(inputs, tmp_path):
 
 def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
     model, given = inputs
-    patches = open_patches(model.backbone, given, tmp_path / "p", quietly)
+    patches = open_patches(model, given, tmp_path / "p", quietly)
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
     schedule = PrototypeStage(detection=1.0, batch=4)
     lesson = PrototypeLesson(model, found, given.films, schedule, 0, torch.device("cpu"), patches)

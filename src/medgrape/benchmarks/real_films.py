@@ -15,7 +15,6 @@ from medgrape.benchmarks.real_films_tables import page
 from medgrape.benchmarks.real_films_variants import CONFIGS, Variant, chosen
 from medgrape.config import Config
 from medgrape.data.files import whole_file
-from medgrape.errors import UserError
 from medgrape.progress import Track, Watch, quietly, unwatched
 
 NAME = "real-films"
@@ -33,9 +32,9 @@ class Suite:
     configs: Path = CONFIGS
 
     def rows(self, names: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Row, ...]:
-        """What is to be done, checked before anything is: names, folders and every setting."""
+        """What there is to do, of some variants and seeds or of all; every setting is checked before anything is."""
         return tuple(
-            Row(variant, seed, self._config(variant, seed), self._source(variant), self.out)
+            Row(variant, seed, self._config(variant, seed), self.sources[variant.data], self.out)
             for variant in chosen(self.variants, names)
             for seed in seeds or variant.seeds
         )
@@ -47,16 +46,6 @@ class Suite:
             return config
         weights = str(run_path(self.out, variant.after, seed))
         return config.model_copy(update={"backbone": config.backbone.model_copy(update={"weights": weights})})
-
-    def _source(self, variant: Variant) -> Path:
-        folder = self.sources[variant.data]
-        if folder is None:
-            raise UserError(
-                f"The variant {variant.name!r} needs --{variant.data} FOLDER; or name others with --variant."
-            )
-        if not folder.is_dir():
-            raise UserError(f"There is no folder {folder}; --{variant.data} takes the published data set.")
-        return folder
 
 
 def reproduce(
@@ -70,6 +59,8 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run what is not there yet, of some variants and seeds or of all, and write the tables after every row."""
     rows = suite.rows(names, seeds)
+    for row in rows:
+        row.check_source()
     waiting = [row for row in rows if not row.done()]
     if len(waiting) < len(rows):
         tell(f"{len(rows) - len(waiting)} of {len(rows)} rows are there already.")
@@ -82,7 +73,7 @@ def reproduce(
 
 def write_tables(suite: Suite, seeds: Sequence[int] = ()) -> dict[str, Any]:
     """``real-films.md`` and ``real-films.json``, from all results that are there."""
-    found = summaries(suite.variants, suite.out, seeds)
+    found = summaries(suite.rows(), suite.rows(seeds=seeds))
     told = {"suite": NAME, "variants": [one.to_json() for one in found]}
     files = {"json": json.dumps(told, indent=1, allow_nan=False) + "\n", "md": page(found)}
     for suffix, text in files.items():

@@ -1,6 +1,8 @@
 """One row: a variant and a seed, from raw folders to figures, in steps that are each done once."""
 
+import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,20 +16,20 @@ from medgrape.data.dataset import Dataset, checksum
 from medgrape.data.draft import Draft, finish
 from medgrape.data.files import whole_file
 from medgrape.data.sources.nih import read_nih
-from medgrape.data.sources.tbx11k import read_tbx11k
+from medgrape.data.sources.tbx11k import is_borrowed, read_tbx11k
 from medgrape.data.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.evaluation.plain import plain
 from medgrape.evaluation.reading import evaluate_run
 from medgrape.evaluation.vocabulary import TrialPlan, leave_one_out
-from medgrape.feedback.calibration import calibrate, keep
-from medgrape.feedback.thresholds import CalibrationError
 from medgrape.model.checkpoint import LoadedRun, load_run
-from medgrape.model.manifest import MANIFEST
+from medgrape.model.manifest import MANIFEST, unseal
 from medgrape.progress import Track, Watch
 from medgrape.training.run import Order
 
+PACKAGE = Path(__file__).resolve().parents[1]
 TEST, VALIDATION = 0.2, 0.15
+OTHER = {"settings": "other settings", "folder": "films of another folder", "parent": "another backbone to go on from"}
 PICTURED = 0
 """The seed whose films are drawn."""
 ONE_FILM = TrialPlan(films=(1,), seeds=5)
@@ -40,8 +42,8 @@ class Row:
     variant: Variant
     seed: int
     config: Config
-    source: Path
-    """The published data set's folder."""
+    source: Path | None
+    """The published data set's folder; None where nobody named one, and so nothing can be trained."""
     out: Path
 
     @property
@@ -63,23 +65,51 @@ class Row:
     @property
     def result(self) -> Path:
         """All figures; there once the row is done."""
-        return result_path(self.out, self.variant, self.seed)
+        return self.out / "results" / f"{self.name}.json"
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """What the settings say beyond the defaults, as plain data."""
-        told: dict[str, Any] = plain(self.config.model_dump(mode="json", exclude_defaults=True))
-        return told
+    def begun_with(self) -> dict[str, Any]:
+        """All that its figures depend on; None for what nobody can tell now."""
+        return {
+            "settings": plain(self.config.model_dump(mode="json", exclude_defaults=True)),
+            "folder": None if self.source is None else str(self.source.resolve()),
+            "parent": _fingerprint(Path(self.config.backbone.weights)) if self.variant.after else None,
+        }
+
+    def check_source(self) -> Path:
+        """The published folder, if it is one."""
+        data = self.variant.data
+        if self.source is None:
+            raise UserError(f"The variant {self.variant.name!r} needs --{data} FOLDER; or name others with --variant.")
+        if not self.source.is_dir():
+            raise UserError(f"There is no folder {self.source}; --{data} takes the published data set.")
+        return self.source
+
+    def found(self) -> dict[str, Any] | None:
+        """Its figures, if they are there and were begun with the same."""
+        told = _read(self.result)
+        return told if told is not None and self._other(told) is None else None
 
     def done(self) -> bool:
-        """Whether its figures are there; figures of other settings are never taken for these."""
-        if not self.result.is_file():
+        """Whether its figures are there; ones that were begun with something else are an error."""
+        told = _read(self.result)
+        if told is None:
             return False
-        if json.loads(self.result.read_text("utf-8"))["settings"] != self.settings:
-            raise UserError(
-                f"{self.result} was made with other settings; remove it and {self.run}, or choose another --out."
-            )
+        other = self._other(told)
+        if other is not None:
+            raise UserError(f"{self.result} was made with {other}; remove it and {self.run}, or choose another --out.")
         return True
+
+    def _other(self, told: Mapping[str, Any]) -> str | None:
+        """What the figures were begun with instead; a folder that nobody names, a parent that is gone, may be any."""
+        begun = told.get("begun_with", {})
+        differs = (what for what, now in self.begun_with.items() if now is not None and begun.get(what) != now)
+        return next((OTHER[what] for what in differs), None)
+
+
+def _fingerprint(run: Path) -> str | None:
+    """One short name for the weights of a run; None where there is no run."""
+    return unseal(run).fingerprint if (run / MANIFEST).is_file() else None
 
 
 def run_path(out: Path, variant: str, seed: int) -> Path:
@@ -87,16 +117,11 @@ def run_path(out: Path, variant: str, seed: int) -> Path:
     return out / "runs" / f"{variant}-seed{seed}"
 
 
-def result_path(out: Path, variant: Variant, seed: int) -> Path:
-    """Where the figures of a row are."""
-    return out / "results" / f"{variant.name}-seed{seed}.json"
-
-
 def make(row: Row, *, track: Track, watch: Watch) -> None:
     """Prepare, train, calibrate, evaluate, draw; the figures are written last."""
     data = _prepared(row, track)
     cost = _trained(row, data, track, watch)
-    loaded, uncalibrated = _calibrated(_loaded(row), data, track)
+    loaded = _loaded(row)
     evaluation, _ = evaluate_run(loaded, data, row.out / "reports" / row.name, track=track)
     figures = film_figures(Dataset.load(data), evaluation)
     if row.variant.data == "tbx11k":
@@ -108,28 +133,35 @@ def make(row: Row, *, track: Track, watch: Watch) -> None:
         prefix = row.out / "pictures" / row.variant.name
         pictures = draw_pictures(loaded, data, evaluation.localisation.pairs, prefix, seed=row.seed)
     told = {
-        "variant": row.variant.name, "seed": row.seed, "settings": row.settings, "data_set": checksum(data),
-        "figures": figures, **cost, "uncalibrated": uncalibrated, "pictures": pictures,
+        "variant": row.variant.name, "seed": row.seed, "begun_with": row.begun_with, "data_set": checksum(data),
+        "software": software(), "figures": figures, **cost, "pictures": pictures,
+        "uncalibrated": loaded.run.metrics.get("safety_not_calibrated"),
     }  # fmt: skip
     _write(row.result, told)
 
 
 def _prepared(row: Row, track: Track) -> Path:
     """The films, divided by the row's seed. Official test films are left out: rows are there to choose by."""
+    source = row.check_source()
     if (row.data / "dataset.toml").is_file():
-        if Dataset.load(row.data).source.folder != str(row.source.resolve()):
-            raise UserError(f"{row.data} was prepared from another folder than {row.source}; choose another --out.")
+        if Dataset.load(row.data).source.folder != str(source.resolve()):
+            raise UserError(f"{row.data} was prepared from another folder than {source}; choose another --out.")
         return row.data
-    draft = _read(row, track)
+    draft = _draft(row, source, track)
     draft.films = [film for film in draft.films if film.split != "test"]
     finish(draft, row.data, SplitRule(VALIDATION, TEST, row.seed), allow_missing=True)
     return row.data
 
 
-def _read(row: Row, track: Track) -> Draft:
-    if row.variant.data == "tbx11k":
-        return read_tbx11k(row.source, extra=row.variant.extra, track=track)
-    return read_nih(row.source, track=track)
+def _draft(row: Row, source: Path, track: Track) -> Draft:
+    if row.variant.data == "nih":
+        return read_nih(source, track=track)
+    draft = read_tbx11k(source, extra=row.variant.extra, track=track)
+    if row.variant.extra and not any(is_borrowed(film.path) for film in draft.films):
+        raise UserError(
+            f"The variant {row.variant.name!r} needs the films that TBX11K borrowed, in imgs/extra; {source} has none."
+        )
+    return draft
 
 
 def _trained(row: Row, data: Path, track: Track, watch: Watch) -> dict[str, Any]:
@@ -149,14 +181,22 @@ def _loaded(row: Row) -> LoadedRun:
     return loaded
 
 
-def _calibrated(loaded: LoadedRun, data: Path, track: Track) -> tuple[LoadedRun, str | None]:
-    """With thresholds for the safety check; else why there are none, such as too few boxes to learn them from."""
-    if loaded.run.safety is not None:
-        return loaded, None
+def software() -> str:
+    """One short name for exactly this code and these settings: rows of one table may come from several states of it."""
+    told = hashlib.sha256()
+    for path in sorted(path for kind in ("*.py", "*.toml") for path in PACKAGE.rglob(kind)):
+        told.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return told.hexdigest()[:12]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
     try:
-        return keep(loaded, calibrate(loaded, data, balanced=True, track=track)), None
-    except CalibrationError as refusal:
-        return loaded, str(refusal)
+        told: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read ({error}); remove it, and its row is made again.") from error
+    return told
 
 
 def _write(path: Path, told: dict[str, Any]) -> None:

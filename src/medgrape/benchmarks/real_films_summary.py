@@ -1,12 +1,11 @@
 """Rows over their seeds: mean and standard deviation of every figure, and which seeds are missing."""
 
-import json
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from medgrape.benchmarks.real_films_row import result_path
+from medgrape.benchmarks.real_films_row import Row
 from medgrape.benchmarks.real_films_variants import Variant
 from medgrape.evaluation.vocabulary_figures import Spread
 
@@ -67,11 +66,14 @@ class Summary:
 _COSTS = {"minutes": ("seconds", SECONDS_A_MINUTE), "peak_gib": ("peak_bytes", BYTES_A_GIB)}
 
 
-def summaries(variants: Sequence[Variant], out: Path, seeds: Sequence[int] = ()) -> tuple[Summary, ...]:
-    """What there is of each variant; ``seeds`` are looked for beside the variant's own."""
+def summaries(*rows: Sequence[Row]) -> tuple[Summary, ...]:
+    """What there is of each variant, of these rows alone: figures of other settings or films count nowhere."""
+    of_variant: dict[str, dict[int, Row]] = {}
+    for row in itertools.chain(*rows):
+        of_variant.setdefault(row.variant.name, {})[row.seed] = row
     found = []
-    for variant in variants:
-        paths = {seed: result_path(out, variant, seed) for seed in sorted({*variant.seeds, *seeds})}
-        results = {seed: json.loads(path.read_text("utf-8")) for seed, path in paths.items() if path.is_file()}
-        found.append(Summary(variant, results))
+    for by_seed in of_variant.values():
+        told = {seed: by_seed[seed].found() for seed in sorted(by_seed)}
+        variant = next(iter(by_seed.values())).variant
+        found.append(Summary(variant, {seed: one for seed, one in told.items() if one is not None}))
     return tuple(found)

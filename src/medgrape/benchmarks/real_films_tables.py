@@ -127,6 +127,9 @@ def _pictures(rows: Iterable[Summary]) -> Iterator[str]:
 
 
 def _remarks(rows: Iterable[Summary]) -> Iterator[str]:
+    states = {result["software"] for row in rows for result in row.results.values()}
+    if states:
+        yield f"Made by software {', '.join(sorted(states))}; which row by which is in real-films.json.\n"
     for row in rows:
         for seed, result in row.results.items():
             if result["uncalibrated"] and row.variant.data == "tbx11k":

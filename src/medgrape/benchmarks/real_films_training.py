@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from medgrape.errors import UserError
+from medgrape.errors import UserError, told_of_file
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.training.run import Order, train
 
@@ -91,6 +91,8 @@ def _work(answer: Connection, order: Order, track: Track, watch: Watch) -> None:
         train(order, track=track, watch=noted)
     except UserError as mistake:
         answer.send_bytes(json.dumps({"mistake": str(mistake)}).encode())
+    except OSError as error:  # a full disk, most likely
+        answer.send_bytes(json.dumps({"mistake": told_of_file(error)}).encode())
     except KeyboardInterrupt:
         sys.exit(STOPPED)
     else:

@@ -20,7 +20,7 @@ from medgrape.cli.film import film
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
 from medgrape.cli.train import train
-from medgrape.errors import UserError
+from medgrape.errors import UserError, told_of_file
 
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
 
@@ -89,5 +89,5 @@ def _told(error: BaseException) -> tuple[str, int]:
     if isinstance(error, KeyboardInterrupt):
         return "Stopped.", INTERRUPTED
     if isinstance(error, OSError):
-        return f"Cannot use {error.filename or 'a file'}: {error.strerror or error}.", BAD_INPUT
+        return told_of_file(error), BAD_INPUT
     return f"This is a fault in medgrape ({type(error).__name__}: {error}). MEDGRAPE_DEBUG=1 shows where.", BUG

@@ -10,6 +10,7 @@ from medgrape.cli.atlas import print_refit
 from medgrape.cli.concept_trial import RunFolder, trial
 from medgrape.cli.console import note, print_json, printable, table, track, watch
 from medgrape.cli.options import Json, outside_runs
+from medgrape.config import MAX_SEED
 from medgrape.data.dataset import Dataset
 from medgrape.errors import UserError
 from medgrape.geometry import Box
@@ -51,7 +52,9 @@ def add(
     grow: Annotated[bool, typer.Option("--grow", help="Let the head listen to it; no class changes yet.")] = False,
     refit: Annotated[bool, typer.Option("--refit", help="Grow the head and fit it again; needs --data.")] = False,
     data: Annotated[Path | None, typer.Option(help="The prepared data set to fit the head on, for --refit.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the small differences between its prototypes.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of the small differences between its prototypes.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Teach a model one more concept, from its description, from films with or without a box, or both.

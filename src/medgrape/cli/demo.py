@@ -9,7 +9,7 @@ import typer
 
 from medgrape.cli.console import note, track, watch
 from medgrape.cli.data import run_check
-from medgrape.config import Config, load_config
+from medgrape.config import MAX_SEED, Config, load_config
 from medgrape.data.dataset import Dataset
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.splits import SplitRule
@@ -20,7 +20,9 @@ CONFIG = Path(__file__).resolve().parents[1] / "configs" / "demo.toml"
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for everything that the demo makes.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other patients and trains another model.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Another seed draws other patients and trains another model.")
+    ] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A smoke test of a minute: few films, a poor model.")] = False,
     serve: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Open the evidence and the report in a browser at the end.")
@@ -50,21 +52,6 @@ def _show(*pages: Path) -> None:
         browser.open(page.resolve().as_uri())
 
 
-def _calibrate(run: Path, data: Path) -> None:
-    """Thresholds for the safety check, once, where there are boxes enough."""
-    from medgrape.feedback.calibration import calibrate, keep
-    from medgrape.feedback.thresholds import CalibrationError
-    from medgrape.model.checkpoint import load_run
-
-    loaded = load_run(run)
-    if loaded.run.safety is not None:
-        return
-    try:
-        keep(loaded, calibrate(loaded, data, track=track))
-    except CalibrationError as too_few:
-        note(f"The safety check is not calibrated: {too_few}")
-
-
 def _films(folder: Path, films: int, seed: int) -> Path:
     if (folder / "dataset.toml").is_file():
         note(f"{folder} is there already and is used as it is.")
@@ -76,7 +63,7 @@ def _films(folder: Path, films: int, seed: int) -> Path:
 
 
 def _settings(seed: int, *, quick: bool) -> Config:
-    config = load_config(CONFIG).model_copy(update={"seed": seed})
+    config = load_config(CONFIG).overridden(seed=seed)
     if not quick:
         return config
     stages = config.stages
@@ -94,7 +81,6 @@ def _model(config: Config, data: Path, run: Path) -> tuple[Path, Path]:
     from medgrape.training.run import Order, train
 
     train(Order(config, data, run), track=track, watch=watch)
-    _calibrate(run, data)
     reader = load(run)
     report_training(reader.loaded.run.metrics, run, as_json=False)
     evaluation, files = evaluate_run(reader.loaded, data, report_folder(run, "test"), track=track)

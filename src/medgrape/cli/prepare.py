@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from medgrape.cli.console import note, track
+from medgrape.config import MAX_SEED
 from medgrape.data.dataset import SPLITS, Dataset
 from medgrape.data.draft import Draft, finish
 from medgrape.data.phantom import Shortcut
@@ -187,7 +188,7 @@ def phantom(
     ] = False,
     validation: Validation = 0.15,
     test: Test = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawing and of the split.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the drawing and of the split.")] = 0,
 ) -> None:
     """Drawn chests: films, boxes and patients from nothing, the same for the same seed.
 

@@ -7,6 +7,7 @@ import typer
 
 from medgrape.cli.console import note, print_json, table, track, watch
 from medgrape.cli.options import Json, outside_runs
+from medgrape.config import MAX_SEED
 from medgrape.errors import UserError
 from medgrape.spelling import nearest
 
@@ -87,6 +88,6 @@ def _numbers(text: str) -> tuple[int, ...]:
         found = tuple(int(number) for number in text.split(",")) if text else ()
     except ValueError:
         found = (-1,)
-    if any(number < 0 for number in found):
-        raise UserError(f"--seeds takes whole numbers with commas, such as 0,1,2; not {text!r}.")
+    if any(not 0 <= number <= MAX_SEED for number in found):
+        raise UserError(f"--seeds takes whole numbers with commas, such as 0,1,2, up to {MAX_SEED}; not {text!r}.")
     return tuple(dict.fromkeys(found))

@@ -7,7 +7,7 @@ import typer
 
 from medgrape.cli.console import note, print_json, table, track, watch
 from medgrape.cli.options import Json
-from medgrape.config import load_config
+from medgrape.config import MAX_SEED, load_config
 from medgrape.errors import UserError
 
 
@@ -15,7 +15,7 @@ def train(
     config: Annotated[Path, typer.Argument(help="Settings in TOML, for instance configs/demo.toml.")],
     data: Annotated[Path, typer.Option(help="A prepared data set.")],
     out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("runs/latest"),
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the settings' seed.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Instead of the settings' seed.")] = None,
     as_json: Json = False,
 ) -> None:
     """Train all stages; what an earlier attempt finished is not done again.
@@ -30,7 +30,7 @@ def train(
         raise UserError(f"There are no settings at {config}; see configs/.")
     settings = load_config(config)
     if seed is not None:
-        settings = settings.model_copy(update={"seed": seed})
+        settings = settings.overridden(seed=seed)
     order = Order(settings, data, out)
     if resumable(order) and not as_json:
         note(f"Going on with the training of {out}.")
@@ -56,6 +56,8 @@ def report(metrics: dict[str, Any], out: Path, *, as_json: bool) -> None:
     table("Validation", ("stage", "epoch chosen", "figure", "score", "loss"), rows)
     for name in metrics["untrained_concepts"]:
         note(f"warning: no training film shows {name}; its prototypes have learnt nothing.")
+    if "safety_not_calibrated" in metrics:
+        note(f"warning: the safety check is not calibrated. {metrics['safety_not_calibrated']}")
     if metrics["films_refused"]:
         note(f"warning: {metrics['films_refused']} films could not be read; see medgrape data check.")
     note(f"{metrics['films']:,} films; text encoder: {metrics['text_encoder'] or 'none'} -> {out}")

@@ -2,7 +2,7 @@
 
 from medgrape.config.base import ConfigError, Settings
 from medgrape.config.films import FilmLimits, Preprocessing
-from medgrape.config.loading import Config, load_config, parse_config
+from medgrape.config.loading import MAX_SEED, Config, load_config, parse_config
 from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
 from medgrape.config.safety import SafetySettings
 from medgrape.config.training import (
@@ -17,6 +17,7 @@ from medgrape.config.training import (
 )
 
 __all__ = [
+    "MAX_SEED",
     "BackboneSettings",
     "ConceptStage",
     "Config",

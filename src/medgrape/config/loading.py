@@ -12,11 +12,14 @@ from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
 from medgrape.config.safety import SafetySettings
 from medgrape.config.training import ExemplarSettings, StageSettings, TrainingSettings
 
+MAX_SEED = 2**32 - 1
+"""What k-means takes."""
+
 
 class Config(Settings):
     """Everything a run can be told."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = 0
     """Of everything that is drawn by lot: first weights, order of films, augmentation."""
     limits: FilmLimits = FilmLimits()
     preprocessing: Preprocessing = Preprocessing()

@@ -50,5 +50,8 @@ class ModelSettings(Settings):
     """Centre and scale the scores by what they are on training films before the head sees them."""
     smooth: bool = False
     """Average every patch with its eight neighbours before it is compared with prototypes."""
+    mirror: bool = False
+    """Read every film together with its mirror image, and average what the backbone makes of both: steadier maps for
+    twice the time. For backbones that learnt from mirror images (``stages.concepts.mirror``)."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Concept k listens to j where P(k given j) exceeds this."""

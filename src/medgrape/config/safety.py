@@ -1,6 +1,6 @@
-"""From when on a box that somebody draws is doubted, in a run that nobody calibrated."""
+"""From when on a box that somebody draws is doubted."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -8,7 +8,11 @@ from medgrape.config.base import Settings
 
 
 class SafetySettings(Settings):
-    """The paper's check; ``medgrape calibrate`` learns better thresholds from boxes."""
+    """The paper's check, and whether training goes on to learn better thresholds from validation boxes."""
+
+    calibrate: Literal["none", "bounded", "balanced"] = "none"
+    """What training ends with, as ``medgrape calibrate`` would: ``bounded`` promises few false alarms, ``balanced``
+    parts right from wrong claims best; ``none`` leaves the lead and gate below."""
 
     lead: Annotated[float, Field(ge=0)] = 0.05
     """eta: by how much another concept must lead inside the box."""

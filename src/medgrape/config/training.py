@@ -71,7 +71,8 @@ class VectorStage(Settings):
     """Stage 2: concept vectors of positive films, from the frozen backbone."""
 
     boxes: bool = False
-    """Look inside the boxes where a film has them, instead of where the CAM looks."""
+    """Look inside the boxes where a film has them, instead of where the CAM looks, and outside them for ordinary
+    tissue. False: boxes teach this stage and the next nothing."""
     inside: Annotated[int, Field(ge=0)] = 0
     """Patches of each box that are vectors of their own, drawn by lot, beside the one for the whole box."""
     normal: Names = ()

@@ -76,7 +76,7 @@ def boxed_features(
     batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
     for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
         greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
-        yield [dataset.pictured[place] for place in batch], run.model.backbone(greys)
+        yield [dataset.pictured[place] for place in batch], run.model.features(greys)
 
 
 def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:

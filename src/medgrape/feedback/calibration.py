@@ -107,7 +107,7 @@ def calibrate(
     check_concepts(run, dataset)
     cached = opened(run, dataset, data, track)
     seen = look(run, dataset, cached, split, track)
-    data_set = {"name": dataset.name, "checksum": checksum(data), "split": split}
+    data_set = _data_set(dataset, data, split)
     claims = Claims.on(seen, dataset)
     thresholds, gated = (
         learn_thresholds(seen, run, claims, replace(terms, gate=one), data_set) for one in (gate, _settings_gate(run))
@@ -115,6 +115,13 @@ def calibrate(
     trained_on_this = loaded.manifest.dataset["checksum"] == data_set["checksum"]
     known = 0 if trained_on_this else known_films(run, dataset, cached, {one.film.id for one in seen})
     return _judged(seen, run, (dataset, claims), (thresholds, gated), _warnings(split, known))
+
+
+def learn_safety(run: Run, data: Path, *, balanced: bool, track: Track = quietly) -> SafetyThresholds:
+    """The thresholds alone, from validation boxes on the usual terms: what training does at its end."""
+    dataset, terms = Dataset.load(data), Terms(balanced=balanced)
+    seen = look(run, dataset, opened(run, dataset, data, track), terms.split, track)
+    return learn_thresholds(seen, run, Claims.on(seen, dataset), terms, _data_set(dataset, data, terms.split))
 
 
 def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
@@ -175,6 +182,10 @@ def _concepts(
             )
         )
     return tuple(rows)
+
+
+def _data_set(dataset: Dataset, data: Path, split: str) -> dict[str, str]:
+    return {"name": dataset.name, "checksum": checksum(data), "split": split}
 
 
 def _settings_gate(run: Run) -> float | None:

@@ -63,6 +63,7 @@ class Grape(nn.Module):
         super().__init__()
         concepts = graph.edges.shape[0]
         self.backbone = backbone
+        self.mirror = settings.mirror
         self.cam = CamHead(backbone.features, concepts)
         self.projector = Projector(backbone.features, settings.width, smooth=settings.smooth)
         self.atlas = Atlas(concepts + learnt_later, settings.prototypes, settings.width, background=background)
@@ -76,9 +77,17 @@ class Grape(nn.Module):
         """How many concepts, counted from the first, the head judges by."""
         return int(self.graph.edges.shape[0])
 
+    def features(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:
+        """What the backbone makes of the films; with ``mirror``, averaged with what it makes of their mirror images."""
+        maps: Tensor = self.backbone(films)
+        if not self.mirror:
+            return maps
+        mirrored: Tensor = self.backbone(films.flip(-1))
+        return (maps + mirrored.flip(-1)) / 2
+
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
         """Every patch of the films, in the space of prototypes."""
-        return self.projector.patches(self.backbone(films))
+        return self.projector.patches(self.features(films))
 
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Classes from score matrices: what a head does, without a film."""
@@ -92,7 +101,7 @@ class Grape(nn.Module):
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Classes and maps from one pass."""
-        features, prototypes = self.backbone(films), self.atlas.in_use
+        features, prototypes = self.features(films), self.atlas.in_use
         patches = self.projector.patches(features)
         maps = Maps(mean_maps(patches, prototypes), strongest_maps(patches, prototypes), self.cam(features))
         return self.judge(scores(patches, self.atlas.prototypes)), maps

@@ -107,7 +107,7 @@ class Course:
         stages = self._config.stages
         patches = None
         if stages.prototypes.detection:
-            patches = open_patches(self.model.backbone, self._inputs, self._folder("patches"), self._track)
+            patches = open_patches(self.model, self._inputs, self._folder("patches"), self._track)
         vectors = open_vectors(
             self.model, self._inputs, stages.vectors, self._folder("vectors"), self._track,
             background=stages.prototypes.background, patches=patches,

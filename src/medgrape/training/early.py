@@ -14,6 +14,7 @@ from medgrape.data.arrays import ArrayWriter, mapped
 from medgrape.data.augment import Lots
 from medgrape.data.files import whole_folder
 from medgrape.model.backbone import Backbone
+from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.films import Targets, TrainingFilms, in_order
 
@@ -56,17 +57,29 @@ class Inputs:
     def activations(self, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
         """Of one view of those films. Without a disk copy every number is another view; with one, they come again."""
         if self.kept is not None:
-            stack = np.stack([self.kept[number % len(self.kept), position] for position in positions])
+            stack = np.stack([self.kept[self._number(number), position] for position in positions])
             # laid out as ``early`` does
             return torch.from_numpy(stack).to(self.device).contiguous(memory_format=torch.channels_last)
-        films = self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
         with torch.no_grad():
-            return self.backbone.early(films)
+            return self.backbone.early(self._seen(positions, number))
+
+    def features(self, model: Grape, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
+        """What ``model``, whose backbone this is, makes of the same view when it reads films."""
+        if not model.mirror:
+            return model.backbone.late(self.activations(positions, number))
+        return model.features(self._seen(positions, self._number(number)))  # no copy on disk has mirror images
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
         """What is known about the same view of the same films."""
-        number = number if self.kept is None else number % len(self.kept)
-        return self.films.targets(positions, self.grid, self.views.lots(positions, number)).to(self.device)
+        lots = self.views.lots(positions, self._number(number))
+        return self.films.targets(positions, self.grid, lots).to(self.device)
+
+    def _number(self, number: int) -> int:
+        """Of the view: those that are kept come again."""
+        return number if self.kept is None else number % len(self.kept)
+
+    def _seen(self, positions: Sequence[int], number: int) -> Float[Tensor, "b 1 side side"]:
+        return self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
 
 
 def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Inputs:

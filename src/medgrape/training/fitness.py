@@ -66,6 +66,7 @@ def _check_settings(config: Config) -> None:
         "stages.concepts.class_weight": stages.concepts.class_weight,
         "stages.vectors.boxes": stages.vectors.boxes,
         "model.standardise": config.model.standardise,
+        "model.mirror": config.model.mirror,
     }
     for key, given in staged_only.items():
         if given:

@@ -93,8 +93,11 @@ def _name(run: Run, films: TrainingFilms, views: int) -> str:
     """Weights of all parts before the head, how films are prepared and viewed, and what is in each film's file."""
     told = hashlib.sha256()
     contents = [films.cached.contents[place] for place in films.places]
-    mirror = run.config.stages.concepts.mirror
-    prepared = [_VERSION, views, mirror, run.config.seed, run.config.preprocessing.model_dump(mode="json"), contents]
+    settings, model = run.config, run.config.model
+    prepared = [
+        _VERSION, views, settings.stages.concepts.mirror, model.smooth, model.mirror, settings.seed,
+        settings.preprocessing.model_dump(mode="json"), contents,
+    ]  # fmt: skip
     told.update(json.dumps(prepared, sort_keys=True).encode())
     told.update(json.dumps(run.model.backbone.describe(), sort_keys=True, default=str).encode())
     weights = run.model.backbone.state_dict() | run.model.projector.state_dict(prefix="projector.")

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from medgrape.data.arrays import ArrayWriter, mapped
 from medgrape.data.files import whole_folder
-from medgrape.model.backbone import Backbone
+from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.early import BATCH, Inputs
 from medgrape.training.films import in_order
@@ -17,16 +17,16 @@ Patches = Float[np.ndarray, "n c h w"]
 """Memory-mapped; films in the order of ``TrainingFilms``."""
 
 
-def open_patches(backbone: Backbone, inputs: Inputs, folder: Path, track: Track) -> Patches:
-    """The features of all films, from disk; written there by one pass of the backbone when they are not yet."""
+def open_patches(model: Grape, inputs: Inputs, folder: Path, track: Track) -> Patches:
+    """The features of all films, from disk; written there by one pass of the model when they are not yet."""
     if not folder.is_dir():
         with whole_folder(folder) as draft, torch.no_grad():
-            _write(backbone.eval(), inputs, draft / "patches.npy", track)
+            _write(model.eval(), inputs, draft / "patches.npy", track)
     return mapped(folder / "patches.npy")
 
 
-def _write(backbone: Backbone, inputs: Inputs, path: Path, track: Track) -> None:
+def _write(model: Grape, inputs: Inputs, path: Path, track: Track) -> None:
     batches = list(in_order(range(len(inputs.films)), BATCH))
-    with ArrayWriter(path, (backbone.features, *inputs.grid), np.float16) as out:
+    with ArrayWriter(path, (model.backbone.features, *inputs.grid), np.float16) as out:
         for positions in track(batches, "features of every patch", len(batches)):
-            out.append(backbone.late(inputs.activations(positions, 0)).cpu().numpy())
+            out.append(inputs.features(model, positions, 0).cpu().numpy())

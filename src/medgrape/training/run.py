@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -13,6 +13,8 @@ from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.data.files import copied, whole_file, whole_folder
+from medgrape.feedback.calibration import learn_safety
+from medgrape.feedback.thresholds import CalibrationError
 from medgrape.model.checkpoint import KEEPSAKES, Run, load_run
 from medgrape.model.manifest import MANIFEST
 from medgrape.progress import Track, Watch, quietly, unwatched
@@ -144,10 +146,21 @@ def _learn(fabric: Fabric, order: Order, *, track: Track, watch: Watch) -> None:
     finally:
         workshop.journal.close()
     if graduate is not None:
-        _assemble(order, graduate, films)
+        _assemble(order, graduate, films, track)
 
 
-def _assemble(order: Order, graduate: Graduate, films: TrainingFilms) -> None:
+def _calibrated(run: Run, order: Order, track: Track) -> Run:
+    """With thresholds for the safety check, where the settings ask for them; or with the reason why there are none."""
+    asked = order.config.safety.calibrate
+    if asked == "none":
+        return run
+    try:
+        return replace(run, safety=learn_safety(run, order.data, balanced=asked == "balanced", track=track))
+    except CalibrationError as refusal:
+        return replace(run, metrics=run.metrics | {"safety_not_calibrated": str(refusal)})
+
+
+def _assemble(order: Order, graduate: Graduate, films: TrainingFilms, track: Track) -> None:
     """Everything that reading needs, written beside and moved into place at once."""
     run = Run(
         order.config,
@@ -159,6 +172,7 @@ def _assemble(order: Order, graduate: Graduate, films: TrainingFilms) -> None:
         graduate.metrics | {"films": len(films), "films_refused": films.refused},
         films.fingerprints,
     )
+    run = _calibrated(run, order, track)
     with whole_folder(order.out) as draft:
         for name in KEEPSAKES:
             copied(order.work / name, draft / name)

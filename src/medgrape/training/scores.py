@@ -75,8 +75,7 @@ def every_patch(
     everyone = range(len(inputs.films))
     jobs = [(number, positions) for number in range(views) for positions in in_order(everyone, BATCH)]
     for number, positions in track(jobs, "scores of every film", len(jobs)):
-        features = model.backbone.late(inputs.activations(positions, number))
-        yield number, positions, model.projector.patches(features)
+        yield number, positions, model.projector.patches(inputs.features(model, positions, number))
 
 
 def best_patches(

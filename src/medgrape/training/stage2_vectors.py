@@ -99,19 +99,18 @@ class _Pass:
     def _features(self, positions: list[int]) -> Float[Tensor, "b c h w"]:
         if self.patches is not None:
             return torch.from_numpy(self.patches[positions]).float().to(self.inputs.device)
-        return self.model.backbone.late(self.inputs.activations(positions, 0))
+        return self.inputs.features(self.model, positions, 0)
 
     def _of_film(
         self, features: Float[Tensor, "c h w"], logits: Float[Tensor, "k h w"], vectors: Float[Tensor, "k c"], film: int
     ) -> Iterator[Row]:
-        labels, boxes = self.inputs.films.labels[film], self._boxes(film)
+        labels, boxes = self.inputs.films.labels[film], self._boxes(film) if self.settings.boxes else {}
         patches = rearrange(features, "c h w -> (h w) c")
         for concept in torch.nonzero(labels == 1).flatten().tolist():
-            drawn = boxes.get(concept, []) if self.settings.boxes else []
-            for number, overlap in enumerate(drawn):
+            for number, overlap in enumerate(boxes.get(concept, [])):
                 yield Row(_inside(features, logits[concept], overlap), concept, film)
                 yield from (Row(patches[p], concept, film) for p in self._drawn(overlap, (film, concept, number)))
-            if not drawn:
+            if concept not in boxes:
                 yield Row(vectors[concept], concept, film)
         if self.background and self._shows_ordinary_tissue(film):
             yield from (Row(patches[p], len(labels), film) for p in self._ordinary(logits, labels, boxes, film))

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file, save_file
 
+import medgrape as mg
 from medgrape.cli.demo import CONFIG
 from medgrape.config import BackboneSettings, Preprocessing, TextSettings, TrainingSettings, load_config
 from medgrape.data.cache import FilmCache
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.errors import UserError
+from medgrape.feedback.calibration import calibrate
 from medgrape.model.checkpoint import load_run
 from medgrape.model.manifest import RunError
 from medgrape.training.films import TrainingError
@@ -252,6 +255,32 @@ def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(ward, tmp_
     run = load_run(train(Order(config, ward, tmp_path / "run"))).run
     assert run.exemplars.grid == (2, 2)
     assert sum(weights.numel() for weights in run.model.head.parameters()) == 43_587
+
+
+def test_training_calibrates_the_safety_check_where_the_settings_ask_for_it(graduate, ward, tmp_path):
+    """The thresholds are those of ``medgrape calibrate`` on the same run, and nothing was changed after training."""
+    assert mg.load(graduate).loaded.run.safety is None
+    kept = tmp_path / "stages"
+    out = train(Order(small(safety={"calibrate": "balanced"}), ward, tmp_path / "balanced", kept=kept))
+    run = mg.load(out).loaded.run
+    assert run.safety == calibrate(mg.load(out).loaded, ward, balanced=True).thresholds
+    assert run.changes == ()
+    few = train(Order(small(safety={"calibrate": "bounded"}), ward, tmp_path / "bounded", kept=kept))
+    refused = mg.load(few).loaded.run
+    assert refused.safety is None
+    assert "patients are needed" in refused.metrics["safety_not_calibrated"]
+
+
+def test_films_are_learnt_and_read_with_their_mirror_images_where_asked_for(ward, tmp_path):
+    reader = mg.load(train(Order(small(model={"mirror": True}), ward, tmp_path / "run")))
+    assert reader.loaded.run.model.mirror
+    film = Dataset.load(ward).in_split("test")[0]
+    here = reader.open(Dataset.load(ward).film_path(film))
+    with Image.open(Dataset.load(ward).film_path(film)) as picture:
+        picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(tmp_path / "mirrored.png")
+    there = reader.open(tmp_path / "mirrored.png")
+    torch.testing.assert_close(here.evidence.mean, there.evidence.mean.flip(-1), atol=1e-4, rtol=1e-4)
+    assert here.prediction == pytest.approx(there.prediction, abs=1e-4)
 
 
 def test_a_concept_that_no_film_shows_is_reported_as_untrained(ward, tmp_path):

@@ -271,6 +271,50 @@ def test_training_calibrates_the_safety_check_where_the_settings_ask_for_it(grad
     assert "patients are needed" in refused.metrics["safety_not_calibrated"]
 
 
+def after(graduate, **concepts):
+    """Settings that go on from a run, with something said of stage 1."""
+    return small(backbone={"weights": str(graduate)}, stages={"concepts": concepts})
+
+
+LIKE = {"active_tb": ["active_tb", "obsolete_tb"], "obsolete_tb": ["obsolete_tb"], "pulmonary_tb": ["pulmonary_tb"]}
+
+
+def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epochs(graduate, ward, tmp_path):
+    earlier = load_run(graduate).run.model
+    run = load_run(train(Order(after(graduate, epochs=0, like=LIKE), ward, tmp_path / "run"))).run
+    own, theirs = run.model.cam.maps.weight, earlier.cam.maps.weight
+    torch.testing.assert_close(own[0], (theirs[0] + theirs[1]) / 2)
+    torch.testing.assert_close(own[1:], theirs[1:])
+    torch.testing.assert_close(run.model.cam.maps.bias[1:], earlier.cam.maps.bias[1:])
+    for name, weights in run.model.backbone.state_dict().items():
+        assert torch.equal(weights, earlier.backbone.state_dict()[name])
+    assert set(run.metrics["validation"]) == {"prototypes", "head"}
+    assert {entry["stage"] for entry in log(tmp_path / "run")} == {"prototypes", "head"}
+
+
+@pytest.mark.parametrize(
+    ("like", "epochs", "complaint"),
+    [
+        ({"active_tb": ["active_bt"]}, 1, r"the run .* has no concept 'active_bt' \(did you mean 'active_tb'"),
+        ({"activ_tb": ["active_tb"]}, 1, r"the data set has no concept 'activ_tb' \(did you mean 'active_tb'"),
+        ({"active_tb": ["active_tb"]}, 0, "nothing says how that of '(obsolete|pulmonary)_tb' begins"),
+    ],
+)
+def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(
+    like, epochs, complaint, graduate, ward, tmp_path
+):
+    with pytest.raises(TrainingError, match=complaint):
+        train(Order(after(graduate, epochs=epochs, like=like), ward, tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_maps_begin_like_those_of_a_run_that_fits_and_of_nothing_else(graduate, ward, tmp_path):
+    with pytest.raises(TrainingError, match=r"give that run's folder as backbone\.weights"):
+        train(Order(small(stages={"concepts": {"like": LIKE}}), ward, tmp_path / "run"))
+    with pytest.raises(UserError, match="at least 1 item"):
+        after(graduate, like={"active_tb": []})
+
+
 def test_films_are_learnt_and_read_with_their_mirror_images_where_asked_for(ward, tmp_path):
     reader = mg.load(train(Order(small(model={"mirror": True}), ward, tmp_path / "run")))
     assert reader.loaded.run.model.mirror

@@ -115,6 +115,19 @@ def test_stages_after_the_first_see_a_film_as_a_reader_will_mirror_image_and_all
     assert not torch.allclose(one_way, kept.features(model, [2, 5], 0), atol=1e-3)
 
 
+def test_without_boxes_the_patches_around_which_the_map_is_highest_are_vectors_too(inputs, tmp_path):
+    model, given = inputs
+    settings = small().stages.vectors.model_copy(update={"boxes": False, "inside": 2})
+    found = open_vectors(model, given, settings, tmp_path / "v", quietly, background=False)
+    film = int(found.films[0])
+    features = model.features(given.films.pixels([film]))
+    around = torch.nn.functional.avg_pool2d(model.cam(features), 3, 1, 1, count_include_pad=False)[0, found.groups[0]]
+    highest = features[0].flatten(1)[:, around.flatten().topk(2).indices].T.detach().numpy()
+    taken = found.vectors[(found.films == film) & (found.groups == found.groups[0])]
+    assert len(taken) == 1 + 2
+    np.testing.assert_allclose(taken[1:], highest, atol=1e-4)
+
+
 def test_as_much_ordinary_tissue_is_taken_as_asked_for(inputs, tmp_path):
     model, given = inputs
     settings = small().stages.vectors.model_copy(update={"ordinary": 6, "normal": ()})

@@ -13,6 +13,7 @@ Weight = Annotated[float, Field(ge=0)]
 Listed = Field(strict=False)
 """Settings are strict, but TOML has lists where frozen settings have tuples; their contents are checked as strictly."""
 Names = Annotated[tuple[str, ...], Listed]
+SomeNames = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
 
 
 class Schedule(Settings):
@@ -37,7 +38,10 @@ class ConceptStage(Schedule):
 
     learns: Annotated[tuple[Seeing, ...], Listed] = ("backbone", "cam")
     """All else is frozen: no gradient, eval mode, no dropout."""
-    epochs: Annotated[int, Field(ge=1)] = 30
+    epochs: Annotated[int, Field(ge=0)] = 30
+    """0: nothing learns here, and the CAM stays as ``like`` lets it begin."""
+    like: dict[str, SomeNames] = Field(default_factory=dict)
+    """Concept to findings of the run in ``backbone.weights``: the concept's map begins as the mean of theirs."""
     pooling: Literal["mean", "log-sum-exp", "top"] = "mean"
     """How a map of logits becomes one: the paper averages; log-sum-exp lets a small lesion speak; ``top`` averages the
     highest tenth."""
@@ -74,7 +78,8 @@ class VectorStage(Settings):
     """Look inside the boxes where a film has them, instead of where the CAM looks, and outside them for ordinary
     tissue. False: boxes teach this stage and the next nothing."""
     inside: Annotated[int, Field(ge=0)] = 0
-    """Patches of each box that are vectors of their own, drawn by lot, beside the one for the whole box."""
+    """Patches of each box that are vectors of their own, drawn by lot, beside the one for the whole box; where there is
+    no box to look into, those around which the CAM is highest."""
     normal: Names = ()
     """Classes whose films show nothing: ordinary tissue is taken from these and from beside a finding, and so a film
     that is ill in another way may still look different from a healthy one. Empty: from every film."""

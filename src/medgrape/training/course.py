@@ -59,7 +59,7 @@ class Course:
         if self._workshop.leads:
             self._workshop.journal.begin(self._history(STAGED if staged else WHOLE))
         self._open_inputs()
-        states = {"concepts": self._concepts()} if staged else {"end_to_end": self._end_to_end()}
+        states = self._first(staged=staged)
         if not self._workshop.leads:
             return None
         self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric))
@@ -92,6 +92,12 @@ class Course:
 
     def _learn(self, lesson: Lesson) -> StageState:
         return learn(lesson, self._workshop)
+
+    def _first(self, *, staged: bool) -> dict[str, StageState]:
+        """The lessons in which the backbone takes part; none where the first stage has no epochs."""
+        if not staged:
+            return {"end_to_end": self._end_to_end()}
+        return {"concepts": self._concepts()} if self._config.stages.concepts.epochs else {}
 
     def _concepts(self) -> StageState:
         stage = self._config.stages.concepts

@@ -19,6 +19,7 @@ def refuse_unlearnable(config: Config, films: TrainingFilms) -> None:
     """Films, labels and settings that do not go together."""
     _check_films(films)
     _check_names(config, films)
+    _check_maps(config, films)
     _check_settings(config)
 
 
@@ -45,6 +46,18 @@ def _check_names(config: Config, films: TrainingFilms) -> None:
     for name in config.exemplars.withheld:
         if name not in known:
             raise TrainingError(f"exemplars.withheld: there is no film or patient {name!r}{nearest(name, known)}.")
+
+
+def _check_maps(config: Config, films: TrainingFilms) -> None:
+    stage = config.stages.concepts
+    if stage.epochs or config.training.order == "end-to-end":
+        return
+    for name, shown in zip(films.dataset.concepts.names, (films.labels == 1).any(dim=0).tolist(), strict=True):
+        if shown and name not in stage.like:
+            raise TrainingError(
+                f"stages.concepts.epochs = 0 leaves maps as they begin, and nothing says how that of {name!r} begins; "
+                "say so in stages.concepts.like, or let the stage learn."
+            )
 
 
 def _check_settings(config: Config) -> None:

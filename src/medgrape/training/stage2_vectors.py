@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -112,6 +113,7 @@ class _Pass:
                 yield from (Row(patches[p], concept, film) for p in self._drawn(overlap, (film, concept, number)))
             if concept not in boxes:
                 yield Row(vectors[concept], concept, film)
+                yield from (Row(patches[p], concept, film) for p in self._highest(logits[concept]))
         if self.background and self._shows_ordinary_tissue(film):
             yield from (Row(patches[p], len(labels), film) for p in self._ordinary(logits, labels, boxes, film))
 
@@ -120,6 +122,12 @@ class _Pass:
         covered = torch.nonzero(overlap.flatten() > MOSTLY).flatten().tolist()
         lot = np.random.default_rng(seed).permutation(len(covered))[: self.settings.inside]
         return [covered[place] for place in sorted(lot.tolist())]
+
+    def _highest(self, logits: Float[Tensor, "h w"]) -> list[int]:
+        """The patches around which the CAM is highest; one alone may be so by accident."""
+        around = F.avg_pool2d(logits[None], kernel_size=3, stride=1, padding=1, count_include_pad=False).flatten()
+        highest: list[int] = around.topk(min(self.settings.inside, len(around))).indices.tolist()
+        return highest
 
     def _shows_ordinary_tissue(self, film: int) -> bool:
         """Normal films, and what lies beside the findings of others; a film ill in another way is neither."""

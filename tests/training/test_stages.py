@@ -214,7 +214,7 @@ def test_vectors_are_the_same_from_patches_on_disk(inputs, tmp_path):
     patches = open_patches(model, given, tmp_path / "p", quietly)
     settings = small().stages.vectors
     read, made = (
-        open_vectors(model, given, settings, tmp_path / name, quietly, background=True, patches=source)
+        open_vectors(model, replace(given, patches=source), settings, tmp_path / name, quietly, background=True)
         for name, source in (("read", patches), ("made", None))
     )
     np.testing.assert_array_equal(read.groups, made.groups)

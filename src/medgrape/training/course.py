@@ -111,16 +111,16 @@ class Course:
 
     def _prototypes(self) -> StageState:
         stages = self._config.stages
-        patches = None
         if stages.prototypes.detection:
             patches = open_patches(self.model, self._inputs, self._folder("patches"), self._track)
+            self._inputs = replace(self._inputs, patches=patches)
         vectors = open_vectors(
             self.model, self._inputs, stages.vectors, self._folder("vectors"), self._track,
-            background=stages.prototypes.background, patches=patches,
+            background=stages.prototypes.background,
         )  # fmt: skip
         hold_still(self.model, stages.prototypes.learns)
         lesson = PrototypeLesson(
-            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, patches
+            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, self._inputs.patches
         )
         lesson.place()
         state = self._learn(lesson)

@@ -1,7 +1,7 @@
 """What the frozen first parts of the backbone make of each film and view, computed once and kept on disk."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +53,8 @@ class Inputs:
     device: torch.device
     kept: np.ndarray | None = None
     """(view, film, channels, height, width), where parts are frozen."""
+    patches: np.ndarray | None = None
+    """What the whole backbone makes of the films themselves, where that is kept: (film, features, height, width)."""
 
     def activations(self, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
         """Of one view of those films. Without a disk copy every number is another view; with one, they come again."""
@@ -65,6 +67,8 @@ class Inputs:
 
     def features(self, model: Grape, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
         """What ``model``, whose backbone this is, makes of the same view when it reads films."""
+        if self.patches is not None and self._number(number) == 0:
+            return torch.from_numpy(self.patches[list(positions)]).float().to(self.device)
         if not model.mirror:
             return model.backbone.late(self.activations(positions, number))
         return model.features(self._seen(positions, self._number(number)))  # no copy on disk has mirror images
@@ -95,7 +99,7 @@ def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Input
             _write(inputs, views, draft, track)
     flat = mapped(folder / "early.npy")
     kept = flat.reshape(-1, len(inputs.films), *flat.shape[1:])
-    return Inputs(inputs.films, inputs.backbone, inputs.views, inputs.grid, inputs.device, kept)
+    return replace(inputs, kept=kept)
 
 
 def _write(inputs: Inputs, views: int, draft: Path, track: Track) -> None:

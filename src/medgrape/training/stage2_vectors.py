@@ -24,7 +24,6 @@ from medgrape.progress import Track
 from medgrape.training.early import BATCH, Inputs
 from medgrape.training.films import in_order
 from medgrape.training.losses import MOSTLY
-from medgrape.training.patches import Patches
 
 LOOKED_AT = 0.5
 """Share of the CAM's peak beyond which a patch without box may belong to the finding."""
@@ -58,12 +57,11 @@ def open_vectors(
     track: Track,
     *,
     background: bool,
-    patches: Patches | None = None,
 ) -> Vectors:
-    """The vectors of all films, from disk; written there when they are not yet, from patches or by the backbone."""
+    """The vectors of all films, from disk; written there by one pass of the model when they are not yet."""
     if not folder.is_dir():
         with whole_folder(folder) as draft, torch.no_grad():
-            rows = _Pass(model, inputs, settings, patches, background=background).rows(track)
+            rows = _Pass(model, inputs, settings, background=background).rows(track)
             _write(rows, model.backbone.features, draft)
     return Vectors(*(mapped(folder / f"{name}.npy") for name in ("vectors", "groups", "films")))
 
@@ -84,23 +82,17 @@ class _Pass:
     model: Grape
     inputs: Inputs
     settings: VectorStage
-    patches: Patches | None
     background: bool
 
     def rows(self, track: Track) -> Iterator[Row]:
         self.model.eval()
         batches = list(in_order(range(len(self.inputs.films)), BATCH))
         for positions in track(batches, "stage vectors", len(batches)):
-            features = self._features(positions)
+            features = self.inputs.features(self.model, positions, 0)
             logits = self.model.cam(features)
             vectors = concept_vectors(features, logits).cpu()
             for place, position in enumerate(positions):
                 yield from self._of_film(features[place].cpu(), logits[place].cpu(), vectors[place], position)
-
-    def _features(self, positions: list[int]) -> Float[Tensor, "b c h w"]:
-        if self.patches is not None:
-            return torch.from_numpy(self.patches[positions]).float().to(self.inputs.device)
-        return self.inputs.features(self.model, positions, 0)
 
     def _of_film(
         self, features: Float[Tensor, "c h w"], logits: Float[Tensor, "k h w"], vectors: Float[Tensor, "k c"], film: int

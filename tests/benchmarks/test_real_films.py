@@ -21,7 +21,6 @@ from medgrape.data.sources.tbx11k import is_borrowed
 from medgrape.errors import UserError
 from medgrape.evaluation.pointing import Pair, Pointed
 from medgrape.evaluation.vocabulary_figures import ConceptTrial, Shots, VocabularyTrial
-from medgrape.model.checkpoint import load_run
 from medgrape.progress import quietly, unwatched
 from medgrape.training.run import Order
 from schooling import SMALL
@@ -180,10 +179,16 @@ def test_figures_of_other_films_or_of_another_backbone_are_not_taken_for_these(s
     unnamed = replace(suite, sources={"tbx11k": None, "nih": None})
     assert all(row.found() is not None for row in unnamed.rows(seeds=(0,))), "tables need no folder"
     row = suite.rows(["no-background"], (0,))[0]
-    after = replace(row, variant=row.variant.model_copy(update={"after": "recipe"}))
-    weights = after.config.backbone.model_copy(update={"weights": str(suite.out / "runs/recipe-seed0")})
-    begun = replace(after, config=after.config.model_copy(update={"backbone": weights})).begun_with
-    assert begun["parent"] == load_run(suite.out / "runs/recipe-seed0").manifest.fingerprint
+    parents = [replace(row, variant=row.variant.model_copy(update={"after": name}), config=weights(row, suite, name))
+               for name in ("recipe", "no-background", "nih")]  # fmt: skip
+    recipe, same_first_stage, nih = (parent.begun_with["parent"] for parent in parents)
+    assert recipe == same_first_stage != nih, "backbone and CAM are what another run takes"
+
+
+def weights(row, suite, name):
+    """The row's settings, going on from another row's run."""
+    given = row.config.backbone.model_copy(update={"weights": str(suite.out / f"runs/{name}-seed0")})
+    return row.config.model_copy(update={"backbone": given})
 
 
 def test_every_result_tells_which_software_made_it(suite, told):

@@ -185,6 +185,32 @@ def test_figures_of_other_films_or_of_another_backbone_are_not_taken_for_these(s
     assert recipe == same_first_stage != nih, "backbone and CAM are what another run takes"
 
 
+def test_a_row_whose_parent_was_made_anew_is_not_taken_for_done(suite, told, tmp_path):  # noqa: ARG001
+    row = suite.rows(["no-background"], (0,))[0]
+    row = replace(row, variant=row.variant.model_copy(update={"after": "recipe"}), config=weights(row, suite, "recipe"))
+    row = replace(row, out=tmp_path)
+    row.result.parent.mkdir()
+    for parent, done in ((row.begun_with["parent"], True), ("another", False)):
+        row.result.write_text(json.dumps({"begun_with": row.begun_with | {"parent": parent}}))
+        assert (row.found() is not None) == done
+    with pytest.raises(UserError, match="another backbone to go on from"):
+        row.done()
+    elsewhere = replace(row, config=weights(row, replace(suite, out=suite.out / "../out"), "recipe"))
+    assert elsewhere.begun_with == row.begun_with, "what is in the run counts, not where it lies"
+
+
+def test_a_run_that_was_trained_with_something_else_is_not_evaluated_for_a_row(suite, told, tmp_path):  # noqa: ARG001
+    row = replace(suite.rows(["recipe"], (0,))[0], out=tmp_path)
+    shutil.copytree(suite.out / "data/tbx11k-extra-seed0", row.data)
+    shutil.copytree(suite.out / "runs/recipe-seed0", row.run)
+    cost = json.loads((suite.out / "costs/recipe-seed0.json").read_text())
+    (tmp_path / "costs").mkdir()
+    begun = cost["begun_with"] | {"folder": "/elsewhere"}
+    (tmp_path / "costs/recipe-seed0.json").write_text(json.dumps(cost | {"begun_with": begun}))
+    with pytest.raises(UserError, match="films of another folder"):
+        make(row, track=quietly, watch=unwatched)
+
+
 def weights(row, suite, name):
     """The row's settings, going on from another row's run."""
     given = row.config.backbone.model_copy(update={"weights": str(suite.out / f"runs/{name}-seed0")})

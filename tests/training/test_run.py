@@ -19,6 +19,7 @@ from medgrape.errors import UserError
 from medgrape.feedback.calibration import calibrate
 from medgrape.model.checkpoint import load_run
 from medgrape.model.manifest import RunError
+from medgrape.training.building import build_model
 from medgrape.training.films import TrainingError
 from medgrape.training.plan import PARTS, agree
 from medgrape.training.run import Order, train
@@ -305,7 +306,21 @@ def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(
 ):
     with pytest.raises(TrainingError, match=complaint):
         train(Order(after(graduate, epochs=epochs, like=like), ward, tmp_path / "run"))
-    assert not (tmp_path / "run").exists()
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_concept_that_was_added_after_training_has_no_map_to_begin_like(graduate, ward, tmp_path):
+    taught = mg.load(graduate).learn("cavity", "Thick-walled lucency.").save(tmp_path / "taught").loaded.folder
+    with pytest.raises(TrainingError, match="has no concept 'cavity'"):
+        train(Order(after(taught, epochs=1, like={"active_tb": ["cavity"]}), ward, tmp_path / "run"))
+
+
+def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(graduate, ward):
+    dataset = Dataset.load(ward)
+    said = {name: LIKE[name] for name in ("active_tb", "obsolete_tb")}
+    for epochs, sees in ((0, False), (1, True)):
+        cam = build_model(after(graduate, epochs=epochs, like=said), dataset, None).cam
+        assert bool((cam(torch.randn(1, cam.maps.in_channels, 2, 2))[0, 2] > -10).any()) == sees
 
 
 def test_maps_begin_like_those_of_a_run_that_fits_and_of_nothing_else(graduate, ward, tmp_path):

@@ -61,11 +61,13 @@ def reproduce(
     rows = suite.rows(names, seeds)
     for row in rows:
         row.check_source()
-    waiting = [row for row in rows if not row.done()]
-    if len(waiting) < len(rows):
-        tell(f"{len(rows) - len(waiting)} of {len(rows)} rows are there already.")
-    for number, row in enumerate(waiting, 1):
-        tell(f"{number} of {len(waiting)}: {row.variant.name}, seed {row.seed} ({row.variant.title})")
+    there = [row for row in rows if row.done()]
+    if there:
+        tell(f"{len(there)} of {len(rows)} rows are there already.")
+    for number, row in enumerate(rows, 1):
+        if row.done():  # asked again: its parent may be another one by now
+            continue
+        tell(f"{number} of {len(rows)}: {row.variant.name}, seed {row.seed} ({row.variant.title})")
         make(row, track=track, watch=watch)
         write_tables(suite, seeds)
     return write_tables(suite, seeds)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from medgrape.errors import UserError
 from medgrape.evaluation.plain import plain
 from medgrape.evaluation.reading import evaluate_run
 from medgrape.evaluation.vocabulary import TrialPlan, leave_one_out
+from medgrape.feedback.calibration import NOT_CALIBRATED
 from medgrape.model.checkpoint import LoadedRun, load_run
 from medgrape.model.manifest import MANIFEST
 from medgrape.progress import Track, Watch
@@ -71,9 +73,12 @@ class Row:
 
     @property
     def begun_with(self) -> dict[str, Any]:
-        """All that its figures depend on; None for what nobody can tell now."""
+        """Settings, films and parent that its figures depend on; None for what nobody can tell now."""
+        settings = self.config
+        if self.variant.after:  # what is in the run counts, not where it lies
+            settings = settings.model_copy(update={"backbone": settings.backbone.model_copy(update={"weights": ""})})
         return {
-            "settings": plain(self.config.model_dump(mode="json", exclude_defaults=True)),
+            "settings": plain(settings.model_dump(mode="json", exclude_defaults=True)),
             "folder": None if self.source is None else str(self.source.resolve()),
             "parent": _fingerprint(Path(self.config.backbone.weights)) if self.variant.after else None,
         }
@@ -95,12 +100,15 @@ class Row:
     def done(self) -> bool:
         """Whether its figures are there; ones that were begun with something else are an error."""
         told = _read(self.result)
-        if told is None:
-            return False
+        if told is not None:
+            self.refuse_other(told, self.result)
+        return told is not None
+
+    def refuse_other(self, told: Mapping[str, Any], path: Path) -> None:
+        """What was begun with something else is never taken for this row's."""
         other = self._other(told)
         if other is not None:
-            raise UserError(f"{self.result} was made with {other}; remove it and {self.run}, or choose another --out.")
-        return True
+            raise UserError(f"{path} was made with {other}; remove it and {self.run}, or choose another --out.")
 
     def _other(self, told: Mapping[str, Any]) -> str | None:
         """What the figures were begun with instead; a folder that nobody names, a parent that is gone, may be any."""
@@ -128,7 +136,7 @@ def run_path(out: Path, variant: str, seed: int) -> Path:
 def make(row: Row, *, track: Track, watch: Watch) -> None:
     """Prepare, train, calibrate, evaluate, draw; the figures are written last."""
     data = _prepared(row, track)
-    cost = _trained(row, data, track, watch)
+    trained = _trained(row, data, track, watch)
     loaded = _loaded(row)
     evaluation, _ = evaluate_run(loaded, data, row.out / "reports" / row.name, track=track)
     figures = film_figures(Dataset.load(data), evaluation)
@@ -141,9 +149,9 @@ def make(row: Row, *, track: Track, watch: Watch) -> None:
         prefix = row.out / "pictures" / row.variant.name
         pictures = draw_pictures(loaded, data, evaluation.localisation.pairs, prefix, seed=row.seed)
     told = {
-        "variant": row.variant.name, "seed": row.seed, "begun_with": row.begun_with, "data_set": checksum(data),
-        "software": software(), "figures": figures, **cost, "pictures": pictures,
-        "uncalibrated": loaded.run.metrics.get("safety_not_calibrated"),
+        "variant": row.variant.name, "seed": row.seed, "data_set": checksum(data), "figures": figures, **trained,
+        "pictures": pictures,
+        "uncalibrated": loaded.run.metrics.get(NOT_CALIBRATED),
     }  # fmt: skip
     _write(row.result, told)
 
@@ -173,12 +181,15 @@ def _draft(row: Row, source: Path, track: Track) -> Draft:
 
 
 def _trained(row: Row, data: Path, track: Track, watch: Watch) -> dict[str, Any]:
-    """Train, unless that is done, and tell what it took."""
-    known = row.out / "costs" / f"{row.name}.json"
-    if not (known.is_file() and (row.run / MANIFEST).is_file()):
-        order = Order(row.config, data, row.run, kept=row.out / "stages")
-        _write(known, asdict(train_apart(order, track=track, watch=watch)))
-    told: dict[str, Any] = json.loads(known.read_text("utf-8"))
+    """Train, unless that is done, and tell what it took, what it was begun with and by which software."""
+    path = row.out / "costs" / f"{row.name}.json"
+    told = _read(path)
+    if told is None or not (row.run / MANIFEST).is_file():
+        begun = {"begun_with": row.begun_with, "software": software()}
+        cost = train_apart(Order(row.config, data, row.run, kept=row.out / "stages"), track=track, watch=watch)
+        told = asdict(cost) | begun
+        _write(path, told)
+    row.refuse_other(told, row.run)
     return told
 
 
@@ -189,6 +200,7 @@ def _loaded(row: Row) -> LoadedRun:
     return loaded
 
 
+@cache
 def software() -> str:
     """One short name for exactly this code and these settings: rows of one table may come from several states of it."""
     told = hashlib.sha256()

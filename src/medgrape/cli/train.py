@@ -57,7 +57,8 @@ def report(metrics: dict[str, Any], out: Path, *, as_json: bool) -> None:
     for name in metrics["untrained_concepts"]:
         note(f"warning: no training film shows {name}; its prototypes have learnt nothing.")
     if "safety_not_calibrated" in metrics:
-        note(f"warning: the safety check is not calibrated. {metrics['safety_not_calibrated']}")
+        told = metrics["safety_not_calibrated"]
+        note(f"warning: the safety check is not calibrated; medgrape calibrate may do it on other terms. {told}")
     if metrics["films_refused"]:
         note(f"warning: {metrics['films_refused']} films could not be read; see medgrape data check.")
     note(f"{metrics['films']:,} films; text encoder: {metrics['text_encoder'] or 'none'} -> {out}")

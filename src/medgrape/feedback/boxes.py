@@ -52,6 +52,7 @@ def boxes_seen(
     return look(loaded.run, dataset, opened(loaded.run, dataset, data, track), split, track)
 
 
+@torch.no_grad()
 def look(run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly) -> tuple[BoxSeen, ...]:
     """The same on films that were decoded already."""
     found: list[BoxSeen] = []

@@ -18,6 +18,9 @@ from medgrape.model.checkpoint import LoadedRun, Run
 from medgrape.model.safety_thresholds import SafetyThresholds
 from medgrape.progress import Track, quietly
 
+NOT_CALIBRATED = "safety_not_calibrated"
+"""Among a run's metrics: why training, which was asked to, could not calibrate the check."""
+
 
 @dataclass(frozen=True)
 class CalibratedConcept:
@@ -133,7 +136,9 @@ def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
         f"Calibrated the safety check on {calibration.boxes:,} {learnt.data_set['split']} boxes of "
         f"{learnt.data_set['name']} {terms}."
     )
-    return Reader(loaded).changed(replace(loaded.run, safety=learnt), what).save(loaded.folder).loaded
+    metrics = {name: told for name, told in loaded.run.metrics.items() if name != NOT_CALIBRATED}
+    calibrated = replace(loaded.run, safety=learnt, metrics=metrics)
+    return Reader(loaded).changed(calibrated, what).save(loaded.folder).loaded
 
 
 def _judged(

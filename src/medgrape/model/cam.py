@@ -20,8 +20,13 @@ class CamHead(nn.Module):
         super().__init__()
         self.maps = nn.Conv2d(features, concepts, kernel_size=1)
         nn.init.normal_(self.maps.weight, std=0.01)
+        nn.init.constant_(self.bias, -2.0)  # findings are rare: begin by seeing little
+
+    @property
+    def bias(self) -> Float[Tensor, " k"]:
+        """Of each map."""
         assert self.maps.bias is not None  # noqa: S101 (it was asked for)
-        nn.init.constant_(self.maps.bias, -2.0)  # findings are rare: begin by seeing little
+        return self.maps.bias
 
     def forward(self, features: Float[Tensor, "b c h w"]) -> Float[Tensor, "b k h w"]:
         """Logits at each patch."""

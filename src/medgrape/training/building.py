@@ -18,6 +18,8 @@ from medgrape.training.films import TrainingError
 from medgrape.vocabulary.text_encoder import TextEncoder
 
 LIKE = "stages.concepts.like"
+NOTHING = -20.0
+"""A logit lower than any that a map reaches."""
 
 
 def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -> Grape:
@@ -46,9 +48,13 @@ def _begin_like(cam: CamHead, config: Config, concepts: ConceptSet) -> None:
     earlier = load_run(Path(weights).expanduser()).run
     if earlier.model.cam.maps.in_channels != cam.maps.in_channels:
         raise TrainingError(f"{LIKE}: {weights} has another backbone, whose maps do not fit this one.")
+    mapped = ConceptSet(tuple(earlier.concepts)[: earlier.model.cam.maps.out_channels])  # later ones have no map
+    if config.stages.concepts.epochs == 0:  # a map that nobody speaks of, and that will not learn, sees nothing
+        cam.maps.weight.zero_()
+        cam.bias.fill_(NOTHING)
     for concept, findings in config.stages.concepts.like.items():
         place = _place(concept, concepts, "the data set")
-        theirs = [_place(name, earlier.concepts, f"the run {weights}") for name in findings]
+        theirs = [_place(name, mapped, f"the run {weights}") for name in findings]
         for begun, known in zip(cam.maps.parameters(), earlier.model.cam.maps.parameters(), strict=True):
             begun[place] = known[theirs].mean(dim=0)
 

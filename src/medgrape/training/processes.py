@@ -12,7 +12,7 @@ from lightning_fabric import Fabric
 from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 
 from medgrape.config import TrainingSettings
-from medgrape.errors import UserError
+from medgrape.errors import UserError, told_of_file
 from medgrape.training.films import TrainingError
 
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
@@ -55,8 +55,8 @@ def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: 
     _set_threads(threads)
     try:
         work(fabric, *given)
-    except UserError as mistake:
-        said.write_text(str(mistake), "utf-8")
+    except (UserError, OSError) as mistake:
+        said.write_text(told_of_file(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
         raise
 
 

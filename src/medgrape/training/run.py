@@ -13,7 +13,7 @@ from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.data.files import copied, whole_file, whole_folder
-from medgrape.feedback.calibration import learn_safety
+from medgrape.feedback.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.feedback.thresholds import CalibrationError
 from medgrape.model.checkpoint import KEEPSAKES, Run, load_run
 from medgrape.model.manifest import MANIFEST
@@ -115,7 +115,7 @@ def _fetch_first_stage(order: Order) -> None:
 
 def _keep_first_stage(order: Order) -> None:
     kept, own = _kept_first_stage(order), order.work / FIRST_STAGE
-    if kept is not None and own.is_file() and not kept.is_file():  # end to end, there is no first stage
+    if kept is not None and own.is_file() and not kept.is_file():  # end to end, or without epochs, there is none
         with whole_file(kept) as draft:
             copied(own, draft)
 
@@ -157,7 +157,7 @@ def _calibrated(run: Run, order: Order, track: Track) -> Run:
     try:
         return replace(run, safety=learn_safety(run, order.data, balanced=asked == "balanced", track=track))
     except CalibrationError as refusal:
-        return replace(run, metrics=run.metrics | {"safety_not_calibrated": str(refusal)})
+        return replace(run, metrics=run.metrics | {NOT_CALIBRATED: str(refusal)})
 
 
 def _assemble(order: Order, graduate: Graduate, films: TrainingFilms, track: Track) -> None:

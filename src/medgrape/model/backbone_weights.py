@@ -19,7 +19,9 @@ _WRAPPINGS = ("state_dict", "model")
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, or of a PyTorch file that holds nothing else."""
     if not path.is_file():
-        raise BackboneError(f"There is no file of weights at {path}.")
+        raise BackboneError(
+            f"There is no file of weights at {path}, nor a run; train that run first, or set backbone.weights to another."
+        )
     try:
         if path.suffix == ".safetensors":
             return load_file(path)

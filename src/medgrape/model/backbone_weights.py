@@ -20,7 +20,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, or of a PyTorch file that holds nothing else."""
     if not path.is_file():
         raise BackboneError(
-            f"There is no file of weights at {path}, nor a run; train that run first, or set backbone.weights to another."
+            f"There is no file of weights at {path}, nor a run; train that run first, or name another backbone.weights."
         )
     try:
         if path.suffix == ".safetensors":

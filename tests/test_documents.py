@@ -52,7 +52,7 @@ def keys(model, path=""):
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from keys(field.annotation, f"{path}{name}.")
         else:
-            yield f"{path}{name}", field.default
+            yield f"{path}{name}", field.get_default(call_default_factory=True)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -13,7 +13,7 @@ Weight = Annotated[float, Field(ge=0)]
 Listed = Field(strict=False)
 """Settings are strict, but TOML has lists where frozen settings have tuples; their contents are checked as strictly."""
 Names = Annotated[tuple[str, ...], Listed]
-SomeNames = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+SomeNames = Annotated[Names, Field(min_length=1)]
 
 
 class Schedule(Settings):

@@ -112,7 +112,7 @@ def test_intervals_are_wider_where_the_same_boxes_come_from_few_patients():
 @pytest.fixture(scope="module")
 def scene(graduate, ward):
     loaded, data = load_run(graduate), Dataset.load(ward)
-    return loaded, data, opened(loaded.run, data, ward)
+    return loaded, data, opened(loaded.run.config, data, ward)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_a_run_calibrated_for_balance_is_called_so_and_dropout_keeps_its_usual_b
     two = tuple(drawn for drawn in data.boxes if drawn.concept != "pulmonary_tb")  # as on TBX11K, it has no box
     replace(data, films=everyone, boxes=two).save(tmp_path / "all")
     learnt, data = calibrate(loaded, tmp_path / "all", balanced=True), Dataset.load(tmp_path / "all")
-    cached = opened(loaded.run, data, tmp_path / "all")
+    cached = opened(loaded.run.config, data, tmp_path / "all")
     found = simulate_mistakes(replace(loaded.run, safety=learnt.thresholds), data, cached, "val")
     assert learnt.thresholds.by_concept.keys() == {"active_tb", "obsolete_tb"}
     assert (found.main.name, found.main.title) == ("calibrated", "calibrated for balance")

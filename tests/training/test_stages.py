@@ -36,7 +36,9 @@ def inputs(ward):
     cached = FilmCache(ward / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films = TrainingFilms.of(dataset, cached, "train", "val")
     model = build_model(config, dataset, LexicalEncoder()).eval()
-    return model, Inputs(films, model.backbone, Views(0, augment=True), grid_of(model, 64), torch.device("cpu"))
+    return model, Inputs(
+        films, model.backbone, Views(0, augment=True), grid_of(model.backbone, 64), torch.device("cpu")
+    )
 
 
 def test_test_films_are_never_among_those_learnt_from(inputs):

@@ -83,7 +83,9 @@ def _lessons(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
     cached = FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films, device = TrainingFilms.of(dataset, cached, "train", "val"), torch.device("cpu")
     model = build_model(config, dataset, LexicalEncoder())
-    inputs = Inputs(films, model.backbone, Views(0, augment=True), grid_of(model, config.preprocessing.size), device)
+    inputs = Inputs(
+        films, model.backbone, Views(0, augment=True), grid_of(model.backbone, config.preprocessing.size), device
+    )
     stages = config.stages
     vectors = open_vectors(model, inputs, stages.vectors, folder / "vectors", quietly, background=False)
     scores = open_scores(model, inputs, 1, torch.ones(len(films), dtype=torch.bool), folder / "scores", quietly)

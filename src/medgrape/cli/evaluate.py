@@ -25,10 +25,10 @@ def evaluate(
 
     Example: medgrape evaluate runs/demo --data demo/data
     """
+    from medgrape.baselines.checkpoint import load_any
     from medgrape.evaluation.reading import evaluate_run, report_folder
-    from medgrape.model.checkpoint import load_run
 
-    loaded = load_run(run)
+    loaded = load_any(run)
     folder = outside_runs(out or report_folder(run, split))
     evaluation, files = evaluate_run(loaded, data, folder, split=split, track=track)
     if as_json:

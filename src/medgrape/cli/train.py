@@ -22,7 +22,7 @@ def train(
 
     Example: medgrape train configs/demo.toml --data demo/data --out runs/demo
     """
-    from medgrape.model.checkpoint import load_run  # torch is slow to import
+    from medgrape.baselines.checkpoint import load_any  # torch is slow to import
     from medgrape.training.run import Order, resumable
     from medgrape.training.run import train as run_training
 
@@ -35,7 +35,7 @@ def train(
     if resumable(order) and not as_json:
         note(f"Going on with the training of {out}.")
     run_training(order, track=track, watch=watch)
-    report(load_run(out).run.metrics, out, as_json=as_json)
+    report(load_any(out).run.metrics, out, as_json=as_json)
 
 
 def report(metrics: dict[str, Any], out: Path, *, as_json: bool) -> None:

@@ -6,10 +6,14 @@ from medgrape.config.loading import MAX_SEED, Config, load_config, parse_config
 from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
 from medgrape.config.safety import SafetySettings
 from medgrape.config.training import (
+    BlackBoxStage,
+    CbmStage,
     ConceptStage,
     EndToEndStage,
     ExemplarSettings,
     HeadStage,
+    PipNetPartsStage,
+    PipNetStage,
     PrototypeStage,
     StageSettings,
     TrainingSettings,
@@ -19,6 +23,8 @@ from medgrape.config.training import (
 __all__ = [
     "MAX_SEED",
     "BackboneSettings",
+    "BlackBoxStage",
+    "CbmStage",
     "ConceptStage",
     "Config",
     "ConfigError",
@@ -27,6 +33,8 @@ __all__ = [
     "FilmLimits",
     "HeadStage",
     "ModelSettings",
+    "PipNetPartsStage",
+    "PipNetStage",
     "Preprocessing",
     "PrototypeStage",
     "SafetySettings",

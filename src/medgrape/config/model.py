@@ -39,6 +39,9 @@ class TextSettings(Settings):
 class ModelSettings(Settings):
     """Prototypes and head."""
 
+    method: Literal["grape", "black-box", "cbm", "pip-net"] = "grape"
+    """``grape``, or one of those that it is compared with, which have no prototypes of concepts: then the keys below do
+    not count. The linear head without a text encoder is CSR."""
     prototypes: Annotated[int, Field(ge=1)] = 100
     """M, for each concept."""
     width: Annotated[int, Field(ge=2)] = 256
@@ -55,3 +58,5 @@ class ModelSettings(Settings):
     twice the time. For backbones that learnt from mirror images (``stages.concepts.mirror``)."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Concept k listens to j where P(k given j) exceeds this."""
+    cut: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Edges taken out of the graph, as ``speaker -> listener``, to see what each is worth; a self-loop is one too."""

@@ -140,14 +140,60 @@ class EndToEndStage(Schedule):
     epochs: Annotated[int, Field(ge=1)] = 70
 
 
+class BlackBoxStage(Schedule):
+    """The plain backbone: one linear layer on the mean of its patches, everything learns."""
+
+    epochs: Annotated[int, Field(ge=1)] = 30
+    balance: bool = True
+    """Weigh rare classes up, by the root of their rarity."""
+
+
+class CbmStage(BlackBoxStage):
+    """The concept bottleneck model, learnt jointly: findings first, classes from nothing but these."""
+
+    concept_weight: Weight = 1.0
+    """lambda: of the loss of the findings, beside that of the classes."""
+
+
+class PipNetPartsStage(Schedule):
+    """PIP-Net's first phase: patches learn to be one of few parts, without any label."""
+
+    epochs: Annotated[int, Field(ge=1)] = 10
+    learning_rate: Annotated[float, Field(gt=0)] = 5e-4
+    batch: Annotated[int, Field(ge=2)] = 64
+    parts: Annotated[int, Field(ge=0)] = 0
+    """Prototypes; 0: one for each feature of the backbone, as published."""
+    presence: Weight = 5.0
+    """Of the tanh loss, that every part turns up somewhere in a batch. The alignment's weight rises from 0 to 1."""
+
+
+class PipNetStage(BlackBoxStage):
+    """PIP-Net's second phase: few positive weights from parts to classes, and the parts learn on."""
+
+    learning_rate: Annotated[float, Field(gt=0)] = 5e-4
+    batch: Annotated[int, Field(ge=2)] = 64
+    alignment: Weight = 5.0
+    """Of the loss that wants a patch to be the same part in two views of a film."""
+    presence: Weight = 2.0
+    """Of the tanh loss."""
+    class_weight: Weight = 2.0
+    """Of the classes' loss."""
+    hold: Annotated[int, Field(ge=0)] = 3
+    """Epochs at the start in which the weights to the classes learn alone."""
+
+
 class StageSettings(Settings):
-    """All stages; ``training.order`` says which run."""
+    """All stages; ``model.method`` and ``training.order`` say which run."""
 
     concepts: ConceptStage = ConceptStage()
     vectors: VectorStage = VectorStage()
     prototypes: PrototypeStage = PrototypeStage()
     head: HeadStage = HeadStage()
     end_to_end: EndToEndStage = EndToEndStage()
+    black_box: BlackBoxStage = BlackBoxStage()
+    cbm: CbmStage = CbmStage()
+    pip_net_parts: PipNetPartsStage = PipNetPartsStage()
+    pip_net: PipNetStage = PipNetStage()
 
 
 class TrainingSettings(Settings):

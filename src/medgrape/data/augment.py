@@ -25,6 +25,8 @@ class Lots:
     """One for each film."""
     mirror: bool = False
     """Whether every second view is a mirror image, as the lot falls."""
+    greys: int = 0
+    """Views of one seed lie alike; those of another number here have other greys."""
 
     def moves(self) -> Float[Tensor, "b 2 3"]:
         """For each film, where in it each point of the view comes from, in units of half a side."""
@@ -36,7 +38,8 @@ class Lots:
 
     def gammas(self) -> list[float]:
         """For each film the exponent of its greys."""
-        return [float(np.exp(np.random.default_rng((*seed, 1)).uniform(-GAMMA, GAMMA))) for seed in self.seeds]
+        last = (1, self.greys) if self.greys else (1,)
+        return [float(np.exp(np.random.default_rng((*seed, *last)).uniform(-GAMMA, GAMMA))) for seed in self.seeds]
 
 
 def _move(chance: np.random.Generator) -> Float[Tensor, "2 3"]:

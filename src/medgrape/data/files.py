@@ -49,6 +49,17 @@ def copied(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
+def linked(source: Path, target: Path) -> None:
+    """A second name for a file that nobody will change, or for all in a folder; a copy where that cannot be."""
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=lambda one, other: linked(Path(one), Path(other)))
+        return
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy(source, target)
+
+
 def sha256(path: Path) -> str:
     """The checksum of a file's bytes."""
     with path.open("rb") as file:

@@ -25,6 +25,11 @@ class Dispersion:
     """``within`` for each concept, in the vocabulary's order."""
     paper_collapse: float = PAPER_COLLAPSE
 
+    @classmethod
+    def of_none(cls, concepts: int) -> "Dispersion":
+        """Of a method that has no prototypes of concepts."""
+        return cls(0, None, None, (None,) * concepts)
+
     @property
     def collapsed(self) -> bool:
         """Whether the prototypes are as good as one vector, as in the paper."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from medgrape.baselines.checkpoint import BaselineRun, LoadedBaseline
 from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import SPLITS, Dataset, FilmRecord, checksum
 from medgrape.evaluation.checks import EvaluationError
@@ -20,6 +21,8 @@ from medgrape.model.checkpoint import LoadedRun, Run
 from medgrape.progress import Track, quietly
 
 BATCH = 32
+Loaded = LoadedRun | LoadedBaseline
+"""A run of GRAPE, or of a method that it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +35,20 @@ class Read:
 
 
 def evaluate_run(
-    loaded: LoadedRun, data: Path, out: Path, *, split: str = "test", track: Track = quietly
+    loaded: Loaded, data: Path, out: Path, *, split: str = "test", track: Track = quietly
 ) -> tuple[Evaluation, ReportFiles]:
     """Read the films of a split, count, and write the report."""
     dataset = Dataset.load(data)
     read = read_split(loaded, dataset, data, split, track)
-    facts = _facts(loaded, data)
     run = loaded.run
     evaluation = evaluate_readings(
         read.readings,
-        run.model.atlas.prototypes.detach()[_rows(run, dataset)],
-        facts,
+        run.model.atlas.prototypes.detach()[_rows(run, dataset)] if isinstance(run, Run) else None,
+        _facts(loaded, data),
         run=loaded.folder.name,
         refused=read.refused,
-        known_films=known_films(run, dataset, read.films, {film.id for film in read.readings.films}),
-        interaction=simulate_mistakes(run, dataset, read.films, split, track),
+        known_films=known_films(run.learnt_from, dataset, read.films, {film.id for film in read.readings.films}),
+        interaction=simulate_mistakes(run, dataset, read.films, split, track) if isinstance(run, Run) else None,
     )
     places = {film.id: place for place, film in enumerate(dataset.pictured)}
     pictures = {film: read.films[places[film]] for film in example_films(evaluation.localisation)}
@@ -59,10 +61,10 @@ def report_folder(run: Path, split: str) -> Path:
     return run.with_name(f"{run.name}-{split}")
 
 
-def read_split(loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track) -> Read:
+def read_split(loaded: Loaded, dataset: Dataset, data: Path, split: str, track: Track) -> Read:
     """All films of a split, as the model sees them."""
     _check_fit(loaded, dataset, split)
-    cached = opened(loaded.run, dataset, data, track)
+    cached = opened(loaded.run.config, dataset, data, track)
     wanted = [place for place, film in enumerate(dataset.pictured) if film.split == split]
     readable = [place for place in wanted if place not in cached.refused]
     if not readable:
@@ -71,7 +73,7 @@ def read_split(loaded: LoadedRun, dataset: Dataset, data: Path, split: str, trac
     return Read(_read(loaded.run, dataset, cached, readable, track), refused, cached)
 
 
-def _read(run: Run, dataset: Dataset, cached: CachedFilms, places: list[int], track: Track) -> Readings:
+def _read(run: Run | BaselineRun, dataset: Dataset, cached: CachedFilms, places: list[int], track: Track) -> Readings:
     batches, rows = [places[start : start + BATCH] for start in range(0, len(places), BATCH)], _rows(run, dataset)
     parts = [
         _batch(run, rows, cached, batch) for batch in track(batches, f"reading {len(places):,} films", len(batches))
@@ -84,25 +86,30 @@ def _read(run: Run, dataset: Dataset, cached: CachedFilms, places: list[int], tr
 
 
 @torch.no_grad()
-def _batch(run: Run, rows: list[int], cached: CachedFilms, places: list[int]) -> tuple[np.ndarray, ...]:
+def _batch(run: Run | BaselineRun, rows: list[int], cached: CachedFilms, places: list[int]) -> tuple[np.ndarray, ...]:
     films = torch.from_numpy(np.stack([cached[place] for place in places])).unsqueeze(1).float() / 255.0
-    prediction, maps = run.model.read(films)
-    mean, strongest = maps.mean[:, rows], maps.strongest[:, rows]
-    shares = prediction.logits.double().softmax(dim=-1)
-    return tuple(part.numpy() for part in (shares, mean.amax(dim=(-2, -1)), mean, strongest, maps.cam))
+    if isinstance(run, BaselineRun):  # it has one map for each concept, and no CAM beside it
+        logits, mean = run.model.read(films)
+        strongest, cam = mean, mean[:, :0]
+    else:
+        prediction, maps = run.model.read(films)
+        logits, mean, strongest, cam = prediction.logits, maps.mean, maps.strongest, maps.cam
+    mean, strongest = mean[:, rows], strongest[:, rows]
+    shares = logits.double().softmax(dim=-1)
+    return tuple(part.numpy() for part in (shares, mean.amax(dim=(-2, -1)), mean, strongest, cam))
 
 
-def _rows(run: Run, dataset: Dataset) -> list[int]:
+def _rows(run: Run | BaselineRun, dataset: Dataset) -> list[int]:
     """Which of the model's concepts the data set has, in the data set's order."""
     return [run.concepts.index(name) for name in dataset.concepts.names]
 
 
-def _check_fit(loaded: LoadedRun, dataset: Dataset, split: str) -> None:
+def _check_fit(loaded: Loaded, dataset: Dataset, split: str) -> None:
     """A model is judged on concepts that it knows, and on the classes that it knows in the same order."""
     run = loaded.run
     if split not in SPLITS:
         raise EvaluationError(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
-    check_concepts(run, dataset)
+    check_concepts(run.concepts, dataset)
     if dataset.classes != run.classes:
         raise EvaluationError(
             f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."
@@ -111,22 +118,30 @@ def _check_fit(loaded: LoadedRun, dataset: Dataset, split: str) -> None:
         raise EvaluationError(f"{dataset.name!r} has no films in split {split!r}.")
 
 
-def _facts(loaded: LoadedRun, data: Path) -> dict[str, object]:
+def _facts(loaded: Loaded, data: Path) -> dict[str, object]:
     run, trained_on = loaded.run, loaded.manifest.dataset
     return {
         "weights": loaded.manifest.fingerprint,
+        "method": run.config.model.method,
         "backbone": run.config.backbone.name,
+        **(_own_facts(run) if isinstance(run, Run) else {}),
+        "untrained concepts": run.metrics["untrained_concepts"],
+        "trained on": trained_on["name"],
+        "trained on this data set": trained_on["checksum"] == checksum(data),
+        "versions": loaded.manifest.versions,
+        "chosen on validation": {stage: _chosen(told) for stage, told in run.metrics["validation"].items()},
+    }
+
+
+def _own_facts(run: Run) -> dict[str, object]:
+    """What only GRAPE has."""
+    return {
         "head": run.config.model.head,
         "head parameters": sum(weights.numel() for weights in run.model.head.parameters()),
         "prototypes of each concept": run.config.model.prototypes,
         "patches": f"{run.exemplars.grid[0]} x {run.exemplars.grid[1]}",
         "text encoder": run.metrics["text_encoder"],
-        "untrained concepts": run.metrics["untrained_concepts"],
-        "trained on": trained_on["name"],
-        "trained on this data set": trained_on["checksum"] == checksum(data),
         "changed since training": [change.what for change in run.changes],
-        "versions": loaded.manifest.versions,
-        "chosen on validation": {stage: _chosen(told) for stage, told in run.metrics["validation"].items()},
     }
 
 

@@ -97,7 +97,7 @@ class ReportFiles:
 
 def evaluate_readings(
     readings: Readings,
-    prototypes: Float[Tensor, "k m d"],
+    prototypes: Float[Tensor, "k m d"] | None,
     facts: Mapping[str, Any],
     *,
     run: str,
@@ -108,10 +108,11 @@ def evaluate_readings(
 ) -> Evaluation:
     """All figures on what a model said; ``refused`` names the films that could not be read, and why.
 
-    ``interaction`` is what the model's safety check was found to be worth, which readings alone do not tell.
+    ``interaction`` is what the model's safety check was found to be worth, which readings alone do not tell; a method
+    that is only compared with has none, and no ``prototypes`` either.
     """
     check_readings(readings)
-    if len(prototypes) != len(readings.dataset.concepts):
+    if prototypes is not None and len(prototypes) != len(readings.dataset.concepts):
         raise EvaluationError(
             f"The model has prototypes of {len(prototypes)} concepts, the data set {len(readings.dataset.concepts)}; "
             "evaluate a model on the concepts it knows."
@@ -135,7 +136,7 @@ def evaluate_readings(
         calibration=calibration(readings),
         detection=detect(readings),
         localisation=localisation,
-        dispersion=dispersion(prototypes),
+        dispersion=Dispersion.of_none(len(readings.dataset.concepts)) if prototypes is None else dispersion(prototypes),
         interaction=interaction,
     )
 

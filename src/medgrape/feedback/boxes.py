@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from medgrape.concepts import ConceptSet
+from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
@@ -48,8 +50,8 @@ def boxes_seen(
     loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track = quietly
 ) -> tuple[BoxSeen, ...]:
     """Every box on the readable films of a split, film by film."""
-    check_concepts(loaded.run, dataset)
-    return look(loaded.run, dataset, opened(loaded.run, dataset, data, track), split, track)
+    check_concepts(loaded.run.concepts, dataset)
+    return look(loaded.run, dataset, opened(loaded.run.config, dataset, data, track), split, track)
 
 
 @torch.no_grad()
@@ -88,25 +90,25 @@ def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Te
         raise BoxOutsideError(f"Film {film.id!r}, in boxes.csv: {error}") from None
 
 
-def opened(run: Run, dataset: Dataset, data: Path, track: Track = quietly) -> CachedFilms:
-    """All films of a data set as the run's model sees them, decoded only where nobody has yet."""
+def opened(config: Config, dataset: Dataset, data: Path, track: Track = quietly) -> CachedFilms:
+    """All films of a data set as a model of these settings sees them, decoded only where nobody has yet."""
     paths = [dataset.film_path(film) for film in dataset.pictured]
-    return FilmCache(data / "cache", run.config).films(paths, track=track)
+    return FilmCache(data / "cache", config).films(paths, track=track)
 
 
-def check_concepts(run: Run, dataset: Dataset) -> None:
+def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
     """A data set may know fewer concepts than the model, which may have learnt more since, but no others."""
-    strange = [name for name in dataset.concepts.names if name not in run.concepts]
+    strange = [name for name in dataset.concepts.names if name not in known]
     if strange:
         raise VocabularyError(
-            f"The model knows {', '.join(run.concepts.names)}; the data set also has {', '.join(strange)}: "
+            f"The model knows {', '.join(known.names)}; the data set also has {', '.join(strange)}: "
             "use one whose concepts the model has learnt."
         )
 
 
-def known_films(run: Run, dataset: Dataset, cached: CachedFilms, asked: Collection[str]) -> int:
+def known_films(films: Collection[str], dataset: Dataset, cached: CachedFilms, asked: Collection[str]) -> int:
     """How many of the films the model has learnt from or was chosen on, whatever they are called now."""
-    learnt, contents = set(run.learnt_from), zip(dataset.pictured, cached.contents, strict=True)
+    learnt, contents = set(films), zip(dataset.pictured, cached.contents, strict=True)
     return sum(film.id in asked and fingerprint(content) in learnt for film, content in contents)
 
 

@@ -107,8 +107,8 @@ def calibrate(
     """
     terms = Terms(max_false_alarms, confidence, split, gate, seed, balanced)
     dataset, run = Dataset.load(data), loaded.run
-    check_concepts(run, dataset)
-    cached = opened(run, dataset, data, track)
+    check_concepts(run.concepts, dataset)
+    cached = opened(run.config, dataset, data, track)
     seen = look(run, dataset, cached, split, track)
     data_set = _data_set(dataset, data, split)
     claims = Claims.on(seen, dataset)
@@ -116,14 +116,14 @@ def calibrate(
         learn_thresholds(seen, run, claims, replace(terms, gate=one), data_set) for one in (gate, _settings_gate(run))
     )
     trained_on_this = loaded.manifest.dataset["checksum"] == data_set["checksum"]
-    known = 0 if trained_on_this else known_films(run, dataset, cached, {one.film.id for one in seen})
+    known = 0 if trained_on_this else known_films(run.learnt_from, dataset, cached, {one.film.id for one in seen})
     return _judged(seen, run, (dataset, claims), (thresholds, gated), _warnings(split, known))
 
 
 def learn_safety(run: Run, data: Path, *, balanced: bool, track: Track = quietly) -> SafetyThresholds:
     """The thresholds alone, from validation boxes on the usual terms: what training does at its end."""
     dataset, terms = Dataset.load(data), Terms(balanced=balanced)
-    seen = look(run, dataset, opened(run, dataset, data, track), terms.split, track)
+    seen = look(run, dataset, opened(run.config, dataset, data, track), terms.split, track)
     return learn_thresholds(seen, run, Claims.on(seen, dataset), terms, _data_set(dataset, data, terms.split))
 
 

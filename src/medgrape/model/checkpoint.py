@@ -25,6 +25,8 @@ from medgrape.model.grown_head import grow_head, head_sizes
 from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
 from medgrape.model.safety_thresholds import SafetyThresholds
 
+ARCHITECTURE, METHOD = "architecture.json", "method"
+"""Where a run tells how it is built, and there the key that only runs of other methods than GRAPE have."""
 KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
 """How the model was trained: part of every run, and read by nobody here."""
 
@@ -75,7 +77,7 @@ class Run:
         write_tensors(folder / "model.safetensors", self.model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
-        _write(folder / "architecture.json", _architecture(self.model))
+        _write(folder / ARCHITECTURE, _architecture(self.model))
         _write(folder / "preprocessing.json", self.config.preprocessing.model_dump(mode="json"))
         _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
         _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
@@ -121,17 +123,27 @@ class LoadedRun:
 def load_run(folder: Path) -> LoadedRun:
     """Everything in ``folder``, after every checksum was compared."""
     manifest = unseal(folder)
+    _refuse_baseline(folder)
     try:
         return LoadedRun(folder, _load(folder), manifest)
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise RunError(f"{folder} does not fit this version of medgrape: {_first_line(error)}") from error
 
 
+def _refuse_baseline(folder: Path) -> None:
+    method = _read(folder / ARCHITECTURE).get(METHOD) if (folder / ARCHITECTURE).is_file() else None
+    if method is not None:
+        raise RunError(
+            f"{folder} is a run of {method}, which has no prototypes to read by, correct or extend; only medgrape "
+            "evaluate takes it."
+        )
+
+
 def _load(folder: Path) -> Run:
     told = _read(folder / "concepts.json")
     config = load_config(folder / "config.toml")
     concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
-    model = _bare_model(config, len(classes), _read(folder / "architecture.json"))
+    model = _bare_model(config, len(classes), _read(folder / ARCHITECTURE))
     model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     usual = UsualScores(

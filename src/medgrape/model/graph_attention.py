@@ -43,4 +43,5 @@ class GraphAttention(nn.Module):
         listening = torch.einsum("bhkd,hd->bhk", spoken, self.listener)
         speaking = torch.einsum("bhkd,hd->bhk", spoken, self.speaker)
         both = rearrange(listening, "b h k -> b h k 1") + rearrange(speaking, "b h k -> b h 1 k")
-        return F.leaky_relu(both, self.slope).masked_fill(~edges, -torch.inf).softmax(dim=-1)
+        listens = edges.any(dim=-1, keepdim=True)  # a concept whose every edge was cut hears nothing
+        return F.leaky_relu(both, self.slope).masked_fill(listens & ~edges, -torch.inf).softmax(dim=-1) * listens

@@ -1,14 +1,18 @@
 """A model before its first lesson: backbone with its weights, graph from the labels, anchors from the descriptions."""
 
 from pathlib import Path
+from typing import TypeVar
 
 import torch
+from torch import nn
 
+from medgrape.baselines.baseline import Baseline
+from medgrape.baselines.checkpoint import build_baseline
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
 from medgrape.data.dataset import Dataset
 from medgrape.data.labels import co_occurrence
-from medgrape.model.backbone import build_backbone
+from medgrape.model.backbone import Backbone, build_backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.checkpoint import load_run
 from medgrape.model.grape import Grape
@@ -17,26 +21,53 @@ from medgrape.spelling import nearest
 from medgrape.training.films import TrainingError
 from medgrape.vocabulary.text_encoder import TextEncoder
 
-LIKE = "stages.concepts.like"
+Module = TypeVar("Module", bound=nn.Module)
+LIKE, CUT = "stages.concepts.like", "model.cut"
 NOTHING = -20.0
 """A logit lower than any that a map reaches."""
 
 
 def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -> Grape:
     """All parts; weights that no file brings are drawn with the config's seed."""
-    torch.manual_seed(config.seed)
-    graph = ConceptGraph(torch.from_numpy(co_occurrence(dataset).probability).float(), config.model.tau)
     text = None if encoder is None else encoder.encode([concept.description for concept in dataset.concepts])
+    torch.manual_seed(config.seed)  # after the text: whether a model reads any is no reason for another first stage
+    graph = ConceptGraph(
+        torch.from_numpy(co_occurrence(dataset).probability).float(), config.model.tau, _cut(config, dataset.concepts)
+    )
     backbone = build_backbone(config.backbone)
     backbone.freeze_statistics = not config.stages.concepts.batch_statistics
     background = config.stages.prototypes.background
     model = Grape(backbone, config.model, graph, len(dataset.classes), text, background=background)
     if config.stages.concepts.like:
         _begin_like(model.cam, config, dataset.concepts)
+    return laid_out(model)
+
+
+def build_compared(config: Config, dataset: Dataset) -> Baseline:
+    """A baseline, with weights drawn in the same way."""
+    torch.manual_seed(config.seed)
+    backbone = build_backbone(config.backbone)
+    backbone.freeze_statistics = not config.stages.concepts.batch_statistics
+    return laid_out(build_baseline(config, backbone, len(dataset.concepts), len(dataset.classes)))
+
+
+def laid_out(model: Module) -> Module:
+    """The same with weights in the order in which convolutions on a CPU take half the time."""
     for weights in model.parameters():
-        if weights.ndim == 4 and weights.shape[1] > 1:  # convolutions on a CPU take half the time
+        if weights.ndim == 4 and weights.shape[1] > 1:
             weights.data = weights.data.contiguous(memory_format=torch.channels_last)
     return model
+
+
+def _cut(config: Config, concepts: ConceptSet) -> list[tuple[int, int]]:
+    """Listener and speaker of every edge that is to be taken out."""
+    found = []
+    for edge in config.model.cut:
+        speaker, arrow, listener = (part.strip() for part in edge.partition("->"))
+        if not arrow:
+            raise TrainingError(f"{CUT} takes edges such as 'active_tb -> obsolete_tb', not {edge!r}.")
+        found.append((_place(listener, concepts, CUT, "the data set"), _place(speaker, concepts, CUT, "the data set")))
+    return found
 
 
 @torch.no_grad()
@@ -53,23 +84,23 @@ def _begin_like(cam: CamHead, config: Config, concepts: ConceptSet) -> None:
         cam.maps.weight.zero_()
         cam.bias.fill_(NOTHING)
     for concept, findings in config.stages.concepts.like.items():
-        place = _place(concept, concepts, "the data set")
-        theirs = [_place(name, mapped, f"the run {weights}") for name in findings]
+        place = _place(concept, concepts, LIKE, "the data set")
+        theirs = [_place(name, mapped, LIKE, f"the run {weights}") for name in findings]
         for begun, known in zip(cam.maps.parameters(), earlier.model.cam.maps.parameters(), strict=True):
             begun[place] = known[theirs].mean(dim=0)
 
 
-def _place(name: str, concepts: ConceptSet, where: str) -> int:
+def _place(name: str, concepts: ConceptSet, key: str, where: str) -> int:
     if name not in concepts:
-        raise TrainingError(f"{LIKE}: {where} has no concept {name!r}{nearest(name, concepts.names)}.")
+        raise TrainingError(f"{key}: {where} has no concept {name!r}{nearest(name, concepts.names)}.")
     return concepts.index(name)
 
 
-def grid_of(model: Grape, side: int) -> tuple[int, int]:
+def grid_of(backbone: Backbone, side: int) -> tuple[int, int]:
     """Rows and columns of patches for films of that side."""
-    was_training = model.backbone.training
-    model.backbone.eval()
+    was_training = backbone.training
+    backbone.eval()
     with torch.no_grad():
-        height, width = model.backbone(torch.zeros(1, 1, side, side)).shape[-2:]
-    model.backbone.train(was_training)
+        height, width = backbone(torch.zeros(1, 1, side, side)).shape[-2:]
+    backbone.train(was_training)
     return int(height), int(width)

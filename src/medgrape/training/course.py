@@ -24,7 +24,7 @@ from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
 from medgrape.training.stage3_prototypes import PrototypeLesson
 from medgrape.training.stage4_head import HeadLesson
-from medgrape.training.state import StageState
+from medgrape.training.state import StageState, history, told_of_stages
 from medgrape.vocabulary.text_encoder import open_text_encoder
 
 STAGED, WHOLE = ("concepts", "prototypes", "head"), ("end_to_end",)
@@ -47,7 +47,7 @@ class Course:
         self._config, self._films, self._workshop, self._track = config, films, workshop, track
         self._encoder = open_text_encoder(config.text)
         self.model = build_model(config, films.dataset, self._encoder)
-        grid = grid_of(self.model, config.preprocessing.size)
+        grid = grid_of(self.model.backbone, config.preprocessing.size)
         self._device = workshop.fabric.device
         self.model.to(self._device)
         views = Views.of(config)
@@ -57,7 +57,7 @@ class Course:
         """Everything in order; None for a process that only helped with the backbone."""
         staged = self._config.training.order == "staged"
         if self._workshop.leads:
-            self._workshop.journal.begin(self._history(STAGED if staged else WHOLE))
+            self._workshop.journal.begin(history(self._workshop.folder, STAGED if staged else WHOLE))
         self._open_inputs()
         states = self._first(staged=staged)
         if not self._workshop.leads:
@@ -76,10 +76,6 @@ class Course:
 
     def _folder(self, name: str) -> Any:  # noqa: ANN401
         return self._workshop.folder / name
-
-    def _history(self, stages: tuple[str, ...]) -> list[dict[str, Any]]:
-        reached = (StageState.load(self._workshop.folder / f"{stage}.safetensors") for stage in stages)
-        return [entry for state in reached if state is not None for entry in state.history]
 
     def _open_inputs(self) -> None:
         """One process writes what the frozen parts see; the others wait for it."""
@@ -122,7 +118,8 @@ class Course:
         lesson = PrototypeLesson(
             self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, self._inputs.patches
         )
-        lesson.place()
+        if not self._folder("prototypes.safetensors").is_file():  # else they are put where they were
+            lesson.place()
         state = self._learn(lesson)
         if stages.prototypes.push:
             lesson.push()
@@ -143,11 +140,7 @@ class Course:
 
     def _metrics(self, states: dict[str, StageState]) -> dict[str, Any]:
         return {
-            "validation": {
-                stage: {"best_epoch": state.best_epoch, "epochs": state.epoch, "figure": state.figure.name,
-                        "score": state.figure.score, "loss": state.figure.loss}
-                for stage, state in states.items() if state.figure is not None
-            },
+            "validation": told_of_stages(states),
             "untrained_concepts": list(untrained(self._films)),
             "text_encoder": None if self._encoder is None else self._encoder.name,
-        }  # fmt: skip
+        }

@@ -28,18 +28,22 @@ class Views:
     seed: int
     augment: bool
     mirror: bool = False
+    paired: bool = False
+    """Views 1 and 2, 3 and 4, ... lie alike and differ in their greys, so that their patches can be compared."""
 
     def lots(self, positions: Sequence[int], number: int) -> Lots | None:
         """What chance makes of each film, or None for the films themselves."""
         if number == 0 or not self.augment:
             return None
-        return Lots([(self.seed, number, position) for position in positions], self.mirror)
+        move = (number + 1) // 2 if self.paired else number
+        greys = number % 2 if self.paired else 0
+        return Lots([(self.seed, move, position) for position in positions], self.mirror, greys)
 
     @classmethod
     def of(cls, config: Config) -> "Views":
         """As the settings of stage 1 say."""
         stage = config.stages.concepts
-        return cls(config.seed, stage.augment, stage.mirror)
+        return cls(config.seed, stage.augment, stage.mirror, paired=config.model.method == "pip-net")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,11 @@ class Inputs:
         if not model.mirror:
             return model.backbone.late(self.activations(positions, number))
         return model.features(self._seen(positions, self._number(number)))  # no copy on disk has mirror images
+
+    def pair(self, epoch: int) -> tuple[int, int]:
+        """Two views to be compared in that epoch; kept ones come again."""
+        turn = epoch - 1 if self.kept is None else (epoch - 1) % ((len(self.kept) - 1) // 2)
+        return 2 * turn + 1, 2 * turn + 2
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
         """What is known about the same view of the same films."""

@@ -18,6 +18,9 @@ def refuse_unusable_place(out: Path) -> None:
 def refuse_unlearnable(config: Config, films: TrainingFilms) -> None:
     """Films, labels and settings that do not go together."""
     _check_films(films)
+    if config.model.method != "grape":
+        _check_views(config)
+        return
     _check_names(config, films)
     _check_maps(config, films)
     _check_settings(config)
@@ -58,6 +61,17 @@ def _check_maps(config: Config, films: TrainingFilms) -> None:
                 f"stages.concepts.epochs = 0 leaves maps as they begin, and nothing says how that of {name!r} begins; "
                 "say so in stages.concepts.like, or let the stage learn."
             )
+
+
+def _check_views(config: Config) -> None:
+    """PIP-Net compares views of a film that lie alike and differ in their greys."""
+    stage = config.stages.concepts
+    kept = stage.views if config.backbone.frozen_parts else 0
+    if config.model.method == "pip-net" and (not stage.augment or 0 < kept < 3):
+        raise TrainingError(
+            'model.method = "pip-net" compares two views of a film beside the film itself: set stages.concepts.augment '
+            "= true, and stages.concepts.views to 3 or more, or to 0."
+        )
 
 
 def _check_settings(config: Config) -> None:

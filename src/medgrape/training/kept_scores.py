@@ -71,14 +71,14 @@ def kept_scores(
                 _write(run, films, views, draft, torch.device(device), track)
     flat = mapped(folder / "scores.npy")
     scores = flat.reshape(-1, len(films), *flat.shape[1:])
-    return KeptScores(grid_of(run.model, run.config.preprocessing.size), scores, mapped(folder / "where.npy"))
+    return KeptScores(grid_of(run.model.backbone, run.config.preprocessing.size), scores, mapped(folder / "where.npy"))
 
 
 @torch.no_grad()
 def _write(run: Run, films: TrainingFilms, views: int, draft: Path, device: torch.device, track: Track) -> None:
     model: Grape = deepcopy(run.model).to(device).eval()
     seen = Views.of(run.config)
-    grid = grid_of(run.model, run.config.preprocessing.size)
+    grid = grid_of(run.model.backbone, run.config.preprocessing.size)
     inputs, prototypes = Inputs(films, model.backbone, seen, grid, device), model.atlas.prototypes
     shape = (prototypes.shape[0], prototypes.shape[1])
     with ArrayWriter(draft / "scores.npy", shape) as scores, ArrayWriter(draft / "where.npy", shape, np.int32) as where:

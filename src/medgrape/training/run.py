@@ -1,7 +1,5 @@
 """From a prepared data set to a run: all stages in order, going on where an earlier attempt was broken off."""
 
-import hashlib
-import json
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,27 +7,26 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from lightning_fabric import Fabric
 
+from medgrape.baselines.checkpoint import BaselineRun, load_any
 from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache
 from medgrape.data.dataset import Dataset, checksum
-from medgrape.data.files import copied, whole_file, whole_folder
+from medgrape.data.files import copied, whole_folder
 from medgrape.feedback.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.feedback.thresholds import CalibrationError
-from medgrape.model.checkpoint import KEEPSAKES, Run, load_run
+from medgrape.model.checkpoint import KEEPSAKES, Run
 from medgrape.model.manifest import MANIFEST
 from medgrape.progress import Track, Watch, quietly, unwatched
+from medgrape.training.compared import ComparedCourse, ComparedGraduate
 from medgrape.training.course import Course, Graduate
 from medgrape.training.films import TrainingError, TrainingFilms
 from medgrape.training.fitness import refuse_unlearnable, refuse_unusable_place
 from medgrape.training.journal import Journal
 from medgrape.training.keepsakes import exemplar_films, usual_scores
+from medgrape.training.kept_stages import fetch, keep
 from medgrape.training.loop import Workshop
 from medgrape.training.plan import agree
 from medgrape.training.processes import launch
-
-FIRST_STAGE = "concepts.safetensors"
-SEEN_BY_FIRST_STAGE = ("seed", "preprocessing", "backbone", "text", "training")
-"""Tables of the settings that the first stage depends on beside its own; loading a text encoder may draw numbers."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class Order:
     data: Path
     out: Path
     kept: Path | None = None
-    """A folder of finished first stages: trainings that differ in later stages alone learn the first one once."""
+    """A folder of finished stages: trainings that differ in later ones alone learn the same ones once."""
 
     @property
     def work(self) -> Path:
@@ -66,7 +63,7 @@ def resumable(order: Order) -> bool:
 
 def _already(order: Order) -> Path:
     """A run that is there: the same one is fine, another one is not overwritten."""
-    loaded = load_run(order.out)
+    loaded = load_any(order.out)
     same = loaded.run.config == order.config and loaded.manifest.dataset["checksum"] == checksum(order.data)
     if not same:
         raise TrainingError(
@@ -89,10 +86,10 @@ def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
             _clean(order)
             cached = _films(order, track)
             agree(order.work, order.config, order.data, cached)
-            _fetch_first_stage(order)
+            fetch(order.kept, order.work)
             fabric.barrier()
             _learn(fabric, order, track=track, watch=watch)
-            _keep_first_stage(order)
+            keep(order.kept, order.work)
             shutil.rmtree(order.work)
     except Timeout:
         raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
@@ -105,32 +102,6 @@ def _clean(order: Order) -> None:
         shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
 
 
-def _fetch_first_stage(order: Order) -> None:
-    """Take the first stage from another training that could not have learnt it otherwise."""
-    kept, own = _kept_first_stage(order), order.work / FIRST_STAGE
-    if kept is not None and kept.is_file() and not own.is_file():
-        with whole_file(own) as draft:
-            copied(kept, draft)
-
-
-def _keep_first_stage(order: Order) -> None:
-    kept, own = _kept_first_stage(order), order.work / FIRST_STAGE
-    if kept is not None and own.is_file() and not kept.is_file():  # end to end, or without epochs, there is none
-        with whole_file(kept) as draft:
-            copied(own, draft)
-
-
-def _kept_first_stage(order: Order) -> Path | None:
-    """Where a first stage is kept that was begun with the same: films, labels, weights, versions and settings."""
-    if order.kept is None:
-        return None
-    begun = json.loads((order.work / "plan.json").read_text("utf-8"))
-    settings = begun.pop("config")
-    begun |= {name: settings[name] for name in SEEN_BY_FIRST_STAGE} | {"stage": settings["stages"]["concepts"]}
-    key = hashlib.sha256(json.dumps(begun, sort_keys=True).encode()).hexdigest()
-    return order.kept / key / FIRST_STAGE
-
-
 def _films(order: Order, track: Track) -> CachedFilms:
     dataset = Dataset.load(order.data)
     paths = [dataset.film_path(film) for film in dataset.pictured]
@@ -141,12 +112,13 @@ def _learn(fabric: Fabric, order: Order, *, track: Track, watch: Watch) -> None:
     films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), "train", "val")
     refuse_unlearnable(order.config, films)
     workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work), watch)
+    course = Course if order.config.model.method == "grape" else ComparedCourse
     try:
-        graduate = Course(order.config, films, workshop, track).run()
+        graduate = course(order.config, films, workshop, track).run()
     finally:
         workshop.journal.close()
     if graduate is not None:
-        _assemble(order, graduate, films, track)
+        _write(order, _assembled(order, graduate, films, track), films)
 
 
 def _calibrated(run: Run, order: Order, track: Track) -> Run:
@@ -160,19 +132,22 @@ def _calibrated(run: Run, order: Order, track: Track) -> Run:
         return replace(run, metrics=run.metrics | {NOT_CALIBRATED: str(refusal)})
 
 
-def _assemble(order: Order, graduate: Graduate, films: TrainingFilms, track: Track) -> None:
-    """Everything that reading needs, written beside and moved into place at once."""
-    run = Run(
-        order.config,
-        films.dataset.concepts,
-        films.dataset.classes,
-        graduate.model,
-        usual_scores(graduate.scores, films),
-        exemplar_films(graduate.scores, films, graduate.grid, show=order.config.exemplars.show),
-        graduate.metrics | {"films": len(films), "films_refused": films.refused},
-        films.fingerprints,
-    )
-    run = _calibrated(run, order, track)
+def _assembled(
+    order: Order, graduate: Graduate | ComparedGraduate, films: TrainingFilms, track: Track
+) -> Run | BaselineRun:
+    """Everything that reading needs."""
+    config, concepts, classes = order.config, films.dataset.concepts, films.dataset.classes
+    metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused}
+    if isinstance(graduate, ComparedGraduate):
+        return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints)
+    usual = usual_scores(graduate.scores, films)
+    exemplars = exemplar_films(graduate.scores, films, graduate.grid, show=config.exemplars.show)
+    run = Run(config, concepts, classes, graduate.model, usual, exemplars, metrics, films.fingerprints)
+    return _calibrated(run, order, track)
+
+
+def _write(order: Order, run: Run | BaselineRun, films: TrainingFilms) -> None:
+    """Beside its place, and moved into it at once."""
     with whole_folder(order.out) as draft:
         for name in KEEPSAKES:
             copied(order.work / name, draft / name)

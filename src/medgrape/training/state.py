@@ -4,7 +4,7 @@ Tensors and a line of JSON in safetensors' header; nothing is ever unpickled.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,21 @@ class StageState:
             told["epoch"], learner, groups["best"] or learner, groups["optimiser"], figure, told["best_epoch"],
             told["history"], told["finished"],
         )  # fmt: skip
+
+
+def history(folder: Path, stages: Sequence[str]) -> list[dict[str, Any]]:
+    """Every epoch that an earlier attempt in that folder has reached."""
+    reached = (StageState.load(folder / f"{stage}.safetensors") for stage in stages)
+    return [entry for state in reached if state is not None for entry in state.history]
+
+
+def told_of_stages(states: Mapping[str, StageState]) -> dict[str, dict[str, Any]]:
+    """Which epoch of each stage was chosen, by which figure."""
+    return {
+        stage: {"best_epoch": state.best_epoch, "epochs": state.epoch, "figure": state.figure.name,
+                "score": state.figure.score, "loss": state.figure.loss}
+        for stage, state in states.items() if state.figure is not None
+    }  # fmt: skip
 
 
 def tensors_of(module: nn.Module) -> Tensors:

@@ -1,4 +1,4 @@
-"""A folder of finished first stages, from which trainings that differ later on begin."""
+"""A folder of finished stages, from which trainings that differ later on begin."""
 
 import json
 from collections import Counter
@@ -32,6 +32,11 @@ def learn(order):
 ALL = {"stage concepts", "stage prototypes", "stage head"}
 
 
+def kept_under(kept, name):
+    """How many different ones of that name are kept."""
+    return len(list(kept.glob(f"*/{name}")))
+
+
 def backbone(run):
     return {name: one for name, one in load_file(run / "model.safetensors").items() if name.startswith("backbone")}
 
@@ -49,7 +54,29 @@ def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(ward,
     assert stages == ALL - {"stage concepts"}
     assert all(torch.equal(one, backbone(second)[name]) for name, one in backbone(first).items())
     assert log(second)[:2] == log(first)[:2], "the story of the first stage, with its seconds"
-    assert len(list(kept.iterdir())) == 1
+    assert kept_under(kept, "concepts.safetensors") == kept_under(kept, "early") == 1
+    assert kept_under(kept, "prototypes.safetensors") == kept_under(kept, "scores") == 2
+
+
+@pytest.mark.parametrize(
+    "changed", [{"model": {"head": "linear", "standardise": False}}, {"model": {"tau": 0.9}}, {"text": {"encoder": "none"}}]
+)
+def test_a_training_with_another_head_takes_everything_before_it(changed, ward, tmp_path):
+    """Another text encoder changes prototypes, but not the first stage."""
+    kept = tmp_path / "kept"
+    train(Order(small(), ward, tmp_path / "first", kept))
+    alone = train(Order(small(**changed), ward, tmp_path / "alone"))
+    taken, stages = learn(Order(small(**changed), ward, tmp_path / "second", kept))
+    assert stages == (ALL - {"stage concepts"} if "text" in changed else {"stage head"})
+    assert (taken / "model.safetensors").read_bytes() == (alone / "model.safetensors").read_bytes()
+
+
+def test_what_is_kept_is_not_changed_by_those_who_take_it(ward, tmp_path):
+    kept = tmp_path / "kept"
+    train(Order(small(), ward, tmp_path / "first", kept))
+    before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    train(Order(small(model={"head": "mlp"}), ward, tmp_path / "second", kept))
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(graduate, ward, tmp_path):
@@ -64,7 +91,7 @@ def test_a_first_stage_of_other_settings_is_not_taken(tables, ward, tmp_path):
     kept = tmp_path / "kept"
     train(Order(small(), ward, tmp_path / "first", kept))
     assert learn(Order(small(**tables), ward, tmp_path / "second", kept))[1] == ALL
-    assert len(list(kept.iterdir())) == 2
+    assert kept_under(kept, "concepts.safetensors") == 2
 
 
 def test_another_seed_learns_its_own_first_stage(ward, tmp_path):

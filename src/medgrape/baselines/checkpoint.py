@@ -1,0 +1,94 @@
+"""A baseline's run on disk: weights, settings, names and figures, sealed as every run is. Only evaluating reads it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from medgrape.baselines.baseline import Baseline
+from medgrape.baselines.black_box import BlackBox
+from medgrape.baselines.cbm import ConceptBottleneck
+from medgrape.baselines.pip_net import PipNet
+from medgrape.concepts import ConceptSet
+from medgrape.config import Config, load_config
+from medgrape.data.tensors import write_tensors
+from medgrape.model.backbone import Backbone
+from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun, load_run
+from medgrape.model.manifest import Manifest, RunError, seal, unseal
+
+
+@dataclass(frozen=True)
+class BaselineRun:
+    """A trained baseline with all that belongs to it."""
+
+    config: Config
+    concepts: ConceptSet
+    classes: tuple[str, ...]
+    model: Baseline
+    metrics: dict[str, Any]
+    learnt_from: tuple[str, ...]
+    """Fingerprints of the films it was trained and chosen on."""
+
+    def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
+        """Write everything into a folder of its own and seal it."""
+        write_tensors(folder / "model.safetensors", self.model.state_dict())
+        (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
+        told = {
+            "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
+            ARCHITECTURE: {METHOD: self.config.model.method, "backbone": self.model.backbone.describe()},
+            "metrics.json": self.metrics,
+            "learnt_from.json": {"films": self.learnt_from},
+        }
+        for name, data in told.items():
+            (folder / name).write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", "utf-8")
+        return seal(folder, dataset)
+
+
+@dataclass(frozen=True)
+class LoadedBaseline:
+    """A baseline's run as it was found on disk."""
+
+    folder: Path
+    run: BaselineRun
+    manifest: Manifest
+
+
+def build_baseline(config: Config, backbone: Backbone, concepts: int, classes: int) -> Baseline:
+    """The method that the settings name, on that backbone."""
+    match config.model.method:
+        case "cbm":
+            return ConceptBottleneck(backbone, concepts, classes)
+        case "pip-net":
+            return PipNet(backbone, concepts, classes, config.stages.pip_net_parts.parts)
+    return BlackBox(backbone, concepts, classes)
+
+
+def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
+    """A run of GRAPE or of a baseline, after every checksum was compared."""
+    path = folder / ARCHITECTURE
+    if not path.is_file() or METHOD not in json.loads(path.read_text("utf-8")):
+        return load_run(folder)
+    manifest = unseal(folder)
+    try:
+        return LoadedBaseline(folder, _load(folder), manifest)
+    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise RunError(f"{folder} does not fit this version of medgrape: {error}") from error
+
+
+def _load(folder: Path) -> BaselineRun:
+    told, architecture = _read(folder / "concepts.json"), _read(folder / ARCHITECTURE)
+    config = load_config(folder / "config.toml")
+    concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
+    model = build_baseline(config, Backbone.from_description(architecture["backbone"]), len(concepts), len(classes))
+    model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
+    model.eval().requires_grad_(False)
+    learnt_from = tuple(_read(folder / "learnt_from.json")["films"])
+    return BaselineRun(config, concepts, classes, model, _read(folder / "metrics.json"), learnt_from)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text("utf-8")))

@@ -59,7 +59,8 @@ def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(ward,
 
 
 @pytest.mark.parametrize(
-    "changed", [{"model": {"head": "linear", "standardise": False}}, {"model": {"tau": 0.9}}, {"text": {"encoder": "none"}}]
+    "changed",
+    [{"model": {"head": "linear", "standardise": False}}, {"model": {"tau": 0.9}}, {"text": {"encoder": "none"}}],
 )
 def test_a_training_with_another_head_takes_everything_before_it(changed, ward, tmp_path):
     """Another text encoder changes prototypes, but not the first stage."""

@@ -1,0 +1,100 @@
+"""Baselines learn by the same command, into runs of their own kind."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from medgrape.baselines.checkpoint import LoadedBaseline, load_any
+from medgrape.data.augment import Lots, view
+from medgrape.data.dataset import Dataset
+from medgrape.evaluation.reading import evaluate_run
+from medgrape.model.checkpoint import load_run
+from medgrape.model.manifest import RunError
+from medgrape.training.early import Views
+from medgrape.training.films import TrainingError
+from medgrape.training.run import Order, train
+from schooling import small
+
+METHODS = ("black-box", "cbm", "pip-net")
+BRIEF = {
+    "concepts": {"views": 3},
+    "black_box": {"epochs": 2, "batch": 16},
+    "cbm": {"epochs": 2, "batch": 16},
+    "pip_net_parts": {"epochs": 2, "batch": 8, "parts": 12},
+    "pip_net": {"epochs": 3, "batch": 8, "hold": 1},
+}
+
+
+def settings(method, **model):
+    return small(model={"method": method, **model}, stages=BRIEF)
+
+
+@pytest.fixture(scope="session", params=METHODS)
+def compared(request, ward, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    return train(Order(settings(request.param), ward, folder / request.param))
+
+
+def test_a_baseline_learns_is_sealed_and_reads_films(compared, ward, tmp_path):
+    loaded = load_any(compared)
+    assert isinstance(loaded, LoadedBaseline)
+    assert loaded.run.metrics["validation"]
+    evaluation, files = evaluate_run(loaded, ward, tmp_path / "report")
+    assert evaluation.interaction is None
+    assert evaluation.dispersion.within is None
+    assert evaluation.localisation.per_pair.cam is None
+    assert files.html.is_file()
+    told = json.loads(files.json.read_text())
+    assert told["facts"]["method"] == compared.name
+
+
+def test_only_evaluating_takes_a_baseline(compared):
+    with pytest.raises(RunError, match=f"is a run of {compared.name}, which has no prototypes"):
+        load_run(compared)
+
+
+def test_an_altered_baseline_is_refused(compared, tmp_path):
+    altered = shutil.copytree(compared, tmp_path / "altered")
+    (altered / "metrics.json").write_text("{}")
+    with pytest.raises(RunError, match="was altered"):
+        load_any(altered)
+
+
+def test_training_again_gives_the_same_bytes(compared, ward, tmp_path):
+    again = train(Order(settings(compared.name), ward, tmp_path / "again"))
+    assert (again / "model.safetensors").read_bytes() == (compared / "model.safetensors").read_bytes()
+
+
+def test_a_run_that_is_there_is_not_trained_again(compared, ward):
+    before = (compared / "manifest.json").stat().st_mtime_ns
+    train(Order(settings(compared.name), ward, compared))
+    assert (compared / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_every_method_gives_maps_of_the_same_concepts(compared, ward):
+    run, dataset = load_any(compared).run, Dataset.load(ward)
+    seen = run.model.read(torch.rand(2, 1, 64, 64))
+    assert seen.maps.shape[:2] == (2, len(dataset.concepts))
+    assert seen.logits.shape == (2, len(dataset.classes))
+    assert np.isfinite(seen.maps.numpy()).all()
+
+
+def test_pip_net_needs_two_views_beside_the_film(ward, tmp_path):
+    for place, changed in enumerate(({"views": 2}, {"augment": False})):
+        config = small(model={"method": "pip-net"}, stages=BRIEF | {"concepts": changed})
+        with pytest.raises(TrainingError, match="compares two views"):
+            train(Order(config, ward, tmp_path / f"run{place}"))
+
+
+def test_paired_views_lie_alike_and_differ_in_their_greys():
+    views, films = Views(0, augment=True, paired=True), torch.rand(2, 1, 32, 32)
+    first, second, next_pair = (views.lots([0, 1], number) for number in (1, 2, 3))
+    torch.testing.assert_close(first.moves(), second.moves())
+    assert not torch.allclose(first.moves(), next_pair.moves())
+    assert first.gammas() != second.gammas()
+    even = torch.full_like(films, 0.5)
+    assert not torch.allclose(view(even, first), view(even, second))
+    assert Lots([(0, 1, 0)]).gammas() == Lots([(0, 1, 0)], greys=0).gammas()

@@ -9,6 +9,7 @@ import typer
 
 from medgrape import __version__
 from medgrape.cli.atlas import app as atlas
+from medgrape.cli.audit import audit
 from medgrape.cli.bench import app as bench
 from medgrape.cli.calibrate import calibrate
 from medgrape.cli.concept import app as concept
@@ -38,6 +39,7 @@ app.command()(demo)
 app.command()(film)
 app.command()(train)
 app.command()(evaluate)
+app.command()(audit)
 app.command()(calibrate)
 app.command()(read)
 app.command()(reproduce)

@@ -28,22 +28,11 @@ def page(
     pictures: Mapping[str, UInt8[np.ndarray, "side side"]],
 ) -> str:
     """The whole page. Every figure on it is looked up in ``told``, the same plain data that ``report.json`` holds."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
-
-    environment = Environment(
-        loader=PackageLoader("medgrape.evaluation"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    style = resources.files("medgrape.evaluation").joinpath("templates", "report.css").read_text("utf-8")
-    return environment.get_template(
-        "report.html"
-    ).render(
-        told=told,
-        figure=lambda path: _figure(told, path),
+    return rendered(
+        "report.html",
+        told,
         versus_fixed=versus_fixed,
         shade=_shade,
-        style=Markup(style),  # noqa: S704 (a file of ours)
-        policy=_policy(style),
         reliability=plots.reliability_plot(told),
         roc=plots.roc_plot(told, readings),
         pointing=plots.pointing_plot(told),
@@ -52,6 +41,24 @@ def page(
         facts=flat(told["facts"]),
         data_facts=flat(told["data_facts"]),
         refused=list(told["refused"].items())[:REFUSED_SHOWN],
+    )
+
+
+def rendered(template: str, told: dict[str, Any], **beside: object) -> str:
+    """A template of ours with the one style and policy that all pages share, ``told``, and what stands beside it."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
+
+    environment = Environment(
+        loader=PackageLoader("medgrape.evaluation"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    style = resources.files("medgrape.evaluation").joinpath("templates", "report.css").read_text("utf-8")
+    return environment.get_template(template).render(
+        told=told,
+        figure=lambda path: _figure(told, path),
+        style=Markup(style),  # noqa: S704 (a file of ours)
+        policy=policy(style),
+        **beside,
     )
 
 
@@ -66,7 +73,7 @@ def _figure(told: dict[str, Any], path: str) -> Markup:
     return Markup('<data data-figure="{}" value="{!r}">{}</data>').format(path, value, text)
 
 
-def _policy(style: str) -> str:
+def policy(style: str) -> str:
     """What the browser may do: show what is on the page, with this one style, and nothing else at all."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -58,6 +58,29 @@ def resampled_aucs(
     return np.array([value for value in found if value is not None])
 
 
+def aucs_of_parts(
+    present: Bool[np.ndarray, " n"],
+    scores: Float[np.ndarray, " n"],
+    parts: Bool[np.ndarray, "parts n"],
+    films: Sequence[FilmRecord],
+    *,
+    seed: int = 0,
+    rounds: int = ROUNDS,
+) -> Float[np.ndarray, "rounds parts"]:
+    """The AUC within each of several parts of the films, in the same rounds: patients are drawn once for all parts.
+
+    NaN where a round drew of one kind only.
+    """
+    patients, owner = _patients(films)
+    inside = [np.flatnonzero(part) for part in parts]
+    places = [np.unique(scores[part], return_inverse=True)[1] for part in inside]
+    found = [
+        [_weighted_auc(present[part], place, times[owner[part]]) for part, place in zip(inside, places, strict=True)]
+        for times in _draws(patients, seed, rounds)
+    ]
+    return np.array(found, dtype=np.float64)  # of None it makes NaN
+
+
 def auc(present: Bool[np.ndarray, " n"], scores: Float[np.ndarray, " n"]) -> float | None:
     """How probably one that shows it scores higher than one that does not, a tie counting half; None without both."""
     return _weighted_auc(present, np.unique(scores, return_inverse=True)[1], np.ones(len(present), dtype=np.int64))

@@ -1,0 +1,82 @@
+"""``medgrape audit``: is a run worth the same to everybody?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from medgrape.cli.console import note, print_json, table, track
+from medgrape.cli.options import Json, outside_runs
+
+if TYPE_CHECKING:  # torch is slow to import
+    from medgrape.evaluation.audit import Audit, AuditFiles
+
+_SHOWN = {
+    "macro_f1": "macro-F1",
+    "accuracy": "right answers",
+    "auc": "AUC",
+    "overconfidence": "overconfidence",
+    "brier": "Brier",
+    "pointing": "pointing",
+    "caught": "caught",
+    "false_alarms": "false alarms",
+}
+"""What fits on a line; the page has all."""
+
+
+def audit(
+    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")],
+    data: Annotated[Path, typer.Option(help="A prepared data set that tells sex, age or view of its films.")],
+    by: Annotated[
+        str, typer.Option(help="A table for each of sex, age and view; sex+age crosses them.")
+    ] = "sex,age,view",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for audit.json and audit.html. [default: RUN-audit-SPLIT]")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Which films: train, val or test.")] = "test",
+    as_json: Json = False,
+) -> None:
+    """Report every figure for every group of patients, and flag where one is surely worse than the rest.
+
+    Example: medgrape audit runs/demo --data demo/data --by sex,age,view,sex+age
+    """
+    from medgrape.baselines.checkpoint import load_any
+    from medgrape.evaluation.audit import audit_folder, audit_run
+    from medgrape.evaluation.subgroups import attributes
+
+    asked, loaded = attributes(by), load_any(run)
+    folder = outside_runs(out or audit_folder(run, split))
+    found, files = audit_run(loaded, data, folder, asked, split=split, track=track)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _print_audit(found, files)
+
+
+def _print_audit(found: "Audit", files: "AuditFiles") -> None:
+    told = found.to_json()
+    names = [one["name"] for one in told["measures"] if one["name"] in _SHOWN]
+    for one in told["tables"]:
+        table(
+            f"By {one['title']}, {told['whole']['films']:,} {told['split']} films (* flagged, see below)",
+            ("group", "films", "patients", *(_SHOWN[name] for name in names)),
+            [_row(group, names) for group in (*one["groups"], told["whole"])],
+        )
+    for sentence in (*told["headline"], *told["flagged"]):
+        note(sentence)
+    for warning in told["warnings"]:
+        note(f"warning: {warning}")
+    note(f"audit: {files.html}")
+
+
+def _row(group: dict[str, Any], names: list[str]) -> tuple[object, ...]:
+    figures = {one["measure"]: one for one in group["figures"]}
+    return group["name"], group["films"], group["patients"], *(_cell(figures[name]) for name in names)
+
+
+def _cell(figure: dict[str, Any]) -> str:
+    """The figure; a flagged one has a star, and a sentence below."""
+    if figure["too_few"]:
+        return "too few"
+    flagged = figure["gap"] is not None and figure["gap"]["flagged"]
+    return f"{figure['value']:.3f}{'*' if flagged else ''}"

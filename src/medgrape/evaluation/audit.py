@@ -1,0 +1,169 @@
+"""The same figures for women and men, young and old, one view and another: where is the model worse, and surely so?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from medgrape.data.dataset import Dataset
+from medgrape.data.files import whole_file
+from medgrape.evaluation.audit_counting import AuditTable, GroupFigures, counted
+from medgrape.evaluation.audit_words import cautions, flagged_gaps, headline
+from medgrape.evaluation.checks import check_readings
+from medgrape.evaluation.plain import plain
+from medgrape.evaluation.reading import Loaded, read_split, report_folder
+from medgrape.evaluation.readings import Readings
+from medgrape.evaluation.report import NOTICE
+from medgrape.evaluation.subgroup_figures import Measure
+from medgrape.evaluation.subgroup_gaps import FEWEST
+from medgrape.evaluation.subgroup_measures import Checked, figures_of
+from medgrape.evaluation.subgroups import By, divisions
+from medgrape.feedback.boxes import BoxSeen, known_films, look
+from medgrape.feedback.claims import Claims, alarms, always, commonest
+from medgrape.feedback.safety import SafetyRule
+from medgrape.model.checkpoint import Run
+from medgrape.progress import Track, quietly
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Every figure for every group, with the blind answer, the rest of the films and the gap to them."""
+
+    run: str
+    data_set: str
+    split: str
+    refused: int
+    """Films that could not be read."""
+    known_films: int
+    """How many of the films the model has learnt from or was chosen on."""
+    measures: tuple[Measure, ...]
+    whole: GroupFigures
+    """All films."""
+    tables: tuple[AuditTable, ...]
+    gaps: int
+    """How many were judged; where a table has two groups only, their gaps are one."""
+    flagged_gaps: int
+    """How many of them have an interval that excludes zero."""
+    still_flagged_gaps: int
+    """How many of those stand Holm's correction for all gaps."""
+    rounds: int
+    fewest_patients: int = FEWEST
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; a figure that is not defined, or rests on too few patients, is null and never NaN."""
+        facts = asdict(self)
+        told = {"notice": NOTICE, "headline": self.headline, "warnings": self.warnings}
+        return {name: plain(value) for name, value in (told | {"flagged": self.flagged} | facts).items()}
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """How many gaps there are, and how many would be there by luck alone."""
+        return headline(self.gaps, self.flagged_gaps, self.still_flagged_gaps)
+
+    @property
+    def flagged(self) -> tuple[str, ...]:
+        """Each gap whose interval excludes zero, as a sentence; those that stand the correction come first."""
+        return flagged_gaps(self.measures, self.tables)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before trusting the figures."""
+        told = []
+        if self.refused:
+            told.append(f"Films that could not be read, and count nowhere: {self.refused:,}.")
+        if self.known_films:
+            told.append(
+                f"{self.known_films:,} of the {self.whole.films:,} films were learnt from, or the model was chosen on "
+                "them: a model may be good there in every group."
+            )
+        return *told, *cautions(self.measures, self.tables)
+
+
+@dataclass(frozen=True)
+class AuditFiles:
+    """Where the audit is."""
+
+    json: Path
+    html: Path
+
+
+def audit_run(
+    loaded: Loaded, data: Path, out: Path, by: By, *, split: str = "test", track: Track = quietly
+) -> tuple[Audit, AuditFiles]:
+    """Read the films of a split, count in every group, and write the audit."""
+    dataset, run = Dataset.load(data), loaded.run
+    if dataset.in_split(split):
+        divisions(dataset.in_split(split), by)  # what cannot be compared is refused before any film is read
+    read = read_split(loaded, dataset, data, split, track)
+    audit = audit_readings(
+        read.readings,
+        by,
+        run=loaded.folder.name,
+        checked=_checked(run, dataset, look(run, dataset, read.films, split, track)) if isinstance(run, Run) else None,
+        refused=len(read.refused),
+        known_films=known_films(run.learnt_from, dataset, read.films, {film.id for film in read.readings.films}),
+        track=track,
+    )
+    return audit, write_audit(audit, out)
+
+
+def audit_folder(run: Path, split: str) -> Path:
+    """Beside the run, never in it."""
+    return report_folder(run, f"audit-{split}")
+
+
+def audit_readings(
+    readings: Readings,
+    by: By,
+    *,
+    run: str,
+    checked: Checked | None = None,
+    refused: int = 0,
+    known_films: int = 0,
+    seed: int = 0,
+    track: Track = quietly,
+) -> Audit:
+    """All figures on what a model said, for every group; ``checked`` tells where its safety check warns."""
+    check_readings(readings)
+    counts = counted(
+        figures_of(readings, checked), divisions(readings.films, by), readings.films, seed=seed, track=track
+    )
+    return Audit(
+        run=run,
+        data_set=readings.dataset.name,
+        split=" and ".join(sorted({film.split for film in readings.films})),
+        refused=refused,
+        known_films=known_films,
+        measures=counts.measures,
+        whole=counts.whole,
+        tables=counts.tables,
+        gaps=counts.gaps,
+        flagged_gaps=counts.flagged,
+        still_flagged_gaps=counts.still_flagged,
+        rounds=counts.rounds,
+    )
+
+
+def write_audit(audit: Audit, folder: Path) -> AuditFiles:
+    """Write ``audit.json`` and ``audit.html`` into ``folder``."""
+    from medgrape.evaluation.audit_page import audit_page  # drawing is not needed to count
+
+    files, told = AuditFiles(folder / "audit.json", folder / "audit.html"), audit.to_json()
+    html = audit_page(told)
+    with whole_file(files.json) as draft:
+        draft.write_text(json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False), "utf-8")
+    with whole_file(files.html) as draft:
+        draft.write_text(html, "utf-8")
+    return files
+
+
+def _checked(run: Run, dataset: Dataset, seen: Sequence[BoxSeen]) -> Checked | None:
+    """The run's own safety check on every box, beside one that always gives the commonest answer."""
+    if not seen:
+        return None
+    claims, answer = Claims.on(seen, dataset), commonest(dataset)
+    own = alarms(seen, run.concepts, dataset.concepts, SafetyRule.of(run))
+    if answer is None:
+        return Checked(claims, own, None)
+    return Checked(claims, own, always(answer, claims), f"always “{dataset.concepts[answer].title}”")

@@ -1,0 +1,159 @@
+"""Figures on many parts of the films in the same rounds, so that any two parts can be compared round by round.
+
+Nearly every figure follows from sums over films: hits and pairs, right answers and films. What a box or a pair adds is
+summed up for its film first, so that films are all that a part has to name.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from medgrape.data.dataset import FilmRecord
+from medgrape.evaluation.statistics import auc, aucs_of_parts, resampled_sums
+from medgrape.progress import Track, quietly
+
+Part = Bool[np.ndarray, " films"]
+Parts = Bool[np.ndarray, "parts films"]
+Sums = Float[np.ndarray, "n columns"]
+OfSums = Callable[[Sums], Float[np.ndarray, " n"]]
+"""A figure of each row of sums; NaN where it is not defined."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured."""
+
+    name: str
+    title: str
+    best: Literal["high", "low", "zero"]
+    compared: bool = True
+    """Whether the figure of a small part may be laid beside that of a large one."""
+
+
+@dataclass(frozen=True)
+class Blind:
+    """What somebody gets who never looks at the film."""
+
+    name: str
+    title: str
+    figure: OfSums | float
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A figure that follows from sums of ``rows`` over films."""
+
+    measure: Measure
+    rows: Float[np.ndarray, "films columns"]
+    figure: OfSums
+    blind: tuple[Blind, ...]
+    needed: tuple[Part, ...]
+    """Kinds of films without which it means nothing: of each there must be patients enough."""
+    occurring: tuple[Part, ...] = ()
+    """Kinds of films of which there must be at least one."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The mean over classes of how well their probabilities rank the films: an AUC, which no sums give."""
+
+    measure: Measure
+    present: Bool[np.ndarray, "classes films"]
+    scores: Float[np.ndarray, "classes films"]
+    blind: tuple[Blind, ...]
+
+    @property
+    def needed(self) -> tuple[Part, ...]:
+        """Films of each class, and films of the others."""
+        return (*self.present, *~self.present)
+
+    @property
+    def occurring(self) -> tuple[Part, ...]:
+        """All that it takes is needed in number."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One figure on every part."""
+
+    values: Float[np.ndarray, " parts"]
+    """NaN where it is not defined."""
+    rounds: Float[np.ndarray, "rounds parts"]
+    """The same when patients are drawn again; a row for each round."""
+    blind: tuple[Float[np.ndarray, " parts"], ...]
+
+
+def patients_counted(figure: Summed | Ranked, parts: Parts, films: Sequence[FilmRecord]) -> Int[np.ndarray, " parts"]:
+    """On how many patients the figure rests in each part: of the kind of which there are fewest."""
+    owner = np.array([film.patient or film.id for film in films])
+
+    def counted(part: Part) -> int:
+        if not all((part & kind).any() for kind in figure.occurring):
+            return 0
+        return min(len(np.unique(owner[part & kind])) for kind in figure.needed)
+
+    return np.array([counted(part) for part in parts], dtype=np.int64)
+
+
+def sampled(
+    figures: Sequence[Summed | Ranked],
+    parts: Parts,
+    films: Sequence[FilmRecord],
+    *,
+    seed: int,
+    rounds: int,
+    track: Track = quietly,
+) -> list[Sampled]:
+    """Every figure on every part; the patients of all films are drawn once for each round, whatever the part."""
+    summed = [one for one in figures if isinstance(one, Summed)]
+    rows = np.concatenate([one.rows for one in summed], axis=1)
+    edges = np.cumsum([one.rows.shape[1] for one in summed])[:-1]
+
+    def each(sums: Sums) -> list[Float[np.ndarray, " n"]]:
+        pieces = np.split(sums, edges, axis=1)
+        return [one.figure(piece) for one, piece in zip(summed, pieces, strict=True)]
+
+    def again(part: Part) -> Sums:
+        drawn = resampled_sums(rows * part[:, None], films, seed=seed, rounds=rounds)
+        return np.empty((0, rows.shape[1])) if drawn is None else drawn
+
+    label = f"drawing patients again, {rounds:,} times"
+    columns = [each(again(part)) for part in track(parts, label, len(parts))]
+    resampled = iter([np.stack(column, axis=1) for column in zip(*columns, strict=True)])
+    return [
+        _summed(one, next(resampled), parts)
+        if isinstance(one, Summed)
+        else _ranked(one, parts, films, seed=seed, rounds=rounds, track=track)
+        for one in figures
+    ]
+
+
+def _summed(figure: Summed, rounds: Float[np.ndarray, "rounds parts"], parts: Parts) -> Sampled:
+    sums = parts.astype(np.float64) @ figure.rows
+    return Sampled(figure.figure(sums), rounds, _blind(figure.blind, sums))
+
+
+def _ranked(
+    figure: Ranked, parts: Parts, films: Sequence[FilmRecord], *, seed: int, rounds: int, track: Track
+) -> Sampled:
+    classes = list(zip(figure.present, figure.scores, strict=True))
+    found = [[auc(present[part], scores[part]) for part in parts] for present, scores in classes]
+    again = [
+        aucs_of_parts(present, scores, parts, films, seed=seed, rounds=rounds)
+        for present, scores in track(classes, f"ranking their films again, {rounds:,} times", len(classes))
+    ]
+    values = np.array(found, dtype=np.float64).mean(axis=0)
+    return Sampled(values, np.mean(again, axis=0), _blind(figure.blind, np.zeros((len(parts), 0))))
+
+
+def _blind(blind: tuple[Blind, ...], sums: Sums) -> tuple[Float[np.ndarray, " parts"], ...]:
+    return tuple(np.full(len(sums), one.figure) if isinstance(one.figure, float) else one.figure(sums) for one in blind)
+
+
+def ratio(sums: Sums, part: int, whole: int) -> Float[np.ndarray, " n"]:
+    """One column over another; NaN where there is nothing to divide by."""
+    return np.asarray(np.where(sums[:, whole] > 0, sums[:, part] / np.maximum(sums[:, whole], 1), np.nan))

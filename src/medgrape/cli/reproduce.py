@@ -1,7 +1,7 @@
-"""``medgrape reproduce``: run published tables again."""
+"""``medgrape reproduce``: the paper's tables again, on any prepared data set, and those of docs/real-films.md."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,9 +9,16 @@ from medgrape.cli.console import note, print_json, table, track, watch
 from medgrape.cli.options import Json, outside_runs
 from medgrape.config import MAX_SEED
 from medgrape.errors import UserError
-from medgrape.spelling import nearest
 
-SUITES = {"real-films": "every variant on real films, with its seeds: the table of docs/real-films.md"}
+if TYPE_CHECKING:  # torch is slow to import
+    from medgrape.reproduction.reproduce import Request
+
+REAL_FILMS, ALL, REPORT = "real-films", "all", "report"
+OTHERS = {
+    ALL: "every suite below, in one report",
+    REPORT: "the report again, from the results in --out alone: no film is needed",
+    REAL_FILMS: "every variant on real films, with its seeds: the table of docs/real-films.md",
+}
 FIGURES = {
     "mean map": "pointing.all.mean", "fixed prior": "pointing.all.fixed", "safety, balanced": "safety.balanced",
     "active or obsolete": "telling_apart", "1 film": "one_shot", "macro-F1": "macro_f1", "mean AUC": "auc.all",
@@ -19,35 +26,106 @@ FIGURES = {
 
 
 def reproduce(
-    suite: Annotated[
-        str | None, typer.Argument(help="Which tables: real-films. Without it, suites are listed.")
+    suites: Annotated[
+        list[str] | None, typer.Argument(help="Which tables: all, or some by name. Without any, suites are listed.")
     ] = None,
-    tbx11k: Annotated[Path | None, typer.Option(help="TBX11K's folder, in its official layout.")] = None,
-    nih: Annotated[Path | None, typer.Option(help="NIH ChestX-ray14's folder, in its official layout.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for films, runs, reports, pictures and tables.")] = Path(
-        "reproduced"
-    ),
-    variant: Annotated[list[str] | None, typer.Option(help="Only this one; may be given several times.")] = None,
-    seeds: Annotated[str, typer.Option(help="Instead of each variant's seeds, such as 0,1,2.")] = "",
+    data: Annotated[Path | None, typer.Option(help="A prepared data set, as TBX11K in the paper.")] = None,
+    second: Annotated[
+        Path | None, typer.Option(help="Another with many findings, as NIH in the paper; some tables need one.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for runs, results and the report.")] = Path("reproduced"),
+    seeds: Annotated[str, typer.Option(help="Of training, such as 0,1,2. [default: 0,1,2,3,42; --quick: 0,1]")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="A small backbone, few epochs, two seeds.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="Base settings instead of the paper's on a small backbone.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Tell the jobs and how long they will take, and stop.")] = False,
+    tbx11k: Annotated[Path | None, typer.Option(help="real-films: TBX11K's folder, in its official layout.")] = None,
+    nih: Annotated[Path | None, typer.Option(help="real-films: NIH ChestX-ray14's folder, likewise.")] = None,
+    variant: Annotated[list[str] | None, typer.Option(help="real-films: only this one; may be given again.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the rows of a published table again; rows that are there already are not made again.
+    """Run tables of the paper again; what is done already is not done again.
 
-    Example: medgrape reproduce real-films --tbx11k TBX11K --nih ChestX-ray14 --out reproduced
+    Example: medgrape reproduce all --data demo/data --out reproduced --quick
     """
-    if suite is None:
+    if not suites:
         _list(as_json=as_json)
+    elif suites == [REAL_FILMS]:
+        _real_films(tbx11k, nih, outside_runs(out), variant or [], _numbers(seeds), as_json=as_json)
+    elif suites == [REPORT]:
+        from medgrape.reproduction.reproduce import report_again
+
+        _show(report_again(outside_runs(out)), as_json=as_json)
+    else:
+        _tables(
+            _request(suites, data, second, out, _numbers(seeds), quick=quick, config=config), plan=plan, as_json=as_json
+        )
+
+
+def _request(
+    suites: list[str], data: Path | None, second: Path | None, out: Path, seeds: tuple[int, ...], *, quick: bool,
+    config: Path | None,
+) -> "Request":  # fmt: skip
+    from medgrape.reproduction.reproduce import Request
+    from medgrape.reproduction.suites.registry import chosen
+
+    wrong = next((name for name in (REAL_FILMS, REPORT) if name in suites), None)
+    if wrong is not None or (ALL in suites and len(suites) > 1):
+        raise UserError(f"{wrong or ALL} stands alone; name it without other suites.")
+    wanted = chosen(suites)
+    if data is None:
+        raise UserError("These tables need films: name a prepared data set with --data DIR.")
+    return Request(wanted, data, outside_runs(out), second, seeds, quick, config)
+
+
+def _tables(request: "Request", *, plan: bool, as_json: bool) -> None:
+    from medgrape.reproduction.reproduce import reproduce as run_suites
+
+    if plan:
+        _plan(request, as_json=as_json)
         return
-    if suite not in SUITES:
-        raise UserError(f"There is no suite {suite!r}{nearest(suite, SUITES)}.")
-    numbers = _numbers(seeds)
-    from medgrape.benchmarks.real_films import Suite  # torch is slow to import
+    tell = _quiet if as_json else note
+    _show(run_suites(request, tell=tell, track=track, watch=watch), as_json=as_json)
+
+
+def _plan(request: "Request", *, as_json: bool) -> None:
+    from medgrape.reproduction.estimate import plan as planned
+    from medgrape.reproduction.reproduce import jobs_of
+
+    results = request.results()
+    jobs = planned(jobs_of(request, results), results.place)
+    left = sum(one.seconds for one in jobs if not one.done)
+    if as_json:
+        told = [{"job": one.job.name, "seconds": round(one.seconds, 1), "done": one.done} for one in jobs]
+        print_json({"jobs": told, "seconds_left": round(left, 1)})
+        return
+    rows = [(one.job.name, f"{one.seconds:,.0f} s", "done" if one.done else "") for one in jobs]
+    table(f"{len(jobs)} jobs", ("job", "estimated", ""), rows)
+    note(f"About {left / 60:,.0f} minutes are left, by the time that a batch of films takes here.")
+
+
+def _show(told: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(told)
+        return
+    for made in told["tables"]:
+        note(f"{made['suite']}: {made['reading']}")
+    for warning in told["warnings"]:
+        note(f"warning: {warning}")
+    note(f"report: {told['report']}")
+
+
+def _real_films(
+    tbx11k: Path | None, nih: Path | None, out: Path, variants: list[str], seeds: tuple[int, ...], *, as_json: bool
+) -> None:
+    from medgrape.benchmarks.real_films import Suite
     from medgrape.benchmarks.real_films import reproduce as run_suite
     from medgrape.benchmarks.real_films_variants import load_variants
 
-    wanted = Suite(load_variants(), {"tbx11k": tbx11k, "nih": nih}, outside_runs(out))
+    wanted = Suite(load_variants(), {"tbx11k": tbx11k, "nih": nih}, out)
     tell = _quiet if as_json else note
-    told = run_suite(wanted, variant or (), numbers, tell=tell, track=track, watch=watch)
+    told = run_suite(wanted, variants, seeds, tell=tell, track=track, watch=watch)
     if as_json:
         print_json(told)
         return
@@ -60,10 +138,13 @@ def _quiet(_sentence: str) -> None:
 
 
 def _list(*, as_json: bool) -> None:
+    from medgrape.reproduction.suites.registry import SUITES
+
+    told = OTHERS | {suite.name: suite.title for suite in SUITES.values()}
     if as_json:
-        print_json(SUITES)
+        print_json(told)
     else:
-        table("Suites", ("name", "what"), list(SUITES.items()))
+        table("Suites", ("name", "what"), list(told.items()))
 
 
 def _print(told: dict[str, Any]) -> None:

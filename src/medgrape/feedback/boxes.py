@@ -55,8 +55,10 @@ def boxes_seen(
 
 
 @torch.no_grad()
-def look(run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly) -> tuple[BoxSeen, ...]:
-    """The same on films that were decoded already."""
+def look(
+    run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly, *, highest: bool = False
+) -> tuple[BoxSeen, ...]:
+    """The same on films that were decoded already; ``highest`` takes the maximum of ``mu`` over a box for its mean."""
     found: list[BoxSeen] = []
     for films, features in boxed_features(run, dataset, cached, split, track):
         patches, prototypes = run.model.projector.patches(features), run.model.atlas.in_use
@@ -65,8 +67,8 @@ def look(run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Tra
             for drawn in dataset.boxes_by_film[film.id]:
                 if drawn.box.clipped(film.size) is None:  # medgrape data check tells of it
                     continue
-                inner = (within(maps[place], film, drawn.box) for maps in (means, variances))
-                found.append(BoxSeen(film, drawn.concept, drawn.box, *inner))
+                inner = (highest_within if highest else within)(means[place], film, drawn.box)
+                found.append(BoxSeen(film, drawn.concept, drawn.box, inner, within(variances[place], film, drawn.box)))
     return tuple(found)
 
 
@@ -88,6 +90,12 @@ def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Te
         return inside(maps, PatchGrid(film.size, maps.shape[-2], maps.shape[-1]), box)
     except BoxOutsideError as error:
         raise BoxOutsideError(f"Film {film.id!r}, in boxes.csv: {error}") from None
+
+
+def highest_within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
+    """Maximum of each map over the patches that a box touches."""
+    touched = torch.from_numpy(PatchGrid(film.size, maps.shape[-2], maps.shape[-1]).overlap(box)) > 0
+    return maps[:, touched].amax(dim=-1)
 
 
 def opened(config: Config, dataset: Dataset, data: Path, track: Track = quietly) -> CachedFilms:

@@ -1,0 +1,89 @@
+"""A reader's box, before and after; and a wrong claim, with the warning that the model answers it with."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from medgrape.data.dataset import Dataset, FilmRecord
+from medgrape.evaluation.pointing import boxes_of
+from medgrape.evaluation.reading import Loaded
+from medgrape.explain.render_layout import badge, beside, bordered, stacked, stamped
+from medgrape.explain.render_maps import HEAT, fitted, painted, resized, upsampled
+from medgrape.explain.render_text import SMALL, paragraph
+from medgrape.feedback.reader import Reader
+from medgrape.feedback.study import Study
+from medgrape.geometry import Box, FilmSize, PatchGrid, peak
+from medgrape.model.checkpoint import LoadedRun
+from medgrape.palette import colour
+
+ROOM = FilmSize(420, 420)
+_GAP = 12
+_RIGHT, _WRONG = colour(1), colour(5)
+
+
+def correction_pictures(
+    loaded: Loaded, dataset: Dataset, films: Sequence[FilmRecord], concept: str
+) -> Iterator[tuple[str, Image.Image, str]]:
+    """Name, picture and caption of each; the warning is the first that any wrong claim on these films calls up."""
+    if not isinstance(loaded, LoadedRun):
+        return
+    reader = Reader(loaded)
+    opened = [(film, reader.open(dataset.film_path(film))) for film in films]
+    film, study = opened[0]
+    box = boxes_of(dataset, film, concept)[0]
+    yield (
+        "correction",
+        _before_and_after(study, film, box, concept),
+        _shares(study, study.apply(box, concept, confirmed=True)),
+    )
+    for film, study in opened:
+        for box in boxes_of(dataset, film, concept):
+            for claim in (name for name in dataset.concepts.names if name != concept):
+                check = study.check(box, claim)
+                if check.mismatch:
+                    said = f"Somebody draws this box and says it shows {dataset.concepts[claim].title}."
+                    yield "warning", _warning(study, film, box, said, check.reason), f"{said} {check.reason}"
+                    return
+
+
+def _shares(before: Study, after: Study) -> str:
+    told = ", ".join(f"{name} {share:.2f} to {after.prediction[name]:.2f}" for name, share in before.prediction.items())
+    return f"Left: the map as the model saw it. Right: after a reader drew the box. Classes: {told}."
+
+
+def _before_and_after(study: Study, film: FilmRecord, box: Box, concept: str) -> Image.Image:
+    after = study.apply(box, concept, confirmed=True)
+    row = study.original.concepts.index(concept)
+    panels = [
+        stacked([_panel(study, film, box, one.evidence.mean[row].numpy()), paragraph(title, 400, size=SMALL)], gap=6)
+        for title, one in (("before", study), ("after the box", after))
+    ]
+    return bordered(beside(panels, gap=_GAP), _GAP)
+
+
+def _warning(study: Study, film: FilmRecord, box: Box, said: str, reason: str) -> Image.Image:
+    size = fitted(film.size, ROOM)
+    panel = _framed(Image.fromarray(resized(study.film.pixels, size)).convert("RGB"), film, box, size, _WRONG)
+    words = stacked(
+        [paragraph(said, 420, size=SMALL, most=4), paragraph(reason, 420, size=SMALL, ink=_WRONG, most=8)], gap=8
+    )
+    return bordered(beside([panel, words], gap=_GAP), _GAP)
+
+
+def _panel(study: Study, film: FilmRecord, box: Box, scores: np.ndarray) -> Image.Image:
+    size = fitted(film.size, ROOM)
+    middle = float(np.median(scores))
+    level = (scores - middle) / max(float(scores.max()) - middle, 1e-9)
+    panel = Image.fromarray(painted(resized(study.film.pixels, size), upsampled(level, size), HEAT))
+    x, y = peak(scores, PatchGrid(film.size, *scores.shape))
+    spot = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(film.size, size).centre
+    stamped(panel, badge("", colour(0), 14), spot)
+    return _framed(panel, film, box, size, _RIGHT)
+
+
+def _framed(panel: Image.Image, film: FilmRecord, box: Box, size: FilmSize, ink: str) -> Image.Image:
+    pen = ImageDraw.Draw(panel)
+    for tone, width in (("black", 5), (ink, 3)):
+        pen.rectangle(box.moved(film.size, size).corners, outline=tone, width=width)
+    return panel

@@ -1,0 +1,83 @@
+"""What is trained: base settings, and for each row of a table what is changed in them."""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from medgrape.config import Config, ConfigError, parse_config
+from medgrape.reproduction.data_facts import DataFacts
+
+CONFIGS = Path(__file__).resolve().parents[1] / "configs"
+FULL, QUICK = CONFIGS / "reproduce.toml", CONFIGS / "reproduce-quick.toml"
+TAUS = (0.01, 0.05, 0.10, 0.20, 0.30)
+"""The paper's sweep."""
+_TEXT = "{text}"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to train."""
+
+    name: str
+    title: str
+    change: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Dotted keys put on top of the base settings."""
+
+    def config(self, base: Config, seed: int) -> Config:
+        """The settings of one training."""
+        tables: dict[str, Any] = base.model_dump()
+        for key, value in self.change.items():
+            _put(tables, key, base.text.encoder if value == _TEXT else value)
+        return parse_config(tables | {"seed": seed}, f"The recipe {self.name!r}")
+
+
+def fixed_recipes() -> dict[str, Recipe]:
+    """Those that every data set has, by name."""
+    told = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))["recipe"]
+    return {one["name"]: Recipe(**one) for one in told}
+
+
+def tau_recipe(tau: float) -> Recipe:
+    """GRAPE with another threshold of the graph."""
+    return Recipe(f"tau-{tau:.2f}", f"tau = {tau:.2f}", fixed_recipes()["grape"].change | {"model.tau": tau})
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One concept hears another, or itself."""
+
+    speaker: str
+    listener: str
+
+    @property
+    def itself(self) -> bool:
+        """Whether it is a self-loop."""
+        return self.speaker == self.listener
+
+    @property
+    def recipe(self) -> Recipe:
+        """GRAPE without this edge."""
+        name, text = f"without-{self.speaker}-{self.listener}", f"{self.speaker} -> {self.listener}"
+        return Recipe(name, f"without {text}", fixed_recipes()["grape"].change | {"model.cut": (text,)})
+
+
+def edges(data: DataFacts, tau: float) -> tuple[Edge, ...]:
+    """The graph that GRAPE has on a data set: self-loops first."""
+    names, probability = data.concepts.names, data.probability
+    found = [Edge(name, name) for name in names]
+    for row, listener in enumerate(names):
+        found += [
+            Edge(s, listener) for column, s in enumerate(names) if column != row and probability[row][column] > tau
+        ]
+    return tuple(found)
+
+
+def _put(tables: dict[str, Any], key: str, value: object) -> None:
+    *path, last = key.split(".")
+    table = tables
+    for part in path:
+        table = table[part]
+    if last not in table:
+        raise ConfigError(f"There is no setting {key!r}.")
+    table[last] = value

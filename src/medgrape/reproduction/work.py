@@ -1,0 +1,65 @@
+"""Jobs are done one after the other: train what is not trained yet, measure, write the result."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from medgrape.baselines.checkpoint import load_any
+from medgrape.evaluation.reading import Loaded
+from medgrape.model.checkpoint import LoadedRun
+from medgrape.progress import Track, Watch
+from medgrape.reproduction.jobs import Job, Place
+from medgrape.reproduction.measures.faithful import measure_faithfulness
+from medgrape.reproduction.measures.few_shot import measure_few_shot
+from medgrape.reproduction.measures.films import measure_films
+from medgrape.reproduction.measures.latency import measure_latency
+from medgrape.reproduction.measures.pictures import draw_pictures
+from medgrape.reproduction.measures.safety import measure_safety
+from medgrape.reproduction.recipes import Recipe
+from medgrape.training.run import Order, train
+
+Tell = Callable[[str], None]
+
+
+def do_all(jobs: Sequence[Job], place: Place, tell: Tell, track: Track, watch: Watch) -> None:
+    """Whatever has no result yet; a job that was broken off goes on with the epoch at which its training was."""
+    there = sum(place.found(job) is not None for job in jobs)
+    if there:
+        tell(f"{there} of {len(jobs)} jobs are done already.")
+    for number, job in enumerate(jobs, 1):
+        if place.found(job) is None:
+            tell(f"{number} of {len(jobs)}: {job.name}")
+            began = time.monotonic()
+            figures = do(job, place, track, watch)
+            place.write(job, figures, time.monotonic() - began)
+
+
+def do(job: Job, place: Place, track: Track, watch: Watch) -> dict[str, Any]:
+    """The figures of one job."""
+    data = place.folder(job.role)
+
+    def run(recipe: Recipe) -> Loaded:
+        config, out = recipe.config(place.base, job.seed), place.run(recipe, job.seed, job.role)
+        return load_any(train(Order(config, data, out, kept=place.out / "stages"), track=track, watch=watch))
+
+    loaded = run(job.recipe)
+    if job.kind == "films":
+        return measure_films(loaded, data, track)
+    if job.kind == "faithfulness":
+        return measure_faithfulness(loaded, data, place.faithful, track)
+    if job.kind == "pictures":
+        compared = {recipe.title: run(recipe) for recipe in job.others}
+        return draw_pictures(compared, data, place.out / "pictures", loaded)
+    assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites ask these of GRAPE only)
+    return _of_grape(job, loaded, [run(recipe) for recipe in job.others], place, track)
+
+
+def _of_grape(job: Job, loaded: LoadedRun, others: list[Loaded], place: Place, track: Track) -> dict[str, Any]:
+    data = place.folder(job.role)
+    if job.kind == "safety":
+        return measure_safety(loaded, data, track)
+    if job.kind == "few-shot":
+        return measure_few_shot(loaded, data, place.draws, track)
+    (linear,) = others
+    assert isinstance(linear, LoadedRun)  # noqa: S101
+    return measure_latency(linear, loaded)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format constraints clean
+.PHONY: help setup demo test test-slow check format report constraints clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ check: $(STAMP) ## style, types, import contract, documents
 format: $(STAMP) ## put the code into the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+report: $(STAMP) ## docs/reproduced/report again, from the results beside it
+	$(BIN)/medgrape reproduce report --out docs/reproduced
 
 constraints: ## pin everything anew, all extras included
 	$(PYTHON) tools/pin.py > constraints.new && mv constraints.new constraints.txt

@@ -11,14 +11,23 @@ def medgrape(*words, cwd):
 
 
 def test_without_a_suite_the_suites_are_listed(tmp_path):
-    assert "real-films" in medgrape("reproduce", cwd=tmp_path).stdout
-    assert "real-films" in json.loads(medgrape("reproduce", "--json", cwd=tmp_path).stdout)
+    listed = medgrape("reproduce", cwd=tmp_path).stdout
+    named = json.loads(medgrape("reproduce", "--json", cwd=tmp_path).stdout)
+    assert {"real-films", "all", "report", "modules", "safety-by-concept"} <= set(named)
+    assert all(name in listed for name in named)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("real-film",), "did you mean 'real-films'"),
+        (("module", "--data", "."), "did you mean 'modules'"),
+        (("modules",), "name a prepared data set with --data DIR"),
+        (("all", "heads", "--data", "."), "all stands alone"),
+        (("report", "heads"), "report stands alone"),
+        (("report",), "run some suites there first"),
+        (("modules", "--data", "nowhere"), "nowhere"),
+        (("modules", "--data", ".", "--config", "none.toml"), "none.toml"),
         (("real-films", "--seeds", "0,one"), "whole numbers with commas"),
         (("real-films", "--seeds", "-1"), "whole numbers with commas"),
         (("real-films", "--variant", "recepi"), "did you mean 'recipe'"),

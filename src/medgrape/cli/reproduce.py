@@ -73,7 +73,7 @@ def _request(
     wrong = next((name for name in (REAL_FILMS, REPORT) if name in suites), None)
     if wrong is not None or (ALL in suites and len(suites) > 1):
         raise UserError(f"{wrong or ALL} stands alone; name it without other suites.")
-    wanted = chosen(suites)
+    wanted = chosen(suites, OTHERS)
     if data is None:
         raise UserError("These tables need films: name a prepared data set with --data DIR.")
     return Request(wanted, data, outside_runs(out), second, seeds, quick, config)

@@ -23,9 +23,9 @@ def as_csv(table: Table) -> str:
          "difference_high", "p_t_test", "p_permutation", "p_holm"]
     )  # fmt: skip
     for line in table.lines:
-        for place, column in enumerate(table.columns):
+        for column in table.columns:
             cell = line.ours.get(column.key)
-            compared = _compared(line) if place == 0 else [""] * 6
+            compared = _compared(line, column.key)
             paper = line.paper.get(column.key, "")
             writer.writerow([line.title, column.key, *_numbers(cell), paper, int(line.trivial), *compared])
     return written.getvalue()
@@ -37,8 +37,8 @@ def _numbers(cell: Cell) -> list[object]:
     return [cell or "", "", "", "", ""]
 
 
-def _compared(line: Line) -> list[object]:
-    found = line.compared
+def _compared(line: Line, key: str) -> list[object]:
+    found = line.compared.get(key)
     if found is None:
         return [""] * 6
     bounds = (None, None) if found.interval is None else (found.interval.low, found.interval.high)

@@ -124,11 +124,13 @@ def _missing(results: Results, suites: Sequence[Suite]) -> list[str]:
     without = [suite.name for suite in suites if not results.has(suite.role)]
     if without:
         told.append(f"There is no second data set, so these tables are left out: {', '.join(without)}.")
+    undone = []
     for suite in suites:
         jobs = suite.needs(results) if results.has(suite.role) else ()
-        open_jobs = sum(results.place.found(job) is None for job in jobs)
-        if open_jobs:
-            told.append(f"{suite.name}: {open_jobs} of {len(jobs)} jobs are not done yet.")
+        left = sum(results.place.found(job) is None for job in jobs)
+        undone += [f"{suite.name} {left} of {len(jobs)}"] if left else []
+    if undone:
+        told.append(f"Jobs that are not done yet: {', '.join(undone)}.")
     if len(results.seeds) < 5:
         told.append(f"{len(results.seeds)} seeds: standard deviations and t-tests over so few say little.")
     return told

@@ -61,8 +61,8 @@ class Line:
     """Column to what the paper has there."""
     trivial: bool = False
     """An answer that looks at no film."""
-    compared: Comparison | None = None
-    """With the row that the table names, in its first column."""
+    compared: Mapping[str, Comparison] = field(default_factory=dict)
+    """Column to a comparison with the row that the table names."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Table:
         return any(line.paper for line in self.lines)
 
     @property
-    def has_comparisons(self) -> bool:
-        """Whether any row is compared."""
-        return any(line.compared is not None for line in self.lines)
+    def compared_columns(self) -> tuple[Column, ...]:
+        """Those in which any row is compared."""
+        return tuple(column for column in self.columns if any(column.key in line.compared for line in self.lines))
 
 
 def spread(values: Sequence[float | None], *, whole: bool = False) -> Value | None:

@@ -5,13 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from einops import reduce
-from jaxtyping import Float
-from torch import Tensor
 
-from medgrape.baselines.baseline import Baseline
 from medgrape.data.dataset import Dataset
-from medgrape.evaluation.faithfulness import Answer, answer_of, faithfulness, random_order, strongest_saliency
+from medgrape.evaluation.faithfulness import answer_of, faithfulness, random_order, saliency_of
 from medgrape.evaluation.reading import Loaded
 from medgrape.feedback.boxes import opened
 from medgrape.progress import Track
@@ -24,10 +20,7 @@ def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -
     places = [place for place in cached.readable() if dataset.pictured[place].split == "test"]
     chosen = [places[int(at)] for at in np.linspace(0, len(places) - 1, min(films, len(places))).round()]
     greys = torch.from_numpy(np.stack([cached[place] for place in chosen])).unsqueeze(1).float() / 255.0
-    if isinstance(model, Baseline):
-        answer, saliency = _answer_of(model), _saliency(model, greys)
-    else:
-        answer, saliency = answer_of(model), strongest_saliency(model, greys)
+    answer, saliency = answer_of(model), saliency_of(model, greys)
     own = faithfulness(answer, greys, saliency, track=track)
     blind = faithfulness(answer, greys, random_order(len(greys), (saliency.shape[1], saliency.shape[2])), track=track)
     told: dict[str, Any] = {"films": len(chosen)}
@@ -40,17 +33,3 @@ def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -
         told |= {f"{name}.deletion.curve": found.deletion_curves.mean(axis=0).tolist()}
         told |= {f"{name}.insertion.curve": found.insertion_curves.mean(axis=0).tolist()}
     return told
-
-
-def _answer_of(model: Baseline) -> Answer:
-    return lambda films: model.read(films).logits.softmax(dim=-1)
-
-
-@torch.no_grad()
-def _saliency(model: Baseline, films: Float[Tensor, "n 1 side side"]) -> Float[Tensor, "n h w"]:
-    """The highest of the concepts' maps at each patch, as for prototypes."""
-    found = [
-        reduce(model.read(films[start : start + 8]).maps, "n k h w -> n h w", "max")
-        for start in range(0, len(films), 8)
-    ]
-    return torch.cat(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 from medgrape.evaluation.comparing import Comparison, holm
 from medgrape.reproduction.jobs import Job, Role
 from medgrape.reproduction.recipes import Recipe, fixed_recipes
-from medgrape.reproduction.results import MACRO_F1, Results
+from medgrape.reproduction.results import MACRO_F1, POINTING, Results
 from medgrape.reproduction.tables import Cell, Column, Line, Table, Value
 
 F1 = Column("macro_f1", "Macro-F1", "higher")
@@ -65,33 +65,38 @@ class Row:
 def recipe_lines(
     results: Results, suite: str, rows: Sequence[Row], columns: Sequence[Column], against: Row | None = None
 ) -> list[Line]:
-    """One line for each recipe; compared with one of them in the first column."""
+    """One line for each recipe; compared with one of them in macro-F1 and in pointing."""
     paper = published().get(suite, {})
     lines = [
         Line(
             row.told,
             {column.key: results.value(row.recipe, column.key, row.role) for column in columns},
             {key: text for key, text in paper.get(row.key, {}).items() if key in {column.key for column in columns}},
-            compared=_compared(results, row, against, columns[0].key),
+            compared=_compared(results, row, against, columns),
         )
         for row in rows
     ]
     return corrected(lines)
 
 
-def _compared(results: Results, row: Row, against: Row | None, key: str) -> Comparison | None:
-    if against is None or row.key == against.key or row.recipe == against.recipe:
-        return None
-    return results.compared(row.recipe, against.recipe, key, row.role)
+def _compared(results: Results, row: Row, against: Row | None, columns: Sequence[Column]) -> dict[str, Comparison]:
+    if against is None or row.recipe == against.recipe:
+        return {}
+    keys = [column.key for column in columns if column.key in (MACRO_F1, POINTING)]
+    found = {key: results.compared(row.recipe, against.recipe, key, row.role) for key in keys}
+    return {key: comparison for key, comparison in found.items() if comparison is not None}
 
 
 def corrected(lines: Sequence[Line]) -> list[Line]:
-    """The same with p-values corrected for all comparisons of the table."""
-    adjusted = holm([None if line.compared is None else line.compared.permutation for line in lines])
-    return [
-        line if line.compared is None else replace(line, compared=replace(line.compared, holm=p))
-        for line, p in zip(lines, adjusted, strict=True)
-    ]
+    """The same with p-values corrected for all rows of the table, column by column."""
+    found = list(lines)
+    for key in dict.fromkeys(key for line in lines for key in line.compared):
+        there = [place for place, line in enumerate(found) if key in line.compared]
+        adjusted = holm([found[place].compared[key].permutation for place in there])
+        for place, p in zip(there, adjusted, strict=True):
+            line = found[place]
+            found[place] = replace(line, compared={**line.compared, key: replace(line.compared[key], holm=p)})
+    return found
 
 
 def trivial_lines(results: Results, recipe: str, columns: Sequence[Column], role: Role = "first") -> list[Line]:
@@ -99,7 +104,8 @@ def trivial_lines(results: Results, recipe: str, columns: Sequence[Column], role
     told: dict[str, dict[str, Cell]] = {}
     for column in columns:
         for title, key in _trivial(column.key).items():
-            told.setdefault(title, {})[column.key] = results.value(recipe, key, role)
+            value = results.value(recipe, key, role)
+            told.setdefault(title, {})[column.key] = value and replace(value, sd=None)  # no seed has a part in it
     return [Line(title, cells, trivial=True) for title, cells in told.items() if any(cells.values())]
 
 
@@ -129,7 +135,7 @@ def versus(lines: Sequence[Line], line: Line | None, against: Line | None, colum
     if line is None or against is None or ours is None or theirs is None:
         return "Not measured yet."
     told = f"{column.title}: {line.title} {ours:.3f}, {against.title} {theirs:.3f}"
-    compared = line.compared
+    compared = line.compared.get(column.key)
     if compared is not None and compared.interval is not None:
         low, high = compared.interval.low, compared.interval.high
         sure = "excludes zero" if low > 0 or high < 0 else "does not exclude zero"

@@ -1,5 +1,7 @@
 """All suites by name, in the order of the report, and what the paper calls their tables and figures."""
 
+from collections.abc import Collection
+
 from medgrape.errors import UserError
 from medgrape.reproduction.suites import classes, facts, heads, maps, safety, words
 from medgrape.reproduction.suites.building import Suite
@@ -42,11 +44,11 @@ PAPER = {
 """Every table of the paper and every figure that shows results, in our words."""
 
 
-def chosen(names: list[str]) -> tuple[Suite, ...]:
-    """The suites of these names, or all."""
+def chosen(names: list[str], others: Collection[str] = ()) -> tuple[Suite, ...]:
+    """The suites of these names, or all; ``others`` are names that somebody may have meant instead."""
     if names == [ALL]:
         return tuple(SUITES.values())
     for name in names:
         if name not in SUITES:
-            raise UserError(f"There is no suite {name!r}{nearest(name, [*SUITES, ALL])}.")
+            raise UserError(f"There is no suite {name!r}{nearest(name, [*SUITES, ALL, *others])}.")
     return tuple(SUITES[name] for name in dict.fromkeys(names))

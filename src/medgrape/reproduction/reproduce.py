@@ -132,7 +132,7 @@ def _missing(results: Results, suites: Sequence[Suite]) -> list[str]:
     if undone:
         told.append(f"Jobs that are not done yet: {', '.join(undone)}.")
     if len(results.seeds) < 5:
-        told.append(f"{len(results.seeds)} seeds: standard deviations and t-tests over so few say little.")
+        told.append(f"Few seeds ({len(results.seeds)}): standard deviations and t-tests over so few say little.")
     return told
 
 

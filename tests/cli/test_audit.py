@@ -4,12 +4,19 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
 from test_commands import medgrape
 
+from medgrape.baselines.checkpoint import load_any
 from medgrape.data.dataset import Dataset
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.splits import SplitRule
+from medgrape.evaluation.faithfulness import faithfulness
+from medgrape.feedback.boxes import opened
+from medgrape.training.run import Order, train
+from schooling import small
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +25,13 @@ def town(tmp_path_factory):
     folder = tmp_path_factory.mktemp("town") / "films"
     draw_dataset(PhantomOrder(films=160, seed=6, size=64), folder, SplitRule(validation=0.1, test=0.7, seed=0))
     return folder
+
+
+@pytest.fixture(scope="module")
+def bottleneck(ward, tmp_path_factory):
+    """A run of a method without prototypes."""
+    brief = {"concepts": {"views": 3}, "cbm": {"epochs": 2, "batch": 16}}
+    return train(Order(small(model={"method": "cbm"}, stages=brief), ward, tmp_path_factory.mktemp("runs") / "cbm"))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +48,11 @@ def test_an_audit_writes_a_page_and_a_json_file_beside_the_run(audited):
     assert sorted(path.name for path in folder.iterdir()) == ["audit.html", "audit.json"]
     told = json.loads((folder / "audit.json").read_text("utf-8"), parse_constant=pytest.fail)
     assert [table["title"] for table in told["tables"]] == ["sex", "view", "sex and age"]
-    assert {"macro_f1", "pointing", "caught", "false_alarms"} <= {one["name"] for one in told["measures"]}
+    measures = {one["name"] for one in told["measures"]}
+    assert {"macro_f1", "pointing", "energy", "caught", "false_alarms", "balance"} <= measures
+    assert not {"deletion", "insertion"} & measures, "they take too long to be counted unasked"
+    (energy,) = (one for one in told["whole"]["figures"] if one["measure"] == "energy")
+    assert 0 < energy["trivial"][0]["value"] < energy["value"] < 1, "even a small model beats a flat map"
     assert told["gaps"] > 10
     assert (folder / "audit.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
@@ -45,6 +63,8 @@ def test_an_audit_prints_a_table_for_each_attribute_and_each_flagged_gap_as_a_se
         "By sex, ",
         "By view, ",
         "By sex and age, ",
+        "By sex, where its maps look",
+        "box energy",
         "female",
         "all films",
         "too few",
@@ -54,6 +74,47 @@ def test_an_audit_prints_a_table_for_each_attribute_and_each_flagged_gap_as_a_se
     told = json.loads((run.with_name("run-audit-test") / "audit.json").read_text("utf-8"))
     for sentence in (*told["headline"], *told["flagged"], *told["warnings"], "run-audit-test/audit.html"):
         assert sentence in ended.stdout
+
+
+@pytest.mark.parametrize("pupil", ["graduate", "bottleneck"])
+def test_insertion_and_deletion_are_counted_when_asked_for_whatever_the_method(pupil, ward, tmp_path, request):
+    run = request.getfixturevalue(pupil)
+    words = ("--by", "sex", "--split", "train", "--out", tmp_path / "out", "--faithfulness", "--json")
+    ended = medgrape("audit", run, "--data", ward, *words)
+    assert ended.returncode == 0, ended.stderr
+    figures = {one["measure"]: one for one in json.loads(ended.stdout)["whole"]["figures"]}
+    own = changed_by_hand(run, ward)
+    for name, areas in (("deletion", own.deletion), ("insertion", own.insertion)):
+        assert figures[name]["value"] == pytest.approx(areas.mean(), abs=1e-3)
+        (blind,) = figures[name]["trivial"]
+        assert blind["title"] == "patches in a random order"
+        assert 0 < blind["value"] < 1
+    assert {"pointing", "energy"} <= set(figures)
+    assert ("caught" in figures) == (pupil == "graduate"), "a baseline has no safety check"
+
+
+@torch.no_grad()
+def changed_by_hand(run, data):
+    """All training films at once, by the highest of all maps that the model shows."""
+    model, config, dataset = load_any(run).run.model, load_any(run).run.config, Dataset.load(data)
+    cached = opened(config, dataset, data)
+    pixels = [cached[place] for place, film in enumerate(dataset.pictured) if film.split == "train"]
+    films = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float() / 255.0
+
+    def answer(some):
+        said = model.read(some)[0]
+        return getattr(said, "logits", said).softmax(dim=-1)
+
+    shown = model.read(films)[1]
+    return faithfulness(answer, films, getattr(shown, "strongest", shown).amax(dim=1))
+
+
+def test_an_audit_of_a_baseline_writes_its_page(bottleneck, ward, tmp_path):
+    ended = medgrape("audit", bottleneck, "--data", ward, "--by", "sex", "--split", "train", "--out", tmp_path / "out")
+    assert ended.returncode == 0, ended.stderr
+    assert "pointing" in ended.stdout
+    assert "false alarms" not in ended.stdout
+    assert "insertion" not in (tmp_path / "out" / "audit.html").read_text("utf-8")
 
 
 def test_an_audit_in_json_goes_to_the_folder_that_is_asked_for(graduate, ward, tmp_path):

@@ -13,10 +13,11 @@ from medgrape.evaluation.audit import audit_readings, write_audit
 from medgrape.evaluation.calibration import calibration
 from medgrape.evaluation.checks import EvaluationError
 from medgrape.evaluation.classification import classify
+from medgrape.evaluation.energy import box_energies
 from medgrape.evaluation.localisation import localise
 from medgrape.evaluation.statistics import interval
 from medgrape.evaluation.subgroup_gaps import compared, holm, loosened, rounds_for
-from medgrape.evaluation.subgroup_measures import Checked
+from medgrape.evaluation.subgroup_measures import Changed, Checked
 from medgrape.evaluation.subgroups import attributes, divide
 from medgrape.feedback.boxes import BoxSeen
 from medgrape.feedback.claims import Claims, always
@@ -99,7 +100,7 @@ def test_an_attribute_that_no_film_has_is_refused_with_the_nearest_one(asked, to
 def test_a_model_that_is_wrong_about_women_only_is_flagged_there_and_nowhere_else():
     audit = audit_readings(clinic({"F": 0.3, "M": 0.97}), (SEX, VIEW), run="biased")
     sexes = groups(audit, "sex")
-    for measure in ("macro_f1", "accuracy", "recall_ill", "auc", "brier", "pointing"):
+    for measure in ("macro_f1", "accuracy", "recall_ill", "auc", "brier", "pointing", "energy"):
         women, men = sexes["female"][measure].gap, sexes["male"][measure].gap
         assert women.still_flagged, measure
         assert men.still_flagged, measure
@@ -116,7 +117,7 @@ def test_a_model_that_is_wrong_about_women_only_is_flagged_there_and_nowhere_els
 
 def test_equal_groups_are_not_flagged():
     audit = audit_readings(clinic({"F": 0.8, "M": 0.8}, women=60, men=60), (SEX,), run="fair")
-    assert audit.gaps == 8
+    assert audit.gaps == 9
     assert audit.flagged == ()
     assert audit.flagged_gaps == audit.still_flagged_gaps == 0
 
@@ -193,6 +194,7 @@ def test_the_figures_of_a_group_are_those_of_a_report_on_its_films_alone():
         ({one.measure: one for one in audit.whole.figures}, read),
     ):
         naming, belief, pointing = classify(films), calibration(films), localise(films).per_pair
+        energy = np.mean([(pair.share, pair.area) for pair in box_energies(films)], axis=0)
         wanted = {
             "macro_f1": (naming.macro_f1, [naming.majority.macro_f1]),
             "accuracy": (naming.accuracy, [naming.majority.accuracy]),
@@ -202,6 +204,7 @@ def test_the_figures_of_a_group_are_those_of_a_report_on_its_films_alone():
             "expected_error": (belief.expected_error, [belief.constant.expected_error]),
             "brier": (belief.brier, [belief.constant.brier]),
             "pointing": (pointing.mean.share, [pointing.chance, pointing.fixed]),
+            "energy": (energy[0], [energy[1]]),
         }
         for name, (value, trivial) in wanted.items():
             assert told[name].value == pytest.approx(value), name
@@ -225,11 +228,75 @@ def test_the_safety_check_is_counted_by_group_with_the_check_that_never_looks_be
     assert (men["caught"].value, men["false_alarms"].value) == (1.0, 0.0)
     assert [one.value for one in women["caught"].trivial] == [1.0]
     assert [one.value for one in women["false_alarms"].trivial] == [0.0]
+    assert (women["balance"].value, men["balance"].value) == (0.0, 1.0)
+    assert [one.value for one in women["balance"].trivial] == [1.0]
     assert women["caught"].patients == 22
     assert women["caught"].gap.still_flagged
     sentences = [one for one in audit.flagged if "false alarms" in one]
     assert len(sentences) == 1
     assert sentences[0].startswith("sex female: false alarms 1.000, in all other films 0.000; worse by 1.000")
+
+
+def test_a_check_that_never_warns_has_half_the_balance_and_is_not_certain_of_it():
+    read = clinic({"F": 0.8, "M": 0.8}, women=24, men=60)
+    ill, nothing = [one for one in read.films if one.class_name == "ill"], torch.zeros(2)
+    claims = Claims.on([BoxSeen(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset)
+    own = np.array([[False, one.sex == "M" and number % 4 > 0] for number, one in enumerate(ill)])
+    audit = audit_readings(read, (SEX,), run="x", checked=Checked(claims, own, None))
+    women, men = groups(audit, "sex")["female"], groups(audit, "sex")["male"]
+    assert women["balance"].value == 0.5
+    assert women["balance"].interval.low < 0.45 < 0.55 < women["balance"].interval.high
+    assert men["balance"].value == pytest.approx((men["caught"].value + 1 - men["false_alarms"].value) / 2)
+    assert women["balance"].trivial == ()
+
+
+def test_energy_counts_every_film_and_finding_with_a_box_once_beside_a_flat_map():
+    films = [replace(film(f"f{number:02}"), sex="FM"[number % 2]) for number in range(24)]
+    boxes = {(one.id, "cavity"): [patch_box(2, 2)] for one in films}
+    boxes |= {(one.id, "effusion"): [patch_box(5, 5), patch_box(5, 6)] for one in films if one.sex == "F"}
+    flat, left = np.zeros((8, 8)), np.repeat([[1.0, 0.0]], 8, axis=0)
+    left = np.repeat(left, 4, axis=1)  # a woman's cavity lies in the half that stands out
+    maps = [[left if one.sex == "F" else flat, flat] for one in films]
+    sexes = groups(audit_readings(readings(dataset(films, boxes), mean_maps=maps), (SEX,), run="x"), "sex")
+    women, men = sexes["female"]["energy"], sexes["male"]["energy"]
+    assert women.value == pytest.approx((2 / 64 + 2 / 64) / 2, rel=0.01), "cavity 2 of 64, effusion flat"
+    assert [(one.title, one.value) for one in women.trivial] == [
+        ("a map that is the same everywhere", pytest.approx((1 / 64 + 2 / 64) / 2))
+    ]
+    assert men.value == pytest.approx(men.trivial[0].value) == pytest.approx(1 / 64)
+    assert women.patients == 12
+
+
+def test_insertion_and_deletion_are_means_over_films_and_less_deletion_is_better():
+    read = clinic({"F": 0.8, "M": 0.8})
+    scatter = np.random.default_rng(0).uniform(-0.05, 0.05, len(read.films))
+    women = np.array([one.sex == "F" for one in read.films])
+    changed = Changed(
+        deletion=np.where(women, 0.6, 0.3) + scatter,
+        insertion=np.where(women, 0.4, 0.7) + scatter,
+        random_deletion=0.5 + scatter,
+        random_insertion=0.55 + scatter,
+    )
+    audit = audit_readings(read, (SEX, VIEW), run="x", changed=changed)
+    female = groups(audit, "sex")["female"]
+    for name, random in (("deletion", 0.5), ("insertion", 0.55)):
+        figure = female[name]
+        assert figure.value == pytest.approx(getattr(changed, name)[women].mean())
+        assert figure.gap.rest == pytest.approx(getattr(changed, name)[~women].mean())
+        assert figure.gap.still_flagged
+        assert figure.patients == 40
+        assert figure.interval.low < figure.value < figure.interval.high
+        assert [(one.title, one.value) for one in figure.trivial] == [
+            ("patches in a random order", pytest.approx(random + scatter[women].mean()))
+        ]
+        (sentence,) = (one for one in audit.flagged if f" {name} " in one)
+        assert sentence.startswith(f"sex female: {name} "), "less is better for deletion, more for insertion"
+        assert "worse by" in sentence
+
+
+def test_nobody_is_told_of_insertion_and_deletion_who_did_not_ask():
+    told = {one.name for one in audit_readings(clinic({"F": 0.8, "M": 0.8}), (SEX,), run="x").measures}
+    assert not {"deletion", "insertion", "caught", "balance"} & told
 
 
 def test_films_of_which_the_sex_is_not_known_are_a_group_of_their_own():
@@ -280,7 +347,7 @@ def test_two_films_of_one_patient_count_once_towards_the_ten():
 def test_each_figure_needs_ten_patients_of_the_kind_that_it_takes():
     women = groups(audit_readings(clinic({"F": 0.9, "M": 0.9}, women=16), (SEX,), run="x"), "sex")["female"]
     few = {name for name, figure in women.items() if figure.too_few}
-    assert few == {"recall_healthy", "recall_ill", "auc", "pointing"}, "eight of the sixteen women are ill"
+    assert few == {"recall_healthy", "recall_ill", "auc", "pointing", "energy"}, "eight of the sixteen women are ill"
     assert women["recall_ill"].patients == 8
 
 
@@ -308,6 +375,15 @@ def test_ten_right_answers_of_ten_are_not_certain():
     nine_of_ten = np.random.default_rng(1).binomial(200, 0.9, 1000) / 200
     assert compared(1.0, np.ones(1000), 0.9, nine_of_ten).flagged, "as though ten of ten were certain"
     assert not compared(1.0, loosened(1.0, np.ones(1000), 10, seed=0), 0.9, nine_of_ten).flagged
+
+
+def test_the_mean_of_two_shares_that_are_all_or_nothing_may_be_off_either_way():
+    none_and_all = loosened(0.5, np.full(100_000, 0.5), 10, seed=0, shares=2)
+    bounds = np.quantile(none_and_all, (0.025, 0.975))
+    assert none_and_all.mean() == pytest.approx(0.5, abs=0.005)
+    assert bounds[1] - 0.5 == pytest.approx(0.5 - bounds[0], abs=0.01) == pytest.approx(0.15, abs=0.03)
+    assert loosened(1.0, np.ones(1000), 10, seed=0, shares=2).max() <= 1
+    assert (loosened(0.5, np.full(1000, 0.5), 10, seed=0) == 0.5).all(), "one share is all or nothing at its ends only"
 
 
 def test_a_gap_that_is_one_of_adding_up_is_none():

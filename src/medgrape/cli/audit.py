@@ -1,5 +1,6 @@
 """``medgrape audit``: is a run worth the same to everybody?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,17 +12,23 @@ from medgrape.cli.options import Json, outside_runs
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.evaluation.audit import Audit, AuditFiles
 
-_SHOWN = {
+_CLASSES = {
     "macro_f1": "macro-F1",
     "accuracy": "right answers",
     "auc": "AUC",
     "overconfidence": "overconfidence",
     "brier": "Brier",
+}
+_MAPS = {
     "pointing": "pointing",
+    "energy": "box energy",
+    "deletion": "deletion",
+    "insertion": "insertion",
     "caught": "caught",
     "false_alarms": "false alarms",
+    "balance": "balance",
 }
-"""What fits on a line; the page has all."""
+"""What fits on a line, and on a second one; the page has all."""
 
 
 def audit(
@@ -34,6 +41,14 @@ def audit(
         Path | None, typer.Option(help="Folder for audit.json and audit.html. [default: RUN-audit-SPLIT]")
     ] = None,
     split: Annotated[str, typer.Option(help="Which films: train, val or test.")] = "test",
+    faithfulness: Annotated[
+        bool,
+        typer.Option(
+            "--faithfulness",
+            help="Also insertion and deletion: do answers rest on what the maps call important? Slow, as every film is "
+            "read about 115 times: 57 in the order of its map, and as often in a random one.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Report every figure for every group of patients, and flag where one is surely worse than the rest.
@@ -46,7 +61,7 @@ def audit(
 
     asked, loaded = attributes(by), load_any(run)
     folder = outside_runs(out or audit_folder(run, split))
-    found, files = audit_run(loaded, data, folder, asked, split=split, track=track)
+    found, files = audit_run(loaded, data, folder, asked, split=split, faithful=faithfulness, track=track)
     if as_json:
         print_json(found.to_json())
     else:
@@ -55,18 +70,26 @@ def audit(
 
 def _print_audit(found: "Audit", files: "AuditFiles") -> None:
     told = found.to_json()
-    names = [one["name"] for one in told["measures"] if one["name"] in _SHOWN]
     for one in told["tables"]:
-        table(
-            f"By {one['title']}, {told['whole']['films']:,} {told['split']} films (* flagged, see below)",
-            ("group", "films", "patients", *(_SHOWN[name] for name in names)),
-            [_row(group, names) for group in (*one["groups"], told["whole"])],
-        )
+        groups = (*one["groups"], told["whole"])
+        title = f"By {one['title']}, {told['whole']['films']:,} {told['split']} films (* flagged, see below)"
+        _print_table(title, told["measures"], groups, _CLASSES)
+        _print_table(f"By {one['title']}, where its maps look", told["measures"], groups, _MAPS)
     for sentence in (*told["headline"], *told["flagged"]):
         note(sentence)
     for warning in told["warnings"]:
         note(f"warning: {warning}")
     note(f"audit: {files.html}")
+
+
+def _print_table(
+    title: str, measures: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any]], shown: dict[str, str]
+) -> None:
+    """Those of the figures that there are; no table where there are none."""
+    names = [one["name"] for one in measures if one["name"] in shown]
+    if names:
+        rows = [_row(group, names) for group in groups]
+        table(title, ("group", "films", "patients", *(shown[name] for name in names)), rows)
 
 
 def _row(group: dict[str, Any], names: list[str]) -> tuple[object, ...]:

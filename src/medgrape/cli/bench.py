@@ -62,6 +62,20 @@ def interaction(
     _report("Interaction", lambda: bench_interaction(rounds), as_json=as_json)
 
 
+@app.command()
+def faithfulness(
+    rounds: Annotated[int, typer.Option(min=1, help="How often each is timed; the median counts.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Insertion and deletion against the PixelFlipping of Quantus, which must be installed for it.
+
+    Example: medgrape bench faithfulness
+    """
+    from medgrape.benchmarks.faithfulness import bench_faithfulness  # torch is slow to import
+
+    _report("Faithfulness", lambda: bench_faithfulness(rounds), as_json=as_json)
+
+
 def _report(title: str, timed: Callable[[], Iterable[Ratio]], *, as_json: bool) -> None:
     with err.status("timing"):
         ratios = list(timed())

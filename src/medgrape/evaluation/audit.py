@@ -6,18 +6,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+
+from medgrape.baselines.checkpoint import BaselineRun
+from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import Dataset
 from medgrape.data.files import whole_file
 from medgrape.evaluation.audit_counting import AuditTable, GroupFigures, counted
 from medgrape.evaluation.audit_words import cautions, flagged_gaps, headline
 from medgrape.evaluation.checks import check_readings
+from medgrape.evaluation.faithfulness import BATCH, answer_of, faithfulness, random_order, saliency_of
 from medgrape.evaluation.plain import plain
-from medgrape.evaluation.reading import Loaded, read_split, report_folder
+from medgrape.evaluation.reading import Loaded, Read, read_split, report_folder
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.report import NOTICE
 from medgrape.evaluation.subgroup_figures import Measure
 from medgrape.evaluation.subgroup_gaps import FEWEST
-from medgrape.evaluation.subgroup_measures import Checked, figures_of
+from medgrape.evaluation.subgroup_measures import Changed, Checked, figures_of
 from medgrape.evaluation.subgroups import By, divisions
 from medgrape.feedback.boxes import BoxSeen, known_films, look
 from medgrape.feedback.claims import Claims, alarms, always, commonest
@@ -89,9 +95,19 @@ class AuditFiles:
 
 
 def audit_run(
-    loaded: Loaded, data: Path, out: Path, by: By, *, split: str = "test", track: Track = quietly
+    loaded: Loaded,
+    data: Path,
+    out: Path,
+    by: By,
+    *,
+    split: str = "test",
+    faithful: bool = False,
+    track: Track = quietly,
 ) -> tuple[Audit, AuditFiles]:
-    """Read the films of a split, count in every group, and write the audit."""
+    """Read the films of a split, count in every group, and write the audit.
+
+    ``faithful`` adds insertion and deletion, for which every film is read some 115 times.
+    """
     dataset, run = Dataset.load(data), loaded.run
     if dataset.in_split(split):
         divisions(dataset.in_split(split), by)  # what cannot be compared is refused before any film is read
@@ -101,6 +117,7 @@ def audit_run(
         by,
         run=loaded.folder.name,
         checked=_checked(run, dataset, look(run, dataset, read.films, split, track)) if isinstance(run, Run) else None,
+        changed=_changed(run, dataset, read, track) if faithful else None,
         refused=len(read.refused),
         known_films=known_films(run.learnt_from, dataset, read.films, {film.id for film in read.readings.films}),
         track=track,
@@ -119,15 +136,19 @@ def audit_readings(
     *,
     run: str,
     checked: Checked | None = None,
+    changed: Changed | None = None,
     refused: int = 0,
     known_films: int = 0,
     seed: int = 0,
     track: Track = quietly,
 ) -> Audit:
-    """All figures on what a model said, for every group; ``checked`` tells where its safety check warns."""
+    """All figures on what a model said, for every group.
+
+    ``checked`` tells where its safety check warns, ``changed`` what it said of films of which parts were taken away.
+    """
     check_readings(readings)
     counts = counted(
-        figures_of(readings, checked), divisions(readings.films, by), readings.films, seed=seed, track=track
+        figures_of(readings, checked, changed), divisions(readings.films, by), readings.films, seed=seed, track=track
     )
     return Audit(
         run=run,
@@ -167,3 +188,22 @@ def _checked(run: Run, dataset: Dataset, seen: Sequence[BoxSeen]) -> Checked | N
     if answer is None:
         return Checked(claims, own, None)
     return Checked(claims, own, always(answer, claims), f"always “{dataset.concepts[answer].title}”")
+
+
+def _changed(run: Run | BaselineRun, dataset: Dataset, read: Read, track: Track) -> Changed:
+    """Insertion and deletion on every film that was read; each has a random order of its own."""
+    places = {film.id: place for place, film in enumerate(dataset.pictured)}
+    chosen = [places[film.id] for film in read.readings.films]
+    batches = [chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH)]
+    label = f"changing {len(chosen):,} films"
+    parts = [_areas(run, read.films, batch, seed) for seed, batch in enumerate(track(batches, label, len(batches)))]
+    return Changed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _areas(run: Run | BaselineRun, cached: CachedFilms, places: Sequence[int], seed: int) -> tuple[np.ndarray, ...]:
+    """Deletion and insertion of a few films, then the same in a random order."""
+    films = torch.from_numpy(np.stack([cached[place] for place in places])).unsqueeze(1).float() / 255.0
+    answer, saliency = answer_of(run.model), saliency_of(run.model, films)
+    blind = random_order(len(films), (saliency.shape[1], saliency.shape[2]), seed)
+    own, lot = faithfulness(answer, films, saliency), faithfulness(answer, films, blind)
+    return own.deletion, own.insertion, lot.deletion, lot.insertion

@@ -188,7 +188,8 @@ def _mended(figure: Summed | Ranked, sample: Sampled, patients: Int[np.ndarray, 
         if patients[place] < FEWEST:
             continue
         if figure.measure.compared:
-            rounds[:, place] = loosened(value, rounds[:, place], int(patients[place]), seed=seed + place)
+            known = int(patients[place])
+            rounds[:, place] = loosened(value, rounds[:, place], known, seed=seed + place, shares=figure.shares)
         else:
             rounds[:, place] += value - np.nanmean(rounds[:, place])
     return replace(sample, rounds=rounds)

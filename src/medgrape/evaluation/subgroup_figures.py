@@ -54,6 +54,8 @@ class Summed:
     """Kinds of films without which it means nothing: of each there must be patients enough."""
     occurring: tuple[Part, ...] = ()
     """Kinds of films of which there must be at least one."""
+    shares: int = 1
+    """Of how many shares it is the mean, any of which may be all or nothing."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,11 @@ class Ranked:
     def occurring(self) -> tuple[Part, ...]:
         """All that it takes is needed in number."""
         return ()
+
+    @property
+    def shares(self) -> int:
+        """It is one figure, from 0 to 1."""
+        return 1
 
 
 @dataclass(frozen=True)

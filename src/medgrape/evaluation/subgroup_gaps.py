@@ -57,17 +57,20 @@ def around(figure: float, rounds: Rounds) -> Interval:
     return Interval(min(found.low, figure), max(found.high, figure))
 
 
-def loosened(figure: float, rounds: Rounds, patients: int, *, seed: int) -> Rounds:
+def loosened(figure: float, rounds: Rounds, patients: int, *, seed: int, shares: int = 1) -> Rounds:
     """The rounds of a share; where it is 0 or 1 in all of them, what so many patients alike leave open.
+
+    The mean of two ``shares`` may also be 0.5 in all of them, one share being 0 and the other 1.
 
     Ten right answers of ten are ten of ten whoever is drawn again, which would make them certain. They are not: their
     95 % interval (Clopper and Pearson's) begins at 0.69. A share drawn from beta(n, 1) has just that bound.
     """
     defined = rounds[~np.isnan(rounds)]
-    if figure not in (0.0, 1.0) or (np.abs(defined - figure) > _NOTHING).any():
+    if figure not in np.arange(shares + 1) / shares or (np.abs(defined - figure) > _NOTHING).any():
         return rounds
-    lost = 1 - np.random.default_rng(seed).random(len(rounds)) ** (1 / patients)
-    return np.asarray(np.abs(figure - lost))
+    ends = np.arange(shares) < figure * shares
+    lost = 1 - np.random.default_rng(seed).random((len(rounds), shares)) ** (1 / patients)
+    return np.asarray(np.abs(ends - lost).mean(axis=1))
 
 
 def holm(p_values: Mapping[Key, float]) -> dict[Key, float]:

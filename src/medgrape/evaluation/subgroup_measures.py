@@ -10,6 +10,7 @@ from medgrape.data.dataset import FilmRecord
 from medgrape.evaluation.calibration import BINS
 from medgrape.evaluation.checks import training_frequencies, true_classes
 from medgrape.evaluation.classification import macro_f1
+from medgrape.evaluation.energy import box_energies
 from medgrape.evaluation.localisation import localise
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.subgroup_figures import Blind, Measure, OfSums, Ranked, Summed, Sums, ratio
@@ -29,13 +30,27 @@ class Checked:
     blind_title: str = ""
 
 
-def figures_of(readings: Readings, checked: Checked | None = None) -> list[Summed | Ranked]:
-    """All figures, in the order of the page; where nobody drew boxes there is no pointing and no safety check."""
+@dataclass(frozen=True)
+class Changed:
+    """Areas of insertion and deletion on each film, by the model's own maps and by patches in an order drawn by lot."""
+
+    deletion: Float[np.ndarray, " films"]
+    insertion: Float[np.ndarray, " films"]
+    random_deletion: Float[np.ndarray, " films"]
+    random_insertion: Float[np.ndarray, " films"]
+
+
+def figures_of(
+    readings: Readings, checked: Checked | None = None, changed: Changed | None = None
+) -> list[Summed | Ranked]:
+    """All figures, in the order of the page; where nobody drew boxes only those that need none."""
     return [
         *_naming(readings),
         _ranking(readings),
         *_believing(readings),
         *_pointing(readings),
+        *_filling(readings),
+        *([] if changed is None else _needing(changed)),
         *([] if checked is None else _warning(checked, readings.films)),
     ]
 
@@ -117,26 +132,65 @@ def _pointing(readings: Readings) -> list[Summed]:
     return [Summed(measure, rows, lambda sums: ratio(sums, 0, 1), trivial, (rows[:, 1] > 0,))]
 
 
-def _warning(checked: Checked, films: Sequence[FilmRecord]) -> list[Summed]:
-    """What the run's safety check catches, and what it doubts without reason."""
-    claims, owner = checked.claims, [film.id for film in checked.claims.films]
-    refutable = np.asarray(claims.wrong.any(axis=1))
+def _filling(readings: Readings) -> list[Summed]:
+    """How much of the mean map's energy is in the boxes, by pair."""
+    pairs = box_energies(readings)
+    if not pairs:
+        return []
+    each = np.array([(pair.share, 1, pair.area) for pair in pairs], dtype=np.float64)
+    rows = _by_film(each, [pair.film for pair in pairs], readings.films)
+    flat = Blind("flat", "a map that is the same everywhere", lambda sums: ratio(sums, 2, 1))
+    measure = Measure("energy", "box energy", "high")
+    return [Summed(measure, rows, lambda sums: ratio(sums, 0, 1), (flat,), (rows[:, 1] > 0,))]
 
-    def summed(measure: Measure, boxes: "_Kind", warned: Callable[[Alarms], np.ndarray]) -> Summed:
-        alarms = [checked.own] if checked.blind is None else [checked.own, checked.blind]
-        each = np.column_stack([warned(alarms[0]), boxes, *(warned(one) for one in alarms[1:])]).astype(np.float64)
-        rows = _by_film(each, owner, films)
-        blind = Blind("majority", checked.blind_title, lambda sums: ratio(sums, 2, 1))
-        trivial = () if checked.blind is None else (blind,)
-        return Summed(measure, rows, lambda sums: ratio(sums, 0, 1), trivial, (rows[:, 1] > 0,))
 
+def _needing(changed: Changed) -> list[Summed]:
+    """Whether answers rest on what the maps call important, by film."""
+    every = np.ones(len(changed.deletion), dtype=bool)
+    blind = Blind("random", "patches in a random order", lambda sums: ratio(sums, 2, 1))
+    deletion, insertion = Measure("deletion", "deletion", "low"), Measure("insertion", "insertion", "high")
     return [
-        summed(Measure("caught", "wrong claims caught", "high"), refutable, claims.caught),
-        summed(Measure("false_alarms", "false alarms", "low"), np.ones_like(refutable), claims.false_alarms),
+        _share(deletion, [changed.deletion, every, changed.random_deletion], (blind,), every),
+        _share(insertion, [changed.insertion, every, changed.random_insertion], (blind,), every),
     ]
 
 
+def _warning(checked: Checked, films: Sequence[FilmRecord]) -> list[Summed]:
+    """What the run's safety check catches, what it doubts without reason, and both together."""
+    claims, alarms = checked.claims, [one for one in (checked.own, checked.blind) if one is not None]
+    refutable = claims.wrong.any(axis=1)
+    warned = [column for one in alarms for column in (claims.caught(one), claims.false_alarms(one))]
+    each = np.column_stack([refutable, np.ones_like(refutable), *warned]).astype(np.float64)
+    rows = _by_film(each, [film.id for film in claims.films], films)
+
+    def summed(measure: Measure, figure: "_OfCheck", kind: int, shares: int = 1) -> Summed:
+        blind = Blind("majority", checked.blind_title, lambda sums: figure(sums, 4))
+        trivial = () if checked.blind is None else (blind,)
+        return Summed(measure, rows, lambda sums: figure(sums, 2), trivial, (rows[:, kind] > 0,), shares=shares)
+
+    return [
+        summed(Measure("caught", "wrong claims caught", "high"), _caught, 0),
+        summed(Measure("false_alarms", "false alarms", "low"), _false_alarms, 1),
+        summed(Measure("balance", "balance of the check", "high"), _balance, 0, shares=2),
+    ]
+
+
+def _caught(sums: Sums, own: int) -> Float[np.ndarray, " n"]:
+    return ratio(sums, own, 0)
+
+
+def _false_alarms(sums: Sums, own: int) -> Float[np.ndarray, " n"]:
+    return ratio(sums, own + 1, 1)
+
+
+def _balance(sums: Sums, own: int) -> Float[np.ndarray, " n"]:
+    """Of the pooled shares, so that it follows from the two figures before it."""
+    return np.asarray((_caught(sums, own) + 1 - _false_alarms(sums, own)) / 2)
+
+
 _Kind = Bool[np.ndarray, " n"]
+_OfCheck = Callable[[Sums, int], Float[np.ndarray, " n"]]
+"""A figure of the check whose columns begin there."""
 
 
 def _all(readings: Readings) -> _Kind:

@@ -63,7 +63,7 @@ def test_an_audit_prints_a_table_for_each_attribute_and_each_flagged_gap_as_a_se
         "By sex, ",
         "By view, ",
         "By sex and age, ",
-        "By sex, where its maps look",
+        "By sex, what its maps are worth",
         "box energy",
         "female",
         "all films",

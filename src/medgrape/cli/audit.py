@@ -74,7 +74,7 @@ def _print_audit(found: "Audit", files: "AuditFiles") -> None:
         groups = (*one["groups"], told["whole"])
         title = f"By {one['title']}, {told['whole']['films']:,} {told['split']} films (* flagged, see below)"
         _print_table(title, told["measures"], groups, _CLASSES)
-        _print_table(f"By {one['title']}, where its maps look", told["measures"], groups, _MAPS)
+        _print_table(f"By {one['title']}, what its maps are worth", told["measures"], groups, _MAPS)
     for sentence in (*told["headline"], *told["flagged"]):
         note(sentence)
     for warning in told["warnings"]:

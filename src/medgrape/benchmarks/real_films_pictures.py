@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from medgrape.concepts import ConceptSet
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.data.files import whole_file
 from medgrape.evaluation.localisation import Pair
-from medgrape.explain.render_layout import badge, beside, bordered, stacked, stamped
-from medgrape.explain.render_maps import HEAT, fitted, painted, resized, upsampled
+from medgrape.explain.render_layout import badge, beside, bordered, outlined, stacked, stamped
+from medgrape.explain.render_maps import HEAT, fitted, painted, relative, resized, upsampled
 from medgrape.explain.render_text import FAINT, SMALL, paragraph
 from medgrape.feedback.reader import Reader
 from medgrape.geometry import Box, FilmSize
@@ -58,7 +58,7 @@ def _panels(reader: Reader, dataset: Dataset, film: FilmRecord, pair: Pair) -> t
     explanation = reader.open(dataset.film_path(film)).explain()
     evidence = next(one for one in explanation.concepts if one.concept.name == pair.concept)
     size = fitted(film.size, ROOM)
-    greys, heat = resized(explanation.pixels, size), upsampled(_relative(evidence.mean), size)
+    greys, heat = resized(explanation.pixels, size), upsampled(relative(evidence.mean), size)
     on_film, alone = (
         _annotated(Image.fromarray(painted(ground, heat, HEAT)), dataset, film, pair)
         for ground in (greys, np.full_like(greys, _GROUND))
@@ -69,24 +69,12 @@ def _panels(reader: Reader, dataset: Dataset, film: FilmRecord, pair: Pair) -> t
 def _annotated(panel: Image.Image, dataset: Dataset, film: FilmRecord, pair: Pair) -> Image.Image:
     size = FilmSize(*panel.size)
     for drawn in dataset.boxes_by_film[film.id]:
-        _frame(panel, drawn.box.moved(film.size, size), colour(dataset.concepts.index(drawn.concept)))
+        outlined(panel, drawn.box.moved(film.size, size).corners, colour(dataset.concepts.index(drawn.concept)))
     x, y = pair.mean.point
     spot = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(film.size, size).centre
     stamped(panel, badge("", colour(dataset.concepts.index(pair.concept)), 14), spot)
     told = paragraph(f"{film.id}: {dataset.concepts[pair.concept].title}", size.width, size=SMALL)
     return stacked([panel, told], gap=6)
-
-
-def _relative(scores: np.ndarray) -> np.ndarray:
-    """0 at the map's middle value and 1 at its highest: also a weak map shows where it would point."""
-    middle = float(np.median(scores))
-    return (scores - middle) / max(float(scores.max()) - middle, 1e-9)
-
-
-def _frame(panel: Image.Image, box: Box, ink: str) -> None:
-    pen = ImageDraw.Draw(panel)
-    for line, width in (("black", 5), (ink, 3)):
-        pen.rectangle(box.corners, outline=line, width=width)
 
 
 def _key(concepts: ConceptSet, kind: str) -> Image.Image:

@@ -1,13 +1,13 @@
 """Variants of a recipe as data: which settings, what is changed in them, on which films, with which seeds."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from medgrape.config import Config, ConfigError, Settings, parse_config
+from medgrape.config import Config, ConfigError, Settings, parse_config, put
 from medgrape.config.base import first_complaint
 from medgrape.config.training import Listed
 from medgrape.errors import UserError
@@ -41,7 +41,7 @@ class Variant(Settings):
         """The settings, changed, with the seed; a key that is no setting is an error."""
         tables = _tables(configs, self.settings)
         for key, value in self.change.items():
-            _put(tables, key, value)
+            put(tables, key, value)
         return parse_config(tables | {"seed": seed}, f"The variant {self.name!r}")
 
 
@@ -88,14 +88,3 @@ def _tables(configs: Path, name: str) -> dict[str, Any]:
         known = [file.stem for file in configs.glob("*.toml")]
         raise ConfigError(f"There are no settings {name!r} among those of the package{nearest(name, known)}.")
     return tomllib.loads(path.read_text("utf-8"))
-
-
-def _put(tables: dict[str, Any], key: str, value: object) -> None:
-    """``value`` under a dotted key; whether there is such a setting is found out when the whole is parsed."""
-    *path, last = key.split(".")
-    table: Any = tables
-    for part in path:
-        table = table.setdefault(part, {})
-        if not isinstance(table, Mapping):
-            raise ConfigError(f"There is no setting {key!r}: {part!r} is a setting itself, not a table of them.")
-    table[last] = value

@@ -2,7 +2,7 @@
 
 from medgrape.config.base import ConfigError, Settings
 from medgrape.config.films import FilmLimits, Preprocessing
-from medgrape.config.loading import MAX_SEED, Config, load_config, parse_config
+from medgrape.config.loading import MAX_SEED, Config, load_config, parse_config, put
 from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
 from medgrape.config.safety import SafetySettings
 from medgrape.config.training import (
@@ -45,4 +45,5 @@ __all__ = [
     "VectorStage",
     "load_config",
     "parse_config",
+    "put",
 ]

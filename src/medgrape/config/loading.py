@@ -45,6 +45,17 @@ def load_config(path: Path | None) -> Config:
     return parse_config(tables, str(path))
 
 
+def put(tables: dict[str, Any], key: str, value: object) -> None:
+    """``value`` under a dotted key; whether there is such a setting is found out when the whole is parsed."""
+    *path, last = key.split(".")
+    table: Any = tables
+    for part in path:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"There is no setting {key!r}: {part!r} is a setting itself, not a table of them.")
+    table[last] = value
+
+
 def parse_config(tables: dict[str, Any], origin: str = "the settings") -> Config:
     """Settings from plain data; ``origin`` names them in an error."""
     try:

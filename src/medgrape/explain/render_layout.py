@@ -68,6 +68,13 @@ def stamped(panel: Image.Image, disc: Image.Image, centre: tuple[float, float]) 
     panel.paste(disc, (round(centre[0] - disc.width / 2), round(centre[1] - disc.height / 2)), disc)
 
 
+def outlined(panel: Image.Image, corners: tuple[float, float, float, float], ink: str, width: int = 3) -> None:
+    """A box with a rim in black, so that it shows on dark and bright alike."""
+    pen = ImageDraw.Draw(panel)
+    for line, wide in (("black", width + 2), (ink, width)):
+        pen.rectangle(corners, outline=line, width=wide)
+
+
 def halo(panel: Image.Image, mask: Image.Image, ink: str, around: str) -> None:
     """Paint where the mask is white, with a thin rim in another colour so that it shows on dark and bright alike."""
     wide = mask.filter(ImageFilter.MaxFilter(3))

@@ -53,6 +53,12 @@ def upsampled(patches: Map, size: FilmSize) -> Float[np.ndarray, "high wide"]:
     return np.asarray(cv2.resize(values, (size.width, size.height), interpolation=cv2.INTER_LINEAR), np.float64)
 
 
+def relative(patches: Map) -> Map:
+    """0 at the map's middle value and 1 at its highest: also a weak map shows where it would point."""
+    middle = float(np.median(patches))
+    return np.asarray((patches - middle) / max(float(patches.max()) - middle, 1e-9), np.float64)
+
+
 def strengths(evidence: ConceptEvidence) -> Map:
     """The map on the scale of ``strength``: 0 as on films without the concept, 1 as on films with it."""
     if not tells(evidence):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from medgrape.config import Config, ConfigError, parse_config
+from medgrape.config import Config, parse_config, put
 from medgrape.reproduction.data_facts import DataFacts
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
@@ -28,7 +28,7 @@ class Recipe:
         """The settings of one training."""
         tables: dict[str, Any] = base.model_dump()
         for key, value in self.change.items():
-            _put(tables, key, base.text.encoder if value == _TEXT else value)
+            put(tables, key, base.text.encoder if value == _TEXT else value)
         return parse_config(tables | {"seed": seed}, f"The recipe {self.name!r}")
 
 
@@ -71,13 +71,3 @@ def edges(data: DataFacts, tau: float) -> tuple[Edge, ...]:
             Edge(s, listener) for column, s in enumerate(names) if column != row and probability[row][column] > tau
         ]
     return tuple(found)
-
-
-def _put(tables: dict[str, Any], key: str, value: object) -> None:
-    *path, last = key.split(".")
-    table = tables
-    for part in path:
-        table = table[part]
-    if last not in table:
-        raise ConfigError(f"There is no setting {key!r}.")
-    table[last] = value

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.evaluation.pointing import boxes_of
 from medgrape.evaluation.reading import Loaded
-from medgrape.explain.render_layout import badge, beside, bordered, stacked, stamped
-from medgrape.explain.render_maps import HEAT, fitted, painted, resized, upsampled
+from medgrape.explain.render_layout import badge, beside, bordered, outlined, stacked, stamped
+from medgrape.explain.render_maps import HEAT, fitted, painted, relative, resized, upsampled
 from medgrape.explain.render_text import SMALL, paragraph
 from medgrape.feedback.reader import Reader
 from medgrape.feedback.study import Study
@@ -73,9 +73,7 @@ def _warning(study: Study, film: FilmRecord, box: Box, said: str, reason: str) -
 
 def _panel(study: Study, film: FilmRecord, box: Box, scores: np.ndarray) -> Image.Image:
     size = fitted(film.size, ROOM)
-    middle = float(np.median(scores))
-    level = (scores - middle) / max(float(scores.max()) - middle, 1e-9)
-    panel = Image.fromarray(painted(resized(study.film.pixels, size), upsampled(level, size), HEAT))
+    panel = Image.fromarray(painted(resized(study.film.pixels, size), upsampled(relative(scores), size), HEAT))
     x, y = peak(scores, PatchGrid(film.size, *scores.shape))
     spot = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(film.size, size).centre
     stamped(panel, badge("", colour(0), 14), spot)
@@ -83,7 +81,5 @@ def _panel(study: Study, film: FilmRecord, box: Box, scores: np.ndarray) -> Imag
 
 
 def _framed(panel: Image.Image, film: FilmRecord, box: Box, size: FilmSize, ink: str) -> Image.Image:
-    pen = ImageDraw.Draw(panel)
-    for tone, width in (("black", 5), (ink, 3)):
-        pen.rectangle(box.moved(film.size, size).corners, outline=tone, width=width)
+    outlined(panel, box.moved(film.size, size).corners, ink)
     return panel

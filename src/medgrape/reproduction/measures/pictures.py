@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from medgrape.baselines.baseline import Baseline
 from medgrape.data.cache import CachedFilms
@@ -20,8 +20,8 @@ from medgrape.data.files import whole_file
 from medgrape.evaluation.energy import box_energy
 from medgrape.evaluation.pointing import boxes_of
 from medgrape.evaluation.reading import Loaded
-from medgrape.explain.render_layout import badge, beside, bordered, framed, stacked, stamped
-from medgrape.explain.render_maps import HEAT, fitted, painted, resized, upsampled
+from medgrape.explain.render_layout import badge, beside, bordered, framed, outlined, stacked, stamped
+from medgrape.explain.render_maps import HEAT, fitted, painted, relative, resized, upsampled
 from medgrape.explain.render_text import FAINT, SMALL, paragraph
 from medgrape.feedback.boxes import opened
 from medgrape.feedback.claims import commonest
@@ -97,7 +97,7 @@ def _maps(shown: Sequence[Shown]) -> Image.Image:
         greys = resized(one.pixels, size)
         panels = [_titled(_boxed(Image.fromarray(greys).convert("RGB"), one, size), "the film", number)]
         for title, found in one.maps.items():
-            panel = Image.fromarray(painted(greys, upsampled(_relative(found), size), HEAT))
+            panel = Image.fromarray(painted(greys, upsampled(relative(found), size), HEAT))
             energy = box_energy(found, one.film, "", one.boxes)
             panels.append(
                 _titled(
@@ -129,11 +129,8 @@ def _dots(shown: Sequence[Shown]) -> Image.Image:
 
 
 def _boxed(panel: Image.Image, one: Shown, size: FilmSize) -> Image.Image:
-    pen = ImageDraw.Draw(panel)
     for box in one.boxes:
-        corners = box.moved(one.film.size, size).corners
-        for ink, width in (("black", 4), (BOX, 2)):
-            pen.rectangle(corners, outline=ink, width=width)
+        outlined(panel, box.moved(one.film.size, size).corners, BOX, 2)
     return panel
 
 
@@ -149,12 +146,6 @@ def _titled(panel: Image.Image, title: str, number: int) -> Image.Image:
     if number:
         return panel
     return stacked([framed(paragraph(title, panel.width, size=SMALL, ink=FAINT), panel.width, 22), panel], gap=4)
-
-
-def _relative(scores: Float[np.ndarray, "h w"]) -> Float[np.ndarray, "h w"]:
-    """0 at the map's middle value and 1 at its highest: also a weak map shows where it would point."""
-    middle = float(np.median(scores))
-    return (scores - middle) / max(float(scores.max()) - middle, 1e-9)
 
 
 def _saved(sheet: Image.Image, path: Path, caption: str) -> dict[str, str]:

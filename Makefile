@@ -23,7 +23,7 @@ demo: $(STAMP) ## draw films, train on them, evaluate, read one
 	$(BIN)/medgrape demo
 
 test: $(STAMP) ## all tests that end within minutes
-	$(BIN)/python -m pytest -m 'not slow' -n 2
+	$(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup
 
 test-slow: $(STAMP) ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

@@ -20,6 +20,9 @@ from medgrape.reproduction.suites.registry import PAPER, SUITES, chosen
 from scenes import REAL
 
 
+pytestmark = pytest.mark.xdist_group("suites")  # one process runs them once for all of these tests
+
+
 def test_every_table_of_the_paper_has_a_suite():
     told = {label for suite in SUITES.values() for label in suite.labels}
     assert told == set(PAPER)

@@ -18,6 +18,7 @@ from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from schooling import small
 
+pytestmark = pytest.mark.xdist_group("baselines")  # each is trained once for all of these tests
 METHODS = ("black-box", "cbm", "pip-net")
 BRIEF = {
     "concepts": {"views": 3},

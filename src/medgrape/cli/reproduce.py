@@ -49,6 +49,7 @@ def reproduce(
 
     Example: medgrape reproduce all --data demo/data --out reproduced --quick
     """
+    suites = suites or ([ALL] if plan else [])
     if not suites:
         _list(as_json=as_json)
     elif suites == [REAL_FILMS]:

@@ -36,6 +36,7 @@ def measure_films(loaded: Loaded, data: Path, track: Track) -> dict[str, Any]:
         "ece": probabilities.expected_error,
         "constant.ece": None if probabilities.constant is None else probabilities.constant.expected_error,
         "brier": probabilities.brier,
+        "constant.brier": None if probabilities.constant is None else probabilities.constant.brier,
         "auc": detect(readings).mean_auc,
     }
     told |= dict(_pointing(places)) | _energy(readings)

@@ -1,6 +1,7 @@
 """Tables of classes: modules, baselines, CSR against GRAPE, the second data set, end to end, class by class."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from medgrape.reproduction.jobs import Job
 from medgrape.reproduction.results import Results
@@ -12,6 +13,7 @@ from medgrape.reproduction.suites.building import (
     Row,
     Suite,
     named,
+    number,
     published,
     recipe_lines,
     trivial_lines,
@@ -200,6 +202,24 @@ def _off(results: Results, recipe: str) -> int:
     return sum(sum(row) for row in matrix) - sum(row[place] for place, row in enumerate(matrix))
 
 
+def calibration(results: Results) -> Table:
+    """Are the probabilities honest?"""
+    columns = (Column("ece", "Calibration error", "lower"), Column("brier", "Brier score", "lower"))
+    names = ("csr", "grape", _OURS, "black-box", "end-to-end", "cbm", "pip-net")
+    lines = recipe_lines(results, "calibration", [Row(name) for name in names], columns)
+    constant = {key: results.value("csr", f"constant.{key}") for key in ("ece", "brier")}
+    cells = {key: value and replace(value, sd=None) for key, value in constant.items()}
+    lines.append(Line("always the training frequencies", cells, trivial=True))
+    found = [(value, line.title) for line in lines if (value := number(line, "brier")) is not None and not line.trivial]
+    best = min(found, default=None)
+    blind = number(lines[-1], "brier")
+    reading = "Not measured yet."
+    if best is not None:
+        reading = f"The best Brier score is {best[0]:.3f} ({best[1]}); constant probabilities get {blind or 0:.3f}."
+    notes = ("Expected error in 15 bins; the Brier score is summed over classes, 0 to 2. Not in the paper.",)
+    return Table("calibration", "Calibration", (), columns, tuple(lines), reading, notes=notes)
+
+
 SUITES = (
     Suite(
         "modules",
@@ -232,5 +252,12 @@ SUITES = (
     ),
     Suite("end-to-end", "stages against everything at once", ("tab:n4",), _needs("grape", "end-to-end"), end_to_end),
     Suite("classes", "F1 of each class", ("tab:perclass_f1",), _needs("csr", "grape", _OURS), by_class),
+    Suite(
+        "calibration",
+        "are the probabilities honest?",
+        (),
+        _needs("csr", "grape", _OURS, "black-box", "end-to-end", "cbm", "pip-net"),
+        calibration,
+    ),
     Suite("confusion", "who is taken for whom", ("tab:confusion",), _needs("csr", "grape"), confusion),
 )

@@ -19,7 +19,6 @@ from medgrape.reproduction.suites.building import published
 from medgrape.reproduction.suites.registry import PAPER, SUITES, chosen
 from scenes import REAL
 
-
 pytestmark = pytest.mark.xdist_group("suites")  # one process runs them once for all of these tests
 
 

@@ -11,14 +11,21 @@ import time
 from dataclasses import replace
 
 import pytest
+from filelock import FileLock
 
+from medgrape.config import load_config
 from medgrape.errors import UserError
 from medgrape.reproduction.estimate import plan
+from medgrape.reproduction.recipes import fixed_recipes, second_base
 from medgrape.reproduction.reproduce import Request, jobs_of, report_again, reproduce
+from medgrape.reproduction.results import Results
 from medgrape.reproduction.suites.building import published
 from medgrape.reproduction.suites.registry import PAPER, SUITES, chosen
 from scenes import REAL
 
+ALSO = {"compare", "classes", "calibration", "edges", "tau", "gate", "aggregation", "safety-by-concept", "pointing",
+        "baselines", "end-to-end"}  # fmt: skip
+"""Tables that share jobs with those that were asked for."""
 pytestmark = pytest.mark.xdist_group("suites")  # one process runs them once for all of these tests
 
 
@@ -46,10 +53,11 @@ def test_the_report_opens_offline_and_holds_every_table(some_tables):
     assert "http://" not in html
     assert "https://" not in html
     assert "default-src &#39;none&#39;" in html
-    assert [one["suite"] for one in told["tables"]] == [suite.name for suite in request.suites]
+    assert {suite.name for suite in request.suites} <= {one["suite"] for one in told["tables"]}
     for one in told["tables"]:
         assert f'<section id="{one["suite"]}">' in html
-        assert f"medgrape reproduce {one['suite']} --data DATA --out OUT --seeds 0 --quick --config SETTINGS" in html
+        typed = f"--data {request.data} --out {request.out} --seeds 0 --config {request.config} --quick"
+        assert f"medgrape reproduce {one['suite']} {typed}" in html
 
 
 def test_a_table_has_the_papers_figure_and_the_trivial_answer_beside_ours(some_tables):
@@ -123,13 +131,74 @@ def test_results_of_other_settings_or_films_are_refused(some_tables):
     request, _ = some_tables
     results = request.results()
     job = jobs_of(request, results)[0]
-    altered = replace(results.place, base=results.place.base.model_copy(update={"seed": 7}))
-    assert altered.found(job) is not None, "a job has its own seed"
+    altered = results.place.base.model_copy(update={"seed": 7})
+    assert replace(results.place, bases={"first": altered}).found(job) is not None, "a job has its own seed"
     other = results.place.base.model_copy(
         update={"model": results.place.base.model.model_copy(update={"prototypes": 5})}
     )
-    with pytest.raises(UserError, match="was made with other settings or films"):
-        replace(results.place, base=other).found(job)
+    with pytest.raises(
+        UserError, match=r"was made with other settings or labels; remove it and .*runs/first-csr-seed0"
+    ):
+        replace(results.place, bases={"first": other}).found(job)
+
+
+def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
+    request, _ = some_tables
+    before = {path: path.read_bytes() for path in request.out.rglob("*.json") if "runs" not in path.parts}
+    other = tmp_path / "other.toml"
+    other.write_text(brief.read_text().replace("prototypes = 4", "prototypes = 5"))
+    with pytest.raises(UserError, match="was made with other settings"):
+        reproduce(replace(request, config=other))
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_report_holds_what_earlier_commands_made(some_tables):
+    request, told = some_tables
+    again = reproduce(replace(request, suites=chosen(["mlp"])))
+    assert [one["suite"] for one in again["tables"]] == [
+        suite.name for suite in SUITES.values() if suite.name == "mlp" or suite in request.suites or suite.name in ALSO
+    ]
+    assert {one["suite"] for one in told["tables"]} < {one["suite"] for one in again["tables"]}
+
+
+def test_two_commands_do_not_work_in_one_folder(some_tables):
+    request, _ = some_tables
+    with FileLock(request.out / ".lock"), pytest.raises(UserError, match="Another process is at work"):
+        reproduce(request)
+
+
+def test_settings_that_some_recipe_cannot_use_are_refused_before_the_first_job(ward, brief, tmp_path):
+    few = tmp_path / "few.toml"
+    few.write_text(brief.read_text().replace("views = 3", "views = 2"))
+    with pytest.raises(UserError, match="compares two views"):
+        reproduce(Request(chosen(["baselines"]), ward, tmp_path / "out", seeds=(0,), config=few))
+    assert not (tmp_path / "out/runs").exists()
+
+
+def test_recipes_are_what_their_names_say_whatever_the_base(brief):
+    base = load_config(brief)
+    odd = base.model_copy(update={"training": base.training.model_copy(update={"order": "end-to-end"})})
+    config = fixed_recipes()["csr"].config(odd, 0)
+    assert (config.model.method, config.training.order, config.model.head) == ("grape", "staged", "linear")
+    mute = base.model_copy(update={"text": base.text.model_copy(update={"encoder": "none"})})
+    with pytest.raises(UserError, match="Some recipes read text"):
+        fixed_recipes()["grape-text"].config(mute, 0)
+
+
+def test_the_second_set_has_the_papers_other_settings(brief):
+    base = load_config(brief)
+    second = second_base(base)
+    assert second.model.tau == 0.05
+    assert second.stages.head.learning_rate == base.stages.head.learning_rate / 2
+    assert second.stages.concepts.epochs == base.stages.concepts.epochs
+
+
+def test_seeds_are_compared_with_the_same_seeds(some_tables):
+    request, _ = some_tables
+    results = request.results()
+    more = Results(results.place, (0, 9))
+    assert more.compared("grape", "csr", "macro_f1").seeds == 1
+    assert Results(results.place, (9,)).compared("grape", "csr", "macro_f1") is None
 
 
 def test_a_broken_result_is_told_by_name(some_tables, tmp_path):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import Dataset, FilmRecord
-from medgrape.feedback.boxes import boxed_features, within
+from medgrape.feedback.boxes import boxed_features, boxes_on, within
 from medgrape.model.checkpoint import Run
 from medgrape.model.evidence import mean_maps, scores
 from medgrape.progress import Track, quietly
@@ -59,7 +59,7 @@ def doubt(
             in_boxes, entropy = doubt_film(run, dataset, film, own, lot)
             variances += in_boxes.tolist()
             entropies += [entropy] * len(in_boxes)
-            truth += [run.concepts.index(drawn.concept) for drawn in dataset.boxes_by_film[film.id]]
+            truth += [run.concepts.index(drawn.concept) for drawn in boxes_on(dataset, film)]
     in_every_box = np.array(variances, dtype=np.float64).reshape(-1, len(run.concepts))
     return Doubt(in_every_box, np.array(entropies, dtype=np.float64), np.array(truth, dtype=np.int64))
 
@@ -73,7 +73,7 @@ def doubt_film(
     patches = model.projector.patches(dropped(features, lot))
     maps = mean_maps(patches, model.atlas.in_use)
     flat = rearrange(maps, "passes k h w -> (passes k) h w")
-    inner = torch.stack([within(flat, film, drawn.box) for drawn in dataset.boxes_by_film[film.id]])
+    inner = torch.stack([within(flat, film, drawn.box) for drawn in boxes_on(dataset, film)])
     in_boxes = rearrange(inner, "boxes (passes k) -> passes boxes k", passes=len(maps))
     shares = model.judge(scores(patches, model.atlas.prototypes)).probabilities.mean(dim=0)
     return in_boxes.var(dim=0, correction=0), float(torch.special.entr(shares).sum())

@@ -83,7 +83,7 @@ def _correlation(present: Float[Tensor, "n parts"], label: Float[Tensor, " n"]) 
     known = ~label.isnan()
     shown, there = label[known], present[known]
     if len(shown) == 0:
-        return torch.zeros(present.shape[1])
+        return present.new_zeros(present.shape[1])
     shown, there = shown - shown.mean(), there - there.mean(dim=0)
     spread = shown.norm() * there.norm(dim=0)
     return torch.where(spread > LITTLE, shown @ there / spread.clamp_min(LITTLE), torch.zeros_like(spread))

@@ -12,6 +12,7 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.reproduction.reproduce import Request
+    from medgrape.reproduction.suites.building import Suite
 
 REAL_FILMS, ALL, REPORT = "real-films", "all", "report"
 OTHERS = {
@@ -39,6 +40,9 @@ def reproduce(
     config: Annotated[
         Path | None, typer.Option(help="Base settings instead of the paper's on a small backbone.")
     ] = None,
+    second_config: Annotated[
+        Path | None, typer.Option(help="Base settings of the second set. [default: tau 0.05 and half the rates]")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Tell the jobs and how long they will take, and stop.")] = False,
     tbx11k: Annotated[Path | None, typer.Option(help="real-films: TBX11K's folder, in its official layout.")] = None,
     nih: Annotated[Path | None, typer.Option(help="real-films: NIH ChestX-ray14's folder, likewise.")] = None,
@@ -59,25 +63,26 @@ def reproduce(
 
         _show(report_again(outside_runs(out)), as_json=as_json)
     else:
-        _tables(
-            _request(suites, data, second, out, _numbers(seeds), quick=quick, config=config), plan=plan, as_json=as_json
-        )
+        from medgrape.reproduction.reproduce import Request
+
+        wanted, films = _wanted(suites), _films(data)
+        request = Request(wanted, films, outside_runs(out), second, _numbers(seeds), quick, config, second_config)
+        _tables(request, plan=plan, as_json=as_json)
 
 
-def _request(
-    suites: list[str], data: Path | None, second: Path | None, out: Path, seeds: tuple[int, ...], *, quick: bool,
-    config: Path | None,
-) -> "Request":  # fmt: skip
-    from medgrape.reproduction.reproduce import Request
+def _wanted(names: list[str]) -> "tuple[Suite, ...]":
     from medgrape.reproduction.suites.registry import chosen
 
-    wrong = next((name for name in (REAL_FILMS, REPORT) if name in suites), None)
-    if wrong is not None or (ALL in suites and len(suites) > 1):
+    wrong = next((name for name in (REAL_FILMS, REPORT) if name in names), None)
+    if wrong is not None or (ALL in names and len(names) > 1):
         raise UserError(f"{wrong or ALL} stands alone; name it without other suites.")
-    wanted = chosen(suites, OTHERS)
+    return chosen(names, OTHERS)
+
+
+def _films(data: Path | None) -> Path:
     if data is None:
         raise UserError("These tables need films: name a prepared data set with --data DIR.")
-    return Request(wanted, data, outside_runs(out), second, seeds, quick, config)
+    return data
 
 
 def _tables(request: "Request", *, plan: bool, as_json: bool) -> None:

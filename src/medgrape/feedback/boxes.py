@@ -12,7 +12,7 @@ from torch import Tensor
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
 from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
-from medgrape.data.dataset import Dataset, FilmRecord
+from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord
 from medgrape.errors import UserError
 from medgrape.feedback.safety import BoxOutsideError, inside
 from medgrape.geometry import Box, PatchGrid
@@ -64,9 +64,7 @@ def look(
         patches, prototypes = run.model.projector.patches(features), run.model.atlas.in_use
         means, variances = mean_maps(patches, prototypes), disagreement_maps(patches, prototypes)
         for place, film in enumerate(films):
-            for drawn in dataset.boxes_by_film[film.id]:
-                if drawn.box.clipped(film.size) is None:  # medgrape data check tells of it
-                    continue
+            for drawn in boxes_on(dataset, film):
                 inner = (highest_within if highest else within)(means[place], film, drawn.box)
                 found.append(BoxSeen(film, drawn.concept, drawn.box, inner, within(variances[place], film, drawn.box)))
     return tuple(found)
@@ -82,6 +80,11 @@ def boxed_features(
     for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
         greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
         yield [dataset.pictured[place] for place in batch], run.model.features(greys)
+
+
+def boxes_on(dataset: Dataset, film: FilmRecord) -> list[DrawnBox]:
+    """The boxes of a film, but for those that lie beside it, of which medgrape data check tells."""
+    return [drawn for drawn in dataset.boxes_by_film[film.id] if drawn.box.clipped(film.size) is not None]
 
 
 def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
@@ -121,4 +124,4 @@ def known_films(films: Collection[str], dataset: Dataset, cached: CachedFilms, a
 
 
 def _has_boxes(dataset: Dataset, film: FilmRecord, split: str) -> bool:
-    return film.split == split and film.id in dataset.boxes_by_film
+    return film.split == split and film.id in dataset.boxes_by_film and bool(boxes_on(dataset, film))

@@ -7,6 +7,7 @@ from typing import Any
 from medgrape.concepts import ConceptSet
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.data.labels import co_occurrence
+from medgrape.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class DataFacts:
         dataset = Dataset.load(folder)
         together = co_occurrence(dataset).probability
         films = {split: len(dataset.in_split(split)) for split in ("train", "val", "test")}
+        for split in (name for name, count in films.items() if not count):
+            raise UserError(f"{dataset.name!r} has no {split} films, and every table needs some; prepare it again.")
+        strange = next((film for film in dataset.in_split("test") if film.class_name not in dataset.classes), None)
+        if strange is not None:
+            raise UserError(f"Film {strange.id} is of the unknown class {strange.class_name!r}; mend films.csv.")
         rows = tuple(tuple(float(share) for share in row) for row in together)
         return cls(dataset.name, checksum(folder), dataset.classes, dataset.concepts, rows, films, folder)
 

@@ -40,12 +40,12 @@ class Planned:
 
 def plan(jobs: Sequence[Job], place: Place) -> list[Planned]:
     """Every job in order; stages that jobs share are counted where they come first."""
-    pace = _probe(place.base)
+    paces = {role: _probe(base) for role, base in place.bases.items() if role in place.data}
     paid: set[object] = set()
     planned = []
     for job in jobs:
         told = place.found(job)
-        estimate = _estimate(job, place, pace, paid)  # also of a done one: it has paid for others
+        estimate = _estimate(job, place, paces[job.role], paid)  # also of a done one: it has paid for others
         planned.append(Planned(job, estimate if told is None else float(told["seconds"]), told is not None))
     return planned
 
@@ -75,7 +75,8 @@ def _probe(config: Config) -> Pace:
 
 def _estimate(job: Job, place: Place, pace: Pace, paid: set[object]) -> float:
     total = sum(
-        _training(recipe.config(place.base, job.seed), job, place, pace, paid) for recipe in (job.recipe, *job.others)
+        _training(place.config(recipe, job.seed, job.role), job, place, pace, paid)
+        for recipe in (job.recipe, *job.others)
     )
     films, film = place.data[job.role].films, pace.frozen + pace.forward
     measuring = {

@@ -42,7 +42,8 @@ class Job:
 class Place:
     """Where everything lies, and with which settings it is made."""
 
-    base: Config
+    bases: Mapping[Role, Config]
+    """Settings that recipes change."""
     data: Mapping[Role, DataFacts]
     out: Path
     draws: int
@@ -50,11 +51,20 @@ class Place:
     faithful: int
     """On how many films insertion and deletion are measured."""
 
+    @property
+    def base(self) -> Config:
+        """Of the first data set."""
+        return self.bases["first"]
+
+    def config(self, recipe: Recipe, seed: int, role: Role) -> Config:
+        """The settings of one training."""
+        return recipe.config(self.bases[role], seed)
+
     def folder(self, role: Role) -> Path:
         """Where the films of a data set are."""
         folder = self.data[role].folder
         if folder is None:
-            raise UserError("There are results here, but no films: name them with --data.")
+            raise UserError(f"There are results here, but no films of the {role} data set: name its folder again.")
         return folder
 
     def run(self, recipe: Recipe, seed: int, role: Role) -> Path:
@@ -67,7 +77,7 @@ class Place:
 
     def begun_with(self, job: Job) -> dict[str, Any]:
         """Everything that the result depends on and that a person may change."""
-        settings = [recipe.config(self.base, job.seed) for recipe in (job.recipe, *job.others)]
+        settings = [self.config(recipe, job.seed, job.role) for recipe in (job.recipe, *job.others)]
         told = {
             "version": VERSION,
             "settings": [plain(one.model_dump(mode="json", exclude_defaults=True)) for one in settings],
@@ -85,7 +95,10 @@ class Place:
         except ValueError as error:
             raise UserError(f"{path} cannot be read ({error}); remove it, and it is made again.") from error
         if told.get("begun_with") != self.begun_with(job):
-            raise UserError(f"{path} was made with other settings or films; remove it, or choose another --out.")
+            run = self.run(job.recipe, job.seed, job.role)
+            raise UserError(
+                f"{path} was made with other settings or labels; remove it and {run}, or choose another --out."
+            )
         return told
 
     def write(self, job: Job, figures: dict[str, Any], seconds: float) -> None:

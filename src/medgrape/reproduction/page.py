@@ -34,7 +34,7 @@ def page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) -> 
         warnings=list(warnings),
         notice=NOTICE,
         rounds=ROUNDS,
-        shown=shown,
+        shown=lambda cell: shown(cell, len(results.seeds)),
         p=_p,
         data_uri=lambda name: _data_uri(pictures / name),
         style=Markup(style),  # noqa: S704 (files of ours)
@@ -42,11 +42,13 @@ def page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) -> 
     )
 
 
-def shown(cell: Cell) -> str:
-    """As people read it."""
+def shown(cell: Cell, seeds: int = 0) -> str:
+    """As people read it; a figure of fewer seeds than there are says of how many."""
     if cell is None:
         return "–"
-    return cell.text if isinstance(cell, Value) else cell
+    if not isinstance(cell, Value):
+        return cell
+    return f"{cell.text} (n = {cell.n})" if 0 < cell.n < seeds and cell.sd is not None else cell.text
 
 
 def _p(value: float | None) -> str:

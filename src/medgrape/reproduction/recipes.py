@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from medgrape.config import Config, parse_config, put
+from medgrape.errors import UserError
 from medgrape.reproduction.data_facts import DataFacts
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
@@ -13,6 +14,24 @@ FULL, QUICK = CONFIGS / "reproduce.toml", CONFIGS / "reproduce-quick.toml"
 TAUS = (0.01, 0.05, 0.10, 0.20, 0.30)
 """The paper's sweep."""
 _TEXT = "{text}"
+_STAGED = {"model.method": "grape", "training.order": "staged"}
+_HALVED = ("stages.concepts.learning_rate", "stages.prototypes.learning_rate", "stages.head.learning_rate")
+
+
+def second_base(base: Config) -> Config:
+    """The settings of the second data set: as the paper's on NIH differ from those on TBX11K."""
+    tables: dict[str, Any] = base.model_dump()
+    put(tables, "model.tau", 0.05)
+    for key in _HALVED:
+        stage = key.split(".")[1]
+        put(tables, key, tables["stages"][stage]["learning_rate"] / 2)
+    return parse_config(tables, "the settings of the second data set")
+
+
+def _encoder(base: Config) -> str:
+    if base.text.encoder == "none":
+        raise UserError('Some recipes read text: set text.encoder in the base settings to something else than "none".')
+    return base.text.encoder
 
 
 @dataclass(frozen=True)
@@ -27,8 +46,8 @@ class Recipe:
     def config(self, base: Config, seed: int) -> Config:
         """The settings of one training."""
         tables: dict[str, Any] = base.model_dump()
-        for key, value in self.change.items():
-            put(tables, key, base.text.encoder if value == _TEXT else value)
+        for key, value in (_STAGED | self.change).items():
+            put(tables, key, _encoder(base) if value == _TEXT else value)
         return parse_config(tables | {"seed": seed}, f"The recipe {self.name!r}")
 
 

@@ -1,12 +1,15 @@
 """All of it: which jobs some suites need, the jobs done, the tables written, one report."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from medgrape.config import Config, load_config, parse_config
+from filelock import FileLock, Timeout
+
+from medgrape.config import load_config, parse_config
 from medgrape.data.files import whole_file
 from medgrape.errors import UserError
 from medgrape.progress import Track, Watch, quietly, unwatched
@@ -14,7 +17,7 @@ from medgrape.reproduction.data_facts import DataFacts
 from medgrape.reproduction.files import as_csv, as_latex
 from medgrape.reproduction.jobs import Job, Place, Role
 from medgrape.reproduction.page import page
-from medgrape.reproduction.recipes import FULL, QUICK
+from medgrape.reproduction.recipes import FULL, QUICK, second_base
 from medgrape.reproduction.results import Results
 from medgrape.reproduction.suites.building import Suite
 from medgrape.reproduction.suites.registry import SUITES
@@ -36,25 +39,29 @@ class Request:
     seeds: tuple[int, ...] = ()
     quick: bool = False
     config: Path | None = None
+    second_config: Path | None = None
 
     def results(self) -> Results:
         """Where results are found, and with which settings they are made."""
         base = load_config(self.config or (QUICK if self.quick else FULL))
+        other = second_base(base) if self.second_config is None else load_config(self.second_config)
         data: dict[Role, DataFacts] = {"first": DataFacts.of(self.data)}
         if self.second is not None:
             data["second"] = DataFacts.of(self.second)
         draws, faithful = (2, 24) if self.quick else (5, 200)
-        return Results(
-            Place(base, data, self.out, draws, faithful), self.seeds or (QUICK_SEEDS if self.quick else SEEDS)
-        )
+        place = Place({"first": base, "second": other}, data, self.out, draws, faithful)
+        return Results(place, self.seeds or (QUICK_SEEDS if self.quick else SEEDS))
 
     @property
-    def command(self) -> str:
-        """What made a table, but for the suite's name: names of folders are people's own."""
-        given = ["--data DATA", "--second SECOND" if self.second else "", "--out OUT"]
-        given += ["--seeds " + ",".join(map(str, self.seeds)) if self.seeds else "", "--quick" if self.quick else ""]
-        given += ["--config SETTINGS" if self.config else ""]
-        return " ".join(part for part in given if part)
+    def options(self) -> str:
+        """What was typed, but for the suites' names."""
+        given = {
+            "--data": self.data, "--second": self.second, "--out": self.out,
+            "--seeds": ",".join(map(str, self.seeds)) or None, "--config": self.config,
+            "--second-config": self.second_config,
+        }  # fmt: skip
+        words = [f"{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
+        return " ".join([*words, *(["--quick"] if self.quick else [])])
 
 
 def jobs_of(request: Request, results: Results) -> tuple[Job, ...]:
@@ -66,52 +73,68 @@ def jobs_of(request: Request, results: Results) -> tuple[Job, ...]:
 def reproduce(
     request: Request, *, tell: Tell = lambda _: None, track: Track = quietly, watch: Watch = unwatched
 ) -> dict[str, Any]:
-    """Do the jobs that are not done, and write the report."""
+    """Do the jobs that are not done, and write the report of all that is there."""
     results = request.results()
-    _note(request, results)
-    do_all(jobs_of(request, results), results.place, tell, track, watch)
-    return write_report(results, request.suites, request.command)
+    jobs = jobs_of(request, results)
+    for job in jobs:
+        results.place.found(job)  # what was made with something else is refused before anything is written
+    request.out.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(request.out / ".lock", timeout=0):
+            told = _noted(request, results)
+            do_all(jobs, results.place, tell, track, watch)
+            made = write_report(_from_note(request.out, told), told["options"])
+            return made | {"warnings": _missing(results, request.suites)}
+    except Timeout:
+        raise UserError(f"Another process is at work in {request.out}; wait for it, or choose another --out.") from None
 
 
-def _note(request: Request, results: Results) -> None:
-    """What the folder is for; with other settings or films it is another one."""
-    told = {
-        "command": request.command, "seeds": list(results.seeds), "draws": results.place.draws,
-        "faithful": results.place.faithful, "base": results.place.base.model_dump(mode="json"),
-        "data": {role: facts.to_json() for role, facts in results.place.data.items()},
+def _noted(request: Request, results: Results) -> dict[str, Any]:
+    """What the folder holds, with what earlier commands with the same settings left there; kept as ``suite.json``."""
+    place = results.place
+    told: dict[str, Any] = {
+        "options": request.options, "seeds": list(results.seeds), "draws": place.draws, "faithful": place.faithful,
+        "bases": {role: base.model_dump(mode="json") for role, base in place.bases.items()},
+        "data": {role: facts.to_json() for role, facts in place.data.items()},
     }  # fmt: skip
-    with whole_file(results.place.out / NOTED) as draft:
-        draft.write_text(json.dumps(told, indent=1, allow_nan=True) + "\n", "utf-8")
+    path = request.out / NOTED
+    told = json.loads(json.dumps(told))
+    if path.is_file():
+        before = json.loads(path.read_text("utf-8"))
+        if all(before.get(key) == told[key] for key in ("draws", "faithful", "bases")):
+            told["seeds"] = list(dict.fromkeys([*before["seeds"], *told["seeds"]]))
+            told["data"] = before["data"] | told["data"]
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+    return told
 
 
 def report_again(out: Path) -> dict[str, Any]:
-    """The report from the results of an earlier command alone: no film and no model is needed."""
+    """The report from the results of earlier commands alone: no film and no model is needed."""
     path = out / NOTED
     if not path.is_file():
         raise UserError(f"{out} has no {NOTED}: run some suites there first, such as medgrape reproduce all --quick.")
     told = json.loads(path.read_text("utf-8"))
+    return write_report(_from_note(out, told), told["options"])
+
+
+def _from_note(out: Path, told: dict[str, Any]) -> Results:
     data = {role: DataFacts.from_json(facts) for role, facts in told["data"].items()}
-    base: Config = parse_config(told["base"], str(path))
-    place = Place(base, data, out, told["draws"], told["faithful"])
-    return write_report(Results(place, tuple(told["seeds"])), tuple(SUITES.values()), told["command"])
+    bases = {role: parse_config(tables, f"{out / NOTED}") for role, tables in told["bases"].items()}
+    return Results(Place(bases, data, out, told["draws"], told["faithful"]), tuple(told["seeds"]))
 
 
-def write_report(results: Results, suites: Sequence[Suite], command: str) -> dict[str, Any]:
-    """``report/index.html``, and a CSV and a LaTeX file for each table."""
-    made, warnings = [], list(_missing(results, suites))
-    for suite in suites:
-        if results.has(suite.role) and _any_done(results, suite):
-            made.append(replace(suite.build(results), command=f"medgrape reproduce {suite.name} {command}"))
+def write_report(results: Results, options: str) -> dict[str, Any]:
+    """``report/index.html``, and a CSV and a LaTeX file for each table of which any job is done."""
+    suites = [suite for suite in SUITES.values() if results.has(suite.role) and _any_done(results, suite)]
+    made = [replace(suite.build(results), command=f"medgrape reproduce {suite.name} {options}") for suite in suites]
+    warnings = _missing(results, suites)
     folder = results.place.out / "report"
     for table in made:
         for suffix, text in (("csv", as_csv(table)), ("tex", as_latex(table))):
             _write(folder / f"{table.suite}.{suffix}", text)
     _write(folder / "index.html", page(results, made, [*warnings, *_software(results, suites)]))
-    return {
-        "report": str(folder / "index.html"),
-        "tables": [_told(table) for table in made],
-        "warnings": warnings,
-    }
+    return {"report": str(folder / "index.html"), "tables": [_told(table) for table in made], "warnings": warnings}
 
 
 def _any_done(results: Results, suite: Suite) -> bool:

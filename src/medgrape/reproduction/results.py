@@ -45,10 +45,14 @@ class Results:
         return tuple(Job(kind, recipe, seed, role) for recipe in chosen for seed in self.seeds)
 
     @cache  # noqa: B019 (lives as long as one report)
-    def found(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> tuple[dict[str, Any], ...]:
+    def by_seed(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> dict[int, dict[str, Any]]:
         """The figures of every seed that is done."""
-        told = (self.place.found(job) for job in self.jobs(kind, recipe, role=role))
-        return tuple(one["figures"] for one in told if one is not None)
+        told = {job.seed: self.place.found(job) for job in self.jobs(kind, recipe, role=role)}
+        return {seed: dict(one["figures"]) for seed, one in told.items() if one is not None}
+
+    def found(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> tuple[dict[str, Any], ...]:
+        """The same without the seeds."""
+        return tuple(self.by_seed(kind, recipe, role).values())
 
     def one(self, job: Job) -> dict[str, Any]:
         """The figures of one job; empty where it is not done."""
@@ -63,11 +67,13 @@ class Results:
 
     def compared(self, ours: str | Recipe, theirs: str | Recipe, key: str, role: Role = "first") -> Comparison | None:
         """One recipe against another, film by film; None where either is missing, or the figure has no films."""
-        both = self.found("films", ours, role), self.found("films", theirs, role)
-        if not both[0] or len(both[0]) != len(both[1]):
+        found = self.by_seed("films", ours, role), self.by_seed("films", theirs, role)
+        seeds = [seed for seed in self.seeds if seed in found[0] and seed in found[1]]
+        both = tuple([one[seed] for seed in seeds] for one in found)
+        if not seeds:
             return None
         counted, figure = (_classes, _macro_f1) if key == MACRO_F1 else (_pairs, _share)
-        mine, other = (counted(found) for found in both)
+        mine, other = (counted(one) for one in both)
         if mine is None or other is None or mine.shape != other.shape:
             return None
         return compare(mine, other, figure(both[0][0]))
@@ -96,10 +102,20 @@ def _pairs(found: Sequence[dict[str, Any]]) -> Counts | None:
 
 def _hits_by_patient(told: dict[str, Any]) -> Float[np.ndarray, "patients 2"]:
     patient = dict(zip(told["films"], told["patients"], strict=True))
-    names, owner = np.unique([patient[pair["film"]] for pair in told["pairs"]], return_inverse=True)
-    counts = np.zeros((len(names), 2))
-    np.add.at(counts, owner, np.array([[pair["hit"], 1.0] for pair in told["pairs"]]))
-    return counts
+    return sums_by_patient([pair["hit"] for pair in told["pairs"]], [patient[pair["film"]] for pair in told["pairs"]])
+
+
+def sums_by_patient(values: Sequence[float], patients: Sequence[str]) -> Float[np.ndarray, "patients 2"]:
+    """Of figures that every film has: sum and count, patient by patient."""
+    names, owner = np.unique(patients, return_inverse=True)
+    sums = np.zeros((len(names), 2))
+    np.add.at(sums, owner, np.column_stack([values, np.ones(len(values))]))
+    return sums
+
+
+def mean_of_sums(sums: Float[np.ndarray, "*rounds 2"]) -> Float[np.ndarray, "*rounds"]:
+    """Their mean."""
+    return np.asarray(sums[..., 0] / np.maximum(sums[..., 1], 1))
 
 
 def _macro_f1(told: dict[str, Any]) -> Callable[[np.ndarray], np.ndarray]:
@@ -109,4 +125,4 @@ def _macro_f1(told: dict[str, Any]) -> Callable[[np.ndarray], np.ndarray]:
 
 def _share(told: dict[str, Any]) -> Callable[[np.ndarray], np.ndarray]:
     del told
-    return lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1)
+    return mean_of_sums

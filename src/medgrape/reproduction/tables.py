@@ -91,6 +91,12 @@ class Table:
         return any(line.paper for line in self.lines)
 
     @property
+    def over_seeds(self) -> bool:
+        """Whether any figure is a mean over seeds."""
+        cells = [cell for line in self.lines for cell in line.ours.values()]
+        return any(isinstance(cell, Value) and cell.sd is not None for cell in cells)
+
+    @property
     def compared_columns(self) -> tuple[Column, ...]:
         """Those in which any row is compared."""
         return tuple(column for column in self.columns if any(column.key in line.compared for line in self.lines))

@@ -16,6 +16,7 @@ from medgrape.reproduction.measures.latency import measure_latency
 from medgrape.reproduction.measures.pictures import draw_pictures
 from medgrape.reproduction.measures.safety import measure_safety
 from medgrape.reproduction.recipes import Recipe
+from medgrape.training.fitness import refuse_settings
 from medgrape.training.run import Order, train
 
 Tell = Callable[[str], None]
@@ -23,6 +24,9 @@ Tell = Callable[[str], None]
 
 def do_all(jobs: Sequence[Job], place: Place, tell: Tell, track: Track, watch: Watch) -> None:
     """Whatever has no result yet; a job that was broken off goes on with the epoch at which its training was."""
+    for job in jobs:  # before the first of them, not after hours
+        for recipe in (job.recipe, *job.others):
+            refuse_settings(place.config(recipe, job.seed, job.role))
     there = sum(place.found(job) is not None for job in jobs)
     if there:
         tell(f"{there} of {len(jobs)} jobs are done already.")
@@ -39,7 +43,7 @@ def do(job: Job, place: Place, track: Track, watch: Watch) -> dict[str, Any]:
     data = place.folder(job.role)
 
     def run(recipe: Recipe) -> Loaded:
-        config, out = recipe.config(place.base, job.seed), place.run(recipe, job.seed, job.role)
+        config, out = place.config(recipe, job.seed, job.role), place.run(recipe, job.seed, job.role)
         return load_any(train(Order(config, data, out, kept=place.out / "stages"), track=track, watch=watch))
 
     loaded = run(job.recipe)
@@ -49,7 +53,7 @@ def do(job: Job, place: Place, track: Track, watch: Watch) -> dict[str, Any]:
         return measure_faithfulness(loaded, data, place.faithful, track)
     if job.kind == "pictures":
         compared = {recipe.title: run(recipe) for recipe in job.others}
-        return draw_pictures(compared, data, place.out / "pictures", loaded)
+        return draw_pictures(compared, data, place.out / "pictures", loaded, job.name)
     assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites ask these of GRAPE only)
     return _of_grape(job, loaded, [run(recipe) for recipe in job.others], place, track)
 

@@ -194,14 +194,20 @@ class PipNetLesson(_Lesson):
     def loss(self, learner: nn.Module, batch: Pair) -> Float[Tensor, ""]:
         """Classes, alignment and presence; at first the classes alone, with the parts as they are."""
         del learner  # one process: the model is the learner
-        views = self._both(batch.one, batch.other)
-        if batch.epoch <= self.schedule.hold:
-            views = (views[0].detach(), views[1].detach())
+        held = batch.epoch <= self.schedule.hold
+        views = self._held(batch) if held else self._both(batch.one, batch.other)
         there = [presence(where) for where in views]
         logits = [self._model.classes(present) for present in there]
         classes = sum(classes_loss(one, batch.targets.classes, self._weights, UNKNOWN_CLASS) for one in logits) / 2
         total = torch.as_tensor(self.schedule.class_weight * classes)
-        if batch.epoch <= self.schedule.hold:
+        if held:
             return total
         parts = sum(presence_loss(present) for present in there) / 2
         return total + self.schedule.alignment * alignment_loss(*views) + self.schedule.presence * parts
+
+    @torch.no_grad()
+    def _held(self, batch: Pair) -> tuple[Float[Tensor, "b parts h w"], Float[Tensor, "b parts h w"]]:
+        """The parts as they are, no statistics moving."""
+        with evaluating(self._both):
+            one, other = self._both(batch.one, batch.other)
+        return one, other

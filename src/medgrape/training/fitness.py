@@ -18,12 +18,18 @@ def refuse_unusable_place(out: Path) -> None:
 def refuse_unlearnable(config: Config, films: TrainingFilms) -> None:
     """Films, labels and settings that do not go together."""
     _check_films(films)
-    if config.model.method != "grape":
+    refuse_settings(config)
+    if config.model.method == "grape":
+        _check_names(config, films)
+        _check_maps(config, films)
+
+
+def refuse_settings(config: Config) -> None:
+    """Settings that do not go together, whatever the films."""
+    if config.model.method == "grape":
+        _check_settings(config)
+    else:
         _check_views(config)
-        return
-    _check_names(config, films)
-    _check_maps(config, films)
-    _check_settings(config)
 
 
 def _check_films(films: TrainingFilms) -> None:

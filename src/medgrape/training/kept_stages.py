@@ -27,25 +27,31 @@ def fetch(kept: Path | None, work: Path) -> None:
     """Take the stages that another training has finished."""
     for name, place in _places(kept, work).items():
         if place.exists() and not (work / name).exists():
-            linked(place, work / name)
+            _link(place, work / name)
 
 
 def keep(kept: Path | None, work: Path) -> None:
     """Leave the stages of a training that is finished to others."""
     for name, place in _places(kept, work).items():
         if (work / name).exists() and not place.exists():
-            _leave(work / name, place)
+            _link(work / name, place)
 
 
-def _leave(own: Path, place: Path) -> None:
-    """Beside its place first: it is whole there, or not there."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(f".{place.name}.{os.getpid()}.part")
+def _link(source: Path, target: Path) -> None:
+    """Beside its place first: it is whole there, or not there. Somebody else may be as far at the same moment."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    _remove(draft)  # of a process of the same number that was killed
     try:
-        linked(own, draft)
-        draft.replace(place)
+        linked(source, draft)
+        if not target.exists():
+            draft.replace(target)
     finally:
-        shutil.rmtree(draft, ignore_errors=True) if draft.is_dir() else draft.unlink(missing_ok=True)
+        _remove(draft)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _places(kept: Path | None, work: Path) -> dict[str, Path]:
@@ -56,7 +62,8 @@ def _places(kept: Path | None, work: Path) -> dict[str, Path]:
     settings = begun.pop("config")
     views = {name: settings["stages"]["concepts"][name] for name in ("augment", "mirror", "views")}
     early = {name: settings[name] for name in EARLY}
-    found = {"early": early | views | {"paired": settings["model"]["method"] == "pip-net"}}
+    where = {name: value for name, value in settings["training"].items() if name != "order"}
+    found = {"early": early | views | {"training": where, "paired": settings["model"]["method"] == "pip-net"}}
     if settings["model"]["method"] == "grape" and settings["training"]["order"] == "staged":
         found["concepts.safetensors"] = early | {"stage": settings["stages"]["concepts"]}
         before_head = _without(settings, UNSEEN_BEFORE_HEAD)

@@ -89,7 +89,6 @@ def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
             fetch(order.kept, order.work)
             fabric.barrier()
             _learn(fabric, order, track=track, watch=watch)
-            keep(order.kept, order.work)
             shutil.rmtree(order.work)
     except Timeout:
         raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
@@ -118,6 +117,7 @@ def _learn(fabric: Fabric, order: Order, *, track: Track, watch: Watch) -> None:
     finally:
         workshop.journal.close()
     if graduate is not None:
+        keep(order.kept, order.work)
         _write(order, _assembled(order, graduate, films, track), films)
 
 

@@ -23,13 +23,13 @@ def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -
     answer, saliency = answer_of(model), saliency_of(model, greys)
     own = faithfulness(answer, greys, saliency, track=track)
     blind = faithfulness(answer, greys, random_order(len(greys), (saliency.shape[1], saliency.shape[2])), track=track)
-    told: dict[str, Any] = {"films": len(chosen)}
+    records = [dataset.pictured[place] for place in chosen]
+    by_film: dict[str, Any] = {"patients": [film.patient or film.id for film in records]}
+    told: dict[str, Any] = {"films": len(chosen), "by_film": by_film}
     for name, found in (("own", own), ("random", blind)):
-        told |= {f"{name}.deletion": float(found.deletion.mean()), f"{name}.insertion": float(found.insertion.mean())}
-        told |= {
-            f"{name}.deletion.sd": float(found.deletion.std()),
-            f"{name}.insertion.sd": float(found.insertion.std()),
-        }
-        told |= {f"{name}.deletion.curve": found.deletion_curves.mean(axis=0).tolist()}
-        told |= {f"{name}.insertion.curve": found.insertion_curves.mean(axis=0).tolist()}
+        for kind in ("deletion", "insertion"):
+            areas = getattr(found, kind)
+            by_film[f"{name}.{kind}"] = areas.tolist()
+            told[f"{name}.{kind}"] = float(areas.mean())
+            told[f"{name}.{kind}.curve"] = getattr(found, f"{kind}_curves").mean(axis=0).tolist()
     return told

@@ -12,7 +12,7 @@ from torch import Tensor
 from medgrape.data.dataset import Dataset
 from medgrape.evaluation.calibration import calibration
 from medgrape.evaluation.checks import true_classes
-from medgrape.evaluation.classification import Classification, classify
+from medgrape.evaluation.classification import ClassFigures, Classification, classify
 from medgrape.evaluation.detection import detect
 from medgrape.evaluation.energy import box_energies
 from medgrape.evaluation.geometry import dispersion
@@ -45,19 +45,29 @@ def measure_films(loaded: Loaded, data: Path, track: Track) -> dict[str, Any]:
     return told | {"confusion": classes.confusion, "by_film": _by_film(readings, places)}
 
 
-def _classes(found: Classification) -> Iterator[tuple[str, float | int | None]]:
+def _classes(found: Classification) -> Iterator[tuple[str, float | str | None]]:
     yield "films", found.films
+    yield "majority", None if found.majority is None else found.majority.answer
     yield "macro_f1", found.macro_f1
     yield "accuracy", found.accuracy
     for name in ("macro_f1", "accuracy"):
         yield f"majority.{name}", None if found.majority is None else getattr(found.majority, name)
     for one in found.classes:
         yield f"f1.{one.name}", one.f1
-        yield f"support.{one.name}", one.support
+        yield f"majority.f1.{one.name}", _majority_f1(found, one)
+
+
+def _majority_f1(found: Classification, one: ClassFigures) -> float | None:
+    """Of a class, where the answer is always the commonest of training."""
+    if found.majority is None or not one.support:
+        return None
+    share = one.support / found.films
+    return 2 * share / (1 + share) if one.name == found.majority.answer else 0.0
 
 
 def _pointing(found: Localisation) -> Iterator[tuple[str, float | int | None]]:
-    named = {"pair": found.per_pair, "film": found.per_film} | {one.name: one.pointing for one in found.concepts}
+    named = {"pair": found.per_pair, "film": found.per_film}
+    named |= {f"concept.{one.name}": one.pointing for one in found.concepts}
     for name, pointing in named.items():
         if pointing is not None:
             yield from _shares(f"pointing.{name}", pointing)

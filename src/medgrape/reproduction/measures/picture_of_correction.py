@@ -1,12 +1,11 @@
 """A reader's box, before and after; and a wrong claim, with the warning that the model answers it with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from PIL import Image
 
 from medgrape.data.dataset import Dataset, FilmRecord
-from medgrape.evaluation.pointing import boxes_of
 from medgrape.evaluation.reading import Loaded
 from medgrape.explain.render_layout import badge, beside, bordered, outlined, stacked, stamped
 from medgrape.explain.render_maps import HEAT, fitted, painted, relative, resized, upsampled
@@ -23,7 +22,7 @@ _RIGHT, _WRONG = colour(1), colour(5)
 
 
 def correction_pictures(
-    loaded: Loaded, dataset: Dataset, films: Sequence[FilmRecord], concept: str
+    loaded: Loaded, dataset: Dataset, films: Mapping[FilmRecord, tuple[Box, ...]], concept: str
 ) -> Iterator[tuple[str, Image.Image, str]]:
     """Name, picture and caption of each; the warning is the first that any wrong claim on these films calls up."""
     if not isinstance(loaded, LoadedRun):
@@ -31,14 +30,14 @@ def correction_pictures(
     reader = Reader(loaded)
     opened = [(film, reader.open(dataset.film_path(film))) for film in films]
     film, study = opened[0]
-    box = boxes_of(dataset, film, concept)[0]
+    box = films[film][0]
     yield (
         "correction",
         _before_and_after(study, film, box, concept),
         _shares(study, study.apply(box, concept, confirmed=True)),
     )
     for film, study in opened:
-        for box in boxes_of(dataset, film, concept):
+        for box in films[film]:
             for claim in (name for name in dataset.concepts.names if name != concept):
                 check = study.check(box, claim)
                 if check.mismatch:

@@ -30,8 +30,8 @@ from medgrape.palette import colour
 from medgrape.reproduction.measures.picture_of_correction import correction_pictures
 
 FILMS = 3
-ROOM = FilmSize(300, 300)
-_GAP = 12
+ROOM = FilmSize(260, 260)
+_GAP, _DOT, _IN_ROW = 12, 22, 4
 BOX = "#56B4E9"
 
 
@@ -46,8 +46,10 @@ class Shown:
     """By the method's title."""
 
 
-def draw_pictures(runs: Mapping[str, Loaded], data: Path, folder: Path, main: Loaded) -> dict[str, Any]:
-    """All pictures as PNG files in ``folder``, with their captions; ``main`` is corrected and warns."""
+def draw_pictures(
+    runs: Mapping[str, Loaded], data: Path, folder: Path, main: Loaded, name: str = "pictures"
+) -> dict[str, Any]:
+    """All pictures as ``NAME-*.png`` in ``folder``, with their captions; ``main`` is corrected and warns."""
     dataset = Dataset.load(data)
     concept = commonest(dataset)
     cached = opened(main.run.config, dataset, data)
@@ -60,25 +62,33 @@ def draw_pictures(runs: Mapping[str, Loaded], data: Path, folder: Path, main: Lo
     told = [
         _saved(
             _maps(shown),
-            folder / "maps.png",
+            folder / f"{name}-maps.png",
             f"Maps of {title}, each from its middle to its highest value. Blue: the boxes drawn. The figures: "
             "share of the map's energy inside them, and of the film's area.",
         ),
-        _saved(_dots(shown), folder / "points.png", f"Where each method's map of {title} is highest. Blue: the boxes."),
+        _saved(
+            _dots(shown),
+            folder / f"{name}-points.png",
+            f"Where each method's map of {title} is highest; those at one place stand side by side. Blue: the boxes.",
+        ),
     ]
-    for name, sheet, caption in correction_pictures(main, dataset, [one.film for one in shown], concept):
-        told.append(_saved(sheet, folder / f"{name}.png", caption))
+    for what, sheet, caption in correction_pictures(main, dataset, {one.film: one.boxes for one in shown}, concept):
+        told.append(_saved(sheet, folder / f"{name}-{what}.png", caption))
     return {"pictures": told, "films": [one.film.id for one in shown]}
 
 
 def _wanted(dataset: Dataset, film: FilmRecord, concept: str | None) -> bool:
-    return film.split == "test" and concept is not None and bool(boxes_of(dataset, film, concept))
+    return film.split == "test" and concept is not None and bool(_on_film(dataset, film, concept))
+
+
+def _on_film(dataset: Dataset, film: FilmRecord, concept: str) -> tuple[Box, ...]:
+    return tuple(box for box in boxes_of(dataset, film, concept) if box.clipped(film.size) is not None)
 
 
 def _shown(runs: Mapping[str, Loaded], dataset: Dataset, cached: CachedFilms, place: int, concept: str) -> Shown:
     film, pixels = dataset.pictured[place], cached[place]
     maps = {title: _map(loaded, pixels, concept) for title, loaded in runs.items()}
-    return Shown(film, pixels, boxes_of(dataset, film, concept), maps)
+    return Shown(film, pixels, _on_film(dataset, film, concept), maps)
 
 
 @torch.no_grad()
@@ -117,15 +127,18 @@ def _dots(shown: Sequence[Shown]) -> Image.Image:
     for one in shown:
         size = fitted(one.film.size, FilmSize(420, 420))
         panel = _boxed(Image.fromarray(resized(one.pixels, size)).convert("RGB"), one, size)
+        taken: list[tuple[float, float]] = []
         for place, name in enumerate(names):
             x, y = peak(one.maps[name], PatchGrid(one.film.size, *one.maps[name].shape))
-            spot = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(one.film.size, size).centre
-            stamped(panel, badge(chr(65 + place), colour(place), 22), spot)
+            across, down = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(one.film.size, size).centre
+            while any(abs(across - other) < _DOT and abs(down - high) < _DOT for other, high in taken):
+                across += _DOT  # beside one that points at the same place
+            taken.append((across, down))
+            stamped(panel, badge(chr(65 + place), colour(place), _DOT), (across, down))
         panels.append(panel)
-    key = [
-        paragraph(f"{chr(65 + place)}  {name}", 215, size=SMALL, ink=colour(place)) for place, name in enumerate(names)
-    ]
-    return bordered(stacked([beside(panels, gap=_GAP), beside(key)], gap=_GAP), _GAP)
+    key = [paragraph(f"{chr(65 + n)}  {name}", 320, size=SMALL, ink=colour(n)) for n, name in enumerate(names)]
+    rows = [beside(key[start : start + _IN_ROW]) for start in range(0, len(key), _IN_ROW)]
+    return bordered(stacked([beside(panels, gap=_GAP), stacked(rows, gap=4)], gap=_GAP), _GAP)
 
 
 def _boxed(panel: Image.Image, one: Shown, size: FilmSize) -> Image.Image:

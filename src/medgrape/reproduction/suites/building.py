@@ -48,6 +48,8 @@ class Row:
     name: str = ""
     """In the paper's figures; that of the recipe, where there is none."""
     role: Role = "first"
+    again: bool = False
+    """Stands in the table already, and is not compared once more."""
 
     @property
     def told(self) -> str:
@@ -63,26 +65,30 @@ class Row:
 
 
 def recipe_lines(
-    results: Results, suite: str, rows: Sequence[Row], columns: Sequence[Column], against: Row | None = None
+    results: Results,
+    suite: str,
+    rows: Sequence[Row],
+    columns: Sequence[Column],
+    against: Row | None = None,
+    keys: Sequence[str] = (MACRO_F1, POINTING),
 ) -> list[Line]:
-    """One line for each recipe; compared with one of them in macro-F1 and in pointing."""
+    """One line for each recipe; compared with one of them in the columns of these keys."""
     paper = published().get(suite, {})
     lines = [
         Line(
             row.told,
             {column.key: results.value(row.recipe, column.key, row.role) for column in columns},
             {key: text for key, text in paper.get(row.key, {}).items() if key in {column.key for column in columns}},
-            compared=_compared(results, row, against, columns),
+            compared=_compared(results, row, against, [column.key for column in columns if column.key in keys]),
         )
         for row in rows
     ]
     return corrected(lines)
 
 
-def _compared(results: Results, row: Row, against: Row | None, columns: Sequence[Column]) -> dict[str, Comparison]:
-    if against is None or row.recipe == against.recipe:
+def _compared(results: Results, row: Row, against: Row | None, keys: Sequence[str]) -> dict[str, Comparison]:
+    if against is None or row.again or row.recipe == against.recipe:
         return {}
-    keys = [column.key for column in columns if column.key in (MACRO_F1, POINTING)]
     found = {key: results.compared(row.recipe, against.recipe, key, row.role) for key in keys}
     return {key: comparison for key, comparison in found.items() if comparison is not None}
 
@@ -140,5 +146,6 @@ def versus(lines: Sequence[Line], line: Line | None, against: Line | None, colum
         low, high = compared.interval.low, compared.interval.high
         sure = "excludes zero" if low > 0 or high < 0 else "does not exclude zero"
         told += f"; difference {compared.difference:+.3f}, 95 % interval [{low:+.3f}, {high:+.3f}], which {sure}"
-    best = max(((number(one, column.key) or 0.0, one.title) for one in lines if one.trivial), default=None)
+    blind = [(value, one.title) for one in lines if one.trivial and (value := number(one, column.key)) is not None]
+    best = max(blind, default=None)
     return told + ("." if best is None else f"; {best[1]} gets {best[0]:.3f}.")

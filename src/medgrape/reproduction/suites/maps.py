@@ -2,15 +2,18 @@
 
 from typing import Any
 
+import numpy as np
+
+from medgrape.evaluation.comparing import Comparison, compare
 from medgrape.reproduction.jobs import Job, Role
 from medgrape.reproduction.recipes import fixed_recipes
-from medgrape.reproduction.results import Results
-from medgrape.reproduction.suites.building import Row, Suite, number, published
+from medgrape.reproduction.results import Results, mean_of_sums, sums_by_patient
+from medgrape.reproduction.suites.building import Row, Suite, corrected, number, published
 from medgrape.reproduction.suites.plots import curves_plot, histogram_plot
 from medgrape.reproduction.tables import Cell, Column, Line, Table
 
 METHODS = ("black-box", "cbm", "pip-net", "csr", "grape", "ours")
-PICTURED = ("csr", "cbm", "pip-net", "grape", "ours")
+PICTURED = ("black-box", "cbm", "pip-net", "csr", "end-to-end", "grape", "ours")
 
 
 def pointing(results: Results) -> Table:
@@ -28,18 +31,18 @@ def pointing(results: Results) -> Table:
     lines = []
     for name, title in names.items():
         cells: dict[str, Cell] = {
-            key: results.value("grape", f"pointing.{name}.{key}", whole=key in ("count", "hits"))
+            key: results.value("grape", f"pointing.{key_of(name)}.{key}", whole=key in ("count", "hits"))
             for key in ("count", "hits", "mean", "chance", "fixed")
         }
-        cells["ours"] = results.value("ours", f"pointing.{name}.mean")
+        cells["ours"] = results.value("ours", f"pointing.{key_of(name)}.mean")
         if cells["count"] is not None:
             lines.append(Line(title, cells, published()["pointing"].get(name, {})))
     mean, fixed, best = (number(lines[-2], key) if lines else None for key in ("mean", "fixed", "ours"))
     reading = "Not measured: no test film has a box, or the job is not done yet."
     if mean is not None:
         reading = (
-            f"The paper's recipe points at {mean:.3f} of the pairs, medgrape's at {best or 0:.3f}; one fixed point for "
-            f"each finding at {fixed or 0:.3f}."
+            f"The paper's recipe points at {mean:.3f} of the pairs, medgrape's at {_told(best)}; one fixed point for "
+            f"each finding at {_told(fixed)}."
         )
     return Table(
         "pointing",
@@ -52,6 +55,15 @@ def pointing(results: Results) -> Table:
     )
 
 
+def key_of(name: str) -> str:
+    """Under which a film's or a finding's pointing is measured."""
+    return name if name in ("pair", "film") else f"concept.{name}"
+
+
+def _told(value: float | None) -> str:
+    return "no known share" if value is None else f"{value:.3f}"
+
+
 def faithfulness(results: Results) -> Table:
     """Insertion and deletion."""
     columns = (
@@ -60,22 +72,28 @@ def faithfulness(results: Results) -> Table:
         Column("own.insertion", "Insertion AUC", "higher"),
         Column("random.insertion", "in random order"),
     )
-    lines = [
-        Line(
-            Row(name).told,
-            {column.key: results.value(name, column.key, kind="faithfulness") for column in columns},
-            published()["faithfulness"].get(name, {}),
-        )
-        for name in METHODS
-    ]
-    gains = {line.title: _gain(line) for line in lines if _gain(line) is not None}
+    lines = corrected(
+        [
+            Line(
+                Row(name).told,
+                {column.key: results.value(name, column.key, kind="faithfulness") for column in columns},
+                published()["faithfulness"].get(name, {}),
+                compared=_against_random(results, name),
+            )
+            for name in METHODS
+        ]
+    )
+    measured = [line for line in lines if "own.deletion" in line.compared]
+    better = [line.title for line in measured if _surely_below(line.compared["own.deletion"])]
     reading = "Not measured yet."
-    if gains:
-        better = [title for title, gain in gains.items() if gain is not None and gain > 0]
-        reading = f"Deletion below a random order of patches: {', '.join(better) if better else 'no method'}."
+    if measured:
+        reading = f"Deletion surely below that of a random order of patches: {', '.join(better) or 'no method'}."
     found = [(Row(name).told, told[0]) for name in METHODS if (told := results.found("faithfulness", name))]
     films = found[0][1]["films"] if found else 0
-    notes = (f"{films} test films. A random order of patches stands beside each: what a map must beat.",)
+    notes = (
+        f"{films} test films. A random order of patches stands beside each: what a map must beat.",
+        "Curves: the first seed.",
+    )
     return Table(
         "faithfulness",
         "Insertion and deletion",
@@ -83,14 +101,29 @@ def faithfulness(results: Results) -> Table:
         columns,
         tuple(lines),
         reading,
-        notes=notes,
-        plots=curves_plot(found),
+        "a random order",
+        notes,
+        curves_plot(found),
     )
 
 
-def _gain(line: Line) -> float | None:
-    own, blind = number(line, "own.deletion"), number(line, "random.deletion")
-    return None if own is None or blind is None else blind - own
+def _against_random(results: Results, name: str) -> dict[str, Comparison]:
+    """A method's own order of pixels against a random one, film by film."""
+    found = results.found("faithfulness", name)
+    if not found:
+        return {}
+    told: dict[str, Comparison] = {}
+    for kind in ("deletion", "insertion"):
+        own, blind = (
+            np.stack([sums_by_patient(one["by_film"][f"{which}.{kind}"], one["by_film"]["patients"]) for one in found])
+            for which in ("own", "random")
+        )
+        told[f"own.{kind}"] = compare(own, blind, mean_of_sums)
+    return told
+
+
+def _surely_below(found: Comparison) -> bool:
+    return found.interval is not None and found.interval.high < 0
 
 
 def dispersion(results: Results) -> Table:
@@ -122,6 +155,7 @@ def dispersion(results: Results) -> Table:
         columns,
         tuple(lines),
         reading,
+        notes=("Histograms: the first seed.",),
         plots=histogram_plot(found),
     )
 
@@ -139,10 +173,9 @@ def picture_job(results: Results) -> Job:
 def pictures(results: Results) -> Table:
     """Maps side by side, points, a correction, a warning."""
     told: dict[str, Any] = results.one(picture_job(results))
-    shown = told.get("pictures", [])
-    reading = told.get("why") or (
-        "Films evenly spaced over the test films with a box; none was chosen by eye." if shown else "Not drawn yet."
-    )
+    shown = [one for one in told.get("pictures", []) if (results.place.out / "pictures" / one["file"]).is_file()]
+    rule = "Films evenly spaced over the test films with a box; the warning is the first that a wrong claim calls up."
+    reading = told.get("why") or (rule if shown else "Not drawn yet, or the pictures were removed.")
     return Table(
         "pictures",
         "Films",

@@ -1,6 +1,7 @@
 """Tables of the safety check: its lead, its gate, miscorrection rates, mean or maximum, MC-dropout, by concept."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from medgrape.reproduction.jobs import Job, Role
@@ -13,17 +14,23 @@ CAUGHT = Column("caught", "Wrong boxes caught", "higher")
 FALSE = Column("false_alarms", "False alarms", "lower")
 BALANCED = Column("balanced", "Balanced over claims", "higher")
 COLUMNS = (CAUGHT, FALSE, BALANCED)
-NONE = "Not measured: the test films have no boxes, or the job is not done yet."
-
-
-def _rate(told: dict[str, Any], check: str, figure: str) -> float | None:
-    rate = told.get("checks", {}).get(check, {}).get(figure)
-    return None if rate is None else float(rate["share"])
+NONE = "Not measured: no test box can be claimed wrongly, or the job is not done yet."
 
 
 def _cells(results: Results, check: str, recipe: str, role: Role = "first") -> dict[str, Cell]:
-    found = results.found("safety", recipe, role)
-    return {column.key: spread([_rate(told, check, column.key) for told in found]) for column in COLUMNS}
+    checks = [told.get("checks", {}).get(check, {}) for told in results.found("safety", recipe, role)]
+    return {column.key: _over_seeds([one.get(column.key) for one in checks]) for column in COLUMNS}
+
+
+def _over_seeds(rates: Sequence[dict[str, Any] | None]) -> Value | None:
+    """Mean share, and means of the bounds of its intervals over patients."""
+    known = [rate for rate in rates if rate is not None]
+    value = spread([rate["share"] for rate in known])
+    bounds = [rate["interval"] for rate in known if rate["interval"] is not None]
+    if value is None or not bounds:
+        return value
+    low, high = (sum(one[end] for one in bounds) / len(bounds) for end in ("low", "high"))
+    return replace(value, low=low, high=high)
 
 
 def _majority(results: Results, recipe: str, role: Role = "first") -> Line:
@@ -40,13 +47,15 @@ def _boxes(results: Results, recipe: str, role: Role = "first") -> str:
 
 
 def _table(suite: str, title: str, labels: tuple[str, ...], lines: Sequence[Line], note: str) -> Table:
-    ours = [line for line in lines if not line.trivial]
-    best = max(ours, key=lambda line: number(line, BALANCED.key) or 0.0)
-    value, blind = number(best, BALANCED.key), number(lines[-1], BALANCED.key)
+    found = [
+        (value, line.title) for line in lines if (value := number(line, BALANCED.key)) is not None and not line.trivial
+    ]
     reading = NONE
-    if value is not None:
-        reading = f"Best balance {value:.3f} ({best.title}); a check that looks at no film gets {blind or 0.5:.3f}."
-    return Table(suite, title, labels, COLUMNS, tuple(lines), reading, notes=(note,))
+    if found:
+        (low, _), (high, best) = min(found), max(found)
+        reading = f"Balance from {low:.3f} to {high:.3f} ({best}); whatever looks at no film gets 0.500."
+    notes = (note, "Intervals resample patients 1000 times; with several seeds they are means of the seeds' bounds.")
+    return Table(suite, title, labels, COLUMNS, tuple(lines), reading, notes=notes)
 
 
 def eta(results: Results) -> Table:
@@ -74,7 +83,7 @@ def gate(results: Results) -> Table:
     lines.append(Line("medgrape's recipe, calibrated on validation boxes", _cells(results, "calibrated", "ours")))
     lines.append(_majority(results, "grape"))
     note = (
-        "The paper's gate suits prototypes that have become one vector; where they differ, it silences every warning. "
+        "The paper's gate suits prototypes that have become one vector; where they differ, it may silence all. "
         f"{_boxes(results, 'grape')}"
     )
     return _table("gate", "The check's gate", (), lines, note)
@@ -164,11 +173,12 @@ def by_concept(results: Results) -> Table:
     """Finding by finding, where there are many."""
     role: Role = "second" if results.has("second") else "first"
     recipe = "grape-text" if role == "second" else "grape"
-    found, paper = results.found("safety", recipe, role), published()["safety-by-concept"]
-    lines = [Line("all findings", _cells(results, "mean", recipe, role), paper["all"])]
+    found = results.found("safety", recipe, role)
+    paper = published()["safety-by-concept"] if role == "second" else {}
+    lines = [Line("all findings", _cells(results, "mean", recipe, role), paper.get("all", {}))]
     for concept in results.dataset(role).concepts:
         told = [_named(one, concept.name) for one in found if one]
-        cells = {key: spread([_share(one.get(key)) for one in told]) for key in ("caught", "false_alarms")}
+        cells = {key: _over_seeds([one.get(key) for one in told]) for key in ("caught", "false_alarms")}
         if any(cells.values()):
             lines.append(Line(concept.title, cells, paper.get(concept.name, {})))
     lines.append(_majority(results, recipe, role))
@@ -179,10 +189,6 @@ def by_concept(results: Results) -> Table:
 def _named(told: dict[str, Any], concept: str) -> dict[str, Any]:
     concepts = told.get("checks", {}).get("mean", {}).get("concepts", [])
     return next((one for one in concepts if one["name"] == concept), {})
-
-
-def _share(rate: dict[str, Any] | None) -> float | None:
-    return None if rate is None else float(rate["share"])
 
 
 def _grape(results: Results) -> Sequence[Job]:

@@ -13,7 +13,8 @@ from medgrape.reproduction.tables import Cell, Column, Line, Table, spread
 
 _NOTE = (
     "Means over the seeds of training and, within each, over draws of the examples; the standard deviation is over the "
-    "seeds. The text projection is made to forget the finding first; the paper's had seen it."
+    "seeds. The text projection is made to forget the finding first, where there are others to learn it from; the "
+    "paper's had seen it."
 )
 
 
@@ -75,9 +76,15 @@ def _few_shot(results: Results, suite: str, title: str, labels: tuple[str, ...],
         columns,
         tuple(lines),
         _reading(lines, columns),
-        notes=(_NOTE,),
+        notes=(_NOTE, *_warnings(results, role)),
         plots=shots_plot(suite, lines, columns),
     )
+
+
+def _warnings(results: Results, role: Role) -> list[str]:
+    """What the trials themselves had to say, each once."""
+    told = [one for found in results.found("few-shot", "grape-text", role) for one in found.get("warnings", [])]
+    return list(dict.fromkeys(told))
 
 
 def _reading(lines: list[Line], columns: tuple[Column, ...]) -> str:
@@ -89,7 +96,7 @@ def _reading(lines: list[Line], columns: tuple[Column, ...]) -> str:
         return "Not measured yet."
     share = f" ({one / full:.0%})" if full else ""
     told = f"{name}: one film points at {one:.3f}, all training films at {full:.3f}{share}"
-    return f"{told}; one fixed point at {fixed or 0:.3f}."
+    return told + ("." if fixed is None else f"; one fixed point at {fixed:.3f}.")
 
 
 def first(results: Results) -> Table:

@@ -48,15 +48,14 @@ def _compared(line: Line, key: str) -> list[object]:
 
 def as_latex(table: Table) -> str:
     """With booktabs; the paper's figures in a column beside each of ours."""
-    beside = table.has_paper
-    columns = "".join("ll" if beside else "l" for _ in table.columns)
-    heads = [f"{_tex(column.heading)}{' & paper' if beside else ''}" for column in table.columns]
+    columns = "".join("ll" if table.beside(column) else "l" for column in table.columns)
+    heads = [f"{_tex(column.heading)}{' & paper' if table.beside(column) else ''}" for column in table.columns]
     rows = [" & ".join(["", *heads])]
     for line in table.lines:
         cells = [_tex(line.title)]
         for column in table.columns:
             cells.append(_tex(shown(line.ours.get(column.key))))
-            cells += [_tex(line.paper.get(column.key, ""))] if beside else []
+            cells += [_tex(line.paper.get(column.key, ""))] if table.beside(column) else []
         rows.append(" & ".join(cells))
     body = " \\\\\n    ".join(rows[1:])
     return (

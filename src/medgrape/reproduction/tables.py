@@ -1,7 +1,7 @@
 """A table as plain data: ours beside the paper's, trivial answers below, what is significant, and one line to read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from medgrape.evaluation.comparing import Comparison
 from medgrape.evaluation.plots import Plot
@@ -64,6 +64,13 @@ class Line:
     compared: Mapping[str, Comparison] = field(default_factory=dict)
     """Column to a comparison with the row that the table names."""
 
+    def __post_init__(self) -> None:
+        if self.trivial:  # no seed has a part in it
+            cells = {
+                key: replace(cell, sd=None) if isinstance(cell, Value) else cell for key, cell in self.ours.items()
+            }
+            object.__setattr__(self, "ours", cells)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -88,7 +95,11 @@ class Table:
     @property
     def has_paper(self) -> bool:
         """Whether the paper has any of these figures."""
-        return any(line.paper for line in self.lines)
+        return any(self.beside(column) for column in self.columns)
+
+    def beside(self, column: Column) -> bool:
+        """Whether the paper has any figure of that column."""
+        return any(column.key in line.paper for line in self.lines)
 
     @property
     def over_seeds(self) -> bool:

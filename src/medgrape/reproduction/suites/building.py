@@ -110,8 +110,7 @@ def trivial_lines(results: Results, recipe: str, columns: Sequence[Column], role
     told: dict[str, dict[str, Cell]] = {}
     for column in columns:
         for title, key in _trivial(column.key).items():
-            value = results.value(recipe, key, role)
-            told.setdefault(title, {})[column.key] = value and replace(value, sd=None)  # no seed has a part in it
+            told.setdefault(title, {})[column.key] = results.value(recipe, key, role)
     return [Line(title, cells, trivial=True) for title, cells in told.items() if any(cells.values())]
 
 

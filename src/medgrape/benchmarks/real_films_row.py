@@ -29,6 +29,7 @@ from medgrape.feedback.calibration import NOT_CALIBRATED
 from medgrape.model.checkpoint import LoadedRun, load_run
 from medgrape.model.manifest import MANIFEST
 from medgrape.progress import Track, Watch
+from medgrape.training.kept_stages import FIRST
 from medgrape.training.run import Order
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -186,7 +187,8 @@ def _trained(row: Row, data: Path, track: Track, watch: Watch) -> dict[str, Any]
     told = _read(path)
     if told is None or not (row.run / MANIFEST).is_file():
         begun = {"begun_with": row.begun_with, "software": software()}
-        cost = train_apart(Order(row.config, data, row.run, kept=row.out / "stages"), track=track, watch=watch)
+        order = Order(row.config, data, row.run, kept=row.out / "stages", shared=(FIRST,))
+        cost = train_apart(order, track=track, watch=watch)
         told = asdict(cost) | begun
         _write(path, told)
     row.refuse_other(told, row.run)

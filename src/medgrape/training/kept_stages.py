@@ -8,12 +8,16 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from medgrape.data.files import linked
 
+FIRST = "concepts.safetensors"
+LATER = ("patches", "vectors", "prototypes.safetensors", "scores")
+EVERYTHING = ("early", FIRST, *LATER)
+"""What a training may share, by its name in the folder of a training; all but the first stage takes much room."""
 EARLY = ("seed", "preprocessing", "backbone", "training")
 """Tables that the output of the backbone's frozen parts depends on, beside how films are viewed."""
 UNSEEN_BEFORE_HEAD = (
@@ -23,16 +27,16 @@ UNSEEN_BEFORE_HEAD = (
 """What prototypes and scores do not depend on, beside all of stage 4 but its views."""
 
 
-def fetch(kept: Path | None, work: Path) -> None:
+def fetch(kept: Path | None, work: Path, shared: Collection[str] = EVERYTHING) -> None:
     """Take the stages that another training has finished."""
-    for name, place in _places(kept, work).items():
+    for name, place in _places(kept, work, shared).items():
         if place.exists() and not (work / name).exists():
             _link(place, work / name)
 
 
-def keep(kept: Path | None, work: Path) -> None:
+def keep(kept: Path | None, work: Path, shared: Collection[str] = EVERYTHING) -> None:
     """Leave the stages of a training that is finished to others."""
-    for name, place in _places(kept, work).items():
+    for name, place in _places(kept, work, shared).items():
         if (work / name).exists() and not place.exists():
             _link(work / name, place)
 
@@ -54,8 +58,8 @@ def _remove(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _places(kept: Path | None, work: Path) -> dict[str, Path]:
-    """What a training may share, by its name in the folder of a training, and where it is kept."""
+def _places(kept: Path | None, work: Path, shared: Collection[str]) -> dict[str, Path]:
+    """What a training may share, and where it is kept."""
     if kept is None:
         return {}
     begun = json.loads((work / "plan.json").read_text("utf-8"))
@@ -65,11 +69,11 @@ def _places(kept: Path | None, work: Path) -> dict[str, Path]:
     where = {name: value for name, value in settings["training"].items() if name != "order"}
     found = {"early": early | views | {"training": where, "paired": settings["model"]["method"] == "pip-net"}}
     if settings["model"]["method"] == "grape" and settings["training"]["order"] == "staged":
-        found["concepts.safetensors"] = early | {"stage": settings["stages"]["concepts"]}
+        found[FIRST] = early | {"stage": settings["stages"]["concepts"]}
         before_head = _without(settings, UNSEEN_BEFORE_HEAD)
         before_head["stages"]["head"] = {"views": settings["stages"]["head"]["views"]}
-        found |= dict.fromkeys(("patches", "vectors", "prototypes.safetensors", "scores"), before_head)
-    return {name: kept / _hash(begun | told) / name for name, told in found.items()}
+        found |= dict.fromkeys(LATER, before_head)
+    return {name: kept / _hash(begun | told) / name for name, told in found.items() if name in shared}
 
 
 def _without(settings: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from medgrape.training.films import TrainingError, TrainingFilms
 from medgrape.training.fitness import refuse_unlearnable, refuse_unusable_place
 from medgrape.training.journal import Journal
 from medgrape.training.keepsakes import exemplar_films, usual_scores
-from medgrape.training.kept_stages import fetch, keep
+from medgrape.training.kept_stages import EVERYTHING, fetch, keep
 from medgrape.training.loop import Workshop
 from medgrape.training.plan import agree
 from medgrape.training.processes import launch
@@ -38,6 +38,8 @@ class Order:
     out: Path
     kept: Path | None = None
     """A folder of finished stages: trainings that differ in later ones alone learn the same ones once."""
+    shared: tuple[str, ...] = EVERYTHING
+    """What is kept there."""
 
     @property
     def work(self) -> Path:
@@ -86,7 +88,7 @@ def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
             _clean(order)
             cached = _films(order, track)
             agree(order.work, order.config, order.data, cached)
-            fetch(order.kept, order.work)
+            fetch(order.kept, order.work, order.shared)
             fabric.barrier()
             _learn(fabric, order, track=track, watch=watch)
             shutil.rmtree(order.work)
@@ -117,7 +119,7 @@ def _learn(fabric: Fabric, order: Order, *, track: Track, watch: Watch) -> None:
     finally:
         workshop.journal.close()
     if graduate is not None:
-        keep(order.kept, order.work)
+        keep(order.kept, order.work, order.shared)
         _write(order, _assembled(order, graduate, films, track), films)
 
 

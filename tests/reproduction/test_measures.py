@@ -117,9 +117,9 @@ def test_latency_tells_the_overhead_of_medians(loaded):
 def test_pictures_are_drawn_of_films_that_a_rule_chooses(loaded, ward, tmp_path):
     told = draw_pictures({"one": loaded, "other": loaded}, ward, tmp_path, loaded)
     assert {one["file"] for one in told["pictures"]} >= {
-        "pictures-maps.png",
-        "pictures-points.png",
-        "pictures-correction.png",
+        "pictures-maps.jpg",
+        "pictures-points.jpg",
+        "pictures-correction.jpg",
     }
     assert all((tmp_path / one["file"]).stat().st_size > 10_000 for one in told["pictures"])
     again = draw_pictures({"one": loaded, "other": loaded}, ward, tmp_path / "again", loaded)

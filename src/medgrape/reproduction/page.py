@@ -58,7 +58,7 @@ def _p(value: float | None) -> str:
 
 
 def _data_uri(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+    return "data:image/jpeg;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
 def _style(package: str, name: str) -> str:

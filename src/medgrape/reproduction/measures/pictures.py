@@ -29,7 +29,7 @@ from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 from medgrape.palette import colour
 from medgrape.reproduction.measures.picture_of_correction import correction_pictures
 
-FILMS = 3
+FILMS, QUALITY = 3, 88
 ROOM = FilmSize(260, 260)
 _GAP, _DOT, _IN_ROW = 12, 22, 4
 BOX = "#56B4E9"
@@ -49,7 +49,7 @@ class Shown:
 def draw_pictures(
     runs: Mapping[str, Loaded], data: Path, folder: Path, main: Loaded, name: str = "pictures"
 ) -> dict[str, Any]:
-    """All pictures as ``NAME-*.png`` in ``folder``, with their captions; ``main`` is corrected and warns."""
+    """All pictures as ``NAME-*.jpg`` in ``folder``, with their captions; ``main`` is corrected and warns."""
     dataset = Dataset.load(data)
     concept = commonest(dataset)
     cached = opened(main.run.config, dataset, data)
@@ -62,18 +62,18 @@ def draw_pictures(
     told = [
         _saved(
             _maps(shown),
-            folder / f"{name}-maps.png",
+            folder / f"{name}-maps.jpg",
             f"Maps of {title}, each from its middle to its highest value. Blue: the boxes drawn. The figures: "
             "share of the map's energy inside them, and of the film's area.",
         ),
         _saved(
             _dots(shown),
-            folder / f"{name}-points.png",
+            folder / f"{name}-points.jpg",
             f"Where each method's map of {title} is highest; those at one place stand side by side. Blue: the boxes.",
         ),
     ]
     for what, sheet, caption in correction_pictures(main, dataset, {one.film: one.boxes for one in shown}, concept):
-        told.append(_saved(sheet, folder / f"{name}-{what}.png", caption))
+        told.append(_saved(sheet, folder / f"{name}-{what}.jpg", caption))
     return {"pictures": told, "films": [one.film.id for one in shown]}
 
 
@@ -163,5 +163,5 @@ def _titled(panel: Image.Image, title: str, number: int) -> Image.Image:
 
 def _saved(sheet: Image.Image, path: Path, caption: str) -> dict[str, str]:
     with whole_file(path) as draft:
-        sheet.save(draft, "PNG")
+        sheet.save(draft, "JPEG", quality=QUALITY)
     return {"file": path.name, "caption": caption}

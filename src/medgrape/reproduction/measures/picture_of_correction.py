@@ -1,6 +1,6 @@
 """A reader's box, before and after; and a wrong claim, with the warning that the model answers it with."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from PIL import Image
@@ -22,22 +22,21 @@ _RIGHT, _WRONG = colour(1), colour(5)
 
 
 def correction_pictures(
-    loaded: Loaded, dataset: Dataset, films: Mapping[FilmRecord, tuple[Box, ...]], concept: str
+    loaded: Loaded, dataset: Dataset, films: Sequence[tuple[FilmRecord, tuple[Box, ...]]], concept: str
 ) -> Iterator[tuple[str, Image.Image, str]]:
     """Name, picture and caption of each; the warning is the first that any wrong claim on these films calls up."""
     if not isinstance(loaded, LoadedRun):
         return
     reader = Reader(loaded)
-    opened = [(film, reader.open(dataset.film_path(film))) for film in films]
-    film, study = opened[0]
-    box = films[film][0]
+    opened = [(film, boxes, reader.open(dataset.film_path(film))) for film, boxes in films]
+    film, (box, *_), study = opened[0]
     yield (
         "correction",
         _before_and_after(study, film, box, concept),
         _shares(study, study.apply(box, concept, confirmed=True)),
     )
-    for film, study in opened:
-        for box in films[film]:
+    for film, boxes, study in opened:
+        for box in boxes:
             for claim in (name for name in dataset.concepts.names if name != concept):
                 check = study.check(box, claim)
                 if check.mismatch:

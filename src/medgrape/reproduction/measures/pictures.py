@@ -72,7 +72,7 @@ def draw_pictures(
             f"Where each method's map of {title} is highest; those at one place stand side by side. Blue: the boxes.",
         ),
     ]
-    for what, sheet, caption in correction_pictures(main, dataset, {one.film: one.boxes for one in shown}, concept):
+    for what, sheet, caption in correction_pictures(main, dataset, [(one.film, one.boxes) for one in shown], concept):
         told.append(_saved(sheet, folder / f"{name}-{what}.jpg", caption))
     return {"pictures": told, "films": [one.film.id for one in shown]}
 

@@ -30,7 +30,11 @@ def page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) -> 
         seeds=results.seeds,
         backbone=results.place.base.backbone.name,
         text=results.place.base.text.encoder,
-        headline=[table.reading for table in tables if table.suite in ("modules", "baselines", "pointing", "gate")],
+        headline=[
+            f"{table.title}. {table.reading}"
+            for table in tables
+            if table.suite in ("modules", "baselines", "pointing", "gate")
+        ],
         warnings=list(warnings),
         notice=NOTICE,
         rounds=ROUNDS,

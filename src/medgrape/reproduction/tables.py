@@ -105,7 +105,7 @@ class Table:
     def over_seeds(self) -> bool:
         """Whether any figure is a mean over seeds."""
         cells = [cell for line in self.lines for cell in line.ours.values()]
-        return any(isinstance(cell, Value) and cell.sd is not None for cell in cells)
+        return any(isinstance(cell, Value) and cell.sd is not None and cell.low is None for cell in cells)
 
     @property
     def compared_columns(self) -> tuple[Column, ...]:

@@ -1,5 +1,6 @@
 """Tables and pictures of where methods look: finding by finding, faithfulness, geometry of prototypes, films."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from medgrape.reproduction.recipes import fixed_recipes
 from medgrape.reproduction.results import Results, mean_of_sums, sums_by_patient
 from medgrape.reproduction.suites.building import Row, Suite, corrected, number, published
 from medgrape.reproduction.suites.plots import curves_plot, histogram_plot
-from medgrape.reproduction.tables import Cell, Column, Line, Table
+from medgrape.reproduction.tables import Cell, Column, Line, Table, Value
 
 METHODS = ("black-box", "cbm", "pip-net", "csr", "grape", "ours")
 PICTURED = ("black-box", "cbm", "pip-net", "csr", "end-to-end", "grape", "ours")
@@ -35,6 +36,8 @@ def pointing(results: Results) -> Table:
             for key in ("count", "hits", "mean", "chance", "fixed")
         }
         cells["ours"] = results.value("ours", f"pointing.{key_of(name)}.mean")
+        for key in ("chance", "fixed"):  # no seed has a part in these
+            cells[key] = _once(cells[key])
         if cells["count"] is not None:
             lines.append(Line(title, cells, published()["pointing"].get(name, {})))
     mean, fixed, best = (number(lines[-2], key) if lines else None for key in ("mean", "fixed", "ours"))
@@ -53,6 +56,10 @@ def pointing(results: Results) -> Table:
         reading,
         notes=("Random and fixed points look at no film; hits are means over the seeds.",),
     )
+
+
+def _once(cell: Cell) -> Cell:
+    return replace(cell, sd=None) if isinstance(cell, Value) else cell
 
 
 def key_of(name: str) -> str:

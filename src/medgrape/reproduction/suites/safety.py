@@ -53,8 +53,9 @@ def _table(suite: str, title: str, labels: tuple[str, ...], lines: Sequence[Line
     reading = NONE
     if found:
         (low, _), (high, best) = min(found), max(found)
-        reading = f"Balance from {low:.3f} to {high:.3f} ({best}); whatever looks at no film gets 0.500."
-    notes = (note, "Intervals resample patients 1000 times; with several seeds they are means of the seeds' bounds.")
+        told = f"Balance {high:.3f} ({best})" if len(found) == 1 else f"Balance from {low:.3f} to {high:.3f} ({best})"
+        reading = f"{told}; whatever looks at no film gets 0.500."
+    notes = (note, "Means over the seeds. Intervals resample patients 1000 times; they are means of the seeds' bounds.")
     return Table(suite, title, labels, COLUMNS, tuple(lines), reading, notes=notes)
 
 

@@ -38,13 +38,16 @@ def _shot(films: int) -> Callable[[dict[str, Any]], float | None]:
     return lambda one: next((shots["mean"] for shots in one["shots"] if shots["films"] == films), None)
 
 
+def _films(count: int) -> str:
+    return {0: "the sentence alone", 1: "1 film"}.get(count, f"{count} films")
+
+
 def _lines(results: Results, suite: str, recipe: str, role: Role, prefix: str = "") -> list[Line]:
     paper = published()[suite] if not prefix else {}
     concepts = [one["name"] for one in _concepts(results, recipe, role)]
     rows: list[tuple[str, str, Callable[[dict[str, Any]], Any], bool]] = [
-        (f"{films} films" if films != 1 else "1 film", str(films), _shot(films), False) for films in FILMS
+        (_films(films), str(films), _shot(films), False) for films in FILMS
     ]
-    rows[0] = ("the sentence alone", "0", _shot(0), False)
     rows.append(("all training films", "full", itemgetter("full"), False))
     if not prefix:
         rows.append(("a random point", "chance", itemgetter("chance"), True))
@@ -120,7 +123,7 @@ def end_to_end(results: Results) -> Table:
         cells = {key: _over_seeds(results, recipe, "first", name, _shot(films)) for key, recipe in recipes.items()}
         lines.append(
             Line(
-                f"{films} films" if films else "the sentence alone",
+                _films(films),
                 cells,
                 published()["end-to-end-few-shot"][str(films)],
             )

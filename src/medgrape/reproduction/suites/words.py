@@ -97,8 +97,7 @@ def _reading(lines: list[Line], columns: tuple[Column, ...]) -> str:
     one, full, fixed = number(lines[1], key), number(lines[4], key), number(lines[6], key)
     if one is None or full is None:
         return "Not measured yet."
-    share = f" ({one / full:.0%})" if full else ""
-    told = f"{name}: one film points at {one:.3f}, all training films at {full:.3f}{share}"
+    told = f"{name}: one film points at {one:.3f}, all training films at {full:.3f}"
     return told + ("." if fixed is None else f"; one fixed point at {fixed:.3f}.")
 
 

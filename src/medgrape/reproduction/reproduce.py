@@ -103,6 +103,8 @@ def _noted(request: Request, results: Results) -> dict[str, Any]:
         before = json.loads(path.read_text("utf-8"))
         if all(before.get(key) == told[key] for key in ("draws", "faithful", "bases")):
             told["seeds"] = list(dict.fromkeys([*before["seeds"], *told["seeds"]]))
+            if set(before["data"]) > set(told["data"]):  # what was typed then makes more of the tables
+                told["options"] = before["options"]
             told["data"] = before["data"] | told["data"]
     with whole_file(path) as draft:
         draft.write_text(json.dumps(told, indent=1) + "\n", "utf-8")

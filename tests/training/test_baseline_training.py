@@ -57,9 +57,10 @@ def test_only_evaluating_takes_a_baseline(compared):
         load_run(compared)
 
 
-def test_an_altered_baseline_is_refused(compared, tmp_path):
+@pytest.mark.parametrize(("name", "content"), [("metrics.json", "{}"), ("architecture.json", "{")])
+def test_an_altered_baseline_is_refused(name, content, compared, tmp_path):
     altered = shutil.copytree(compared, tmp_path / "altered")
-    (altered / "metrics.json").write_text("{}")
+    (altered / name).write_text(content)
     with pytest.raises(RunError, match="was altered"):
         load_any(altered)
 

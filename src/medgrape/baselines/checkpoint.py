@@ -17,7 +17,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.tensors import write_tensors
 from medgrape.model.backbone import Backbone
-from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun, load_run
+from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun, first_line, load_run
 from medgrape.model.manifest import Manifest, RunError, seal, unseal
 
 
@@ -69,14 +69,21 @@ def build_baseline(config: Config, backbone: Backbone, concepts: int, classes: i
 
 def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
     """A run of GRAPE or of a baseline, after every checksum was compared."""
-    path = folder / ARCHITECTURE
-    if not path.is_file() or METHOD not in json.loads(path.read_text("utf-8")):
+    if not _is_baseline(folder):
         return load_run(folder)
     manifest = unseal(folder)
     try:
         return LoadedBaseline(folder, _load(folder), manifest)
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-        raise RunError(f"{folder} does not fit this version of medgrape: {error}") from error
+        raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
+
+
+def _is_baseline(folder: Path) -> bool:
+    """Whether it says so; a file that cannot be read says nothing, and its checksum tells what is wrong."""
+    try:
+        return METHOD in _read(folder / ARCHITECTURE)
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def _load(folder: Path) -> BaselineRun:

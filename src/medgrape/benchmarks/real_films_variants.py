@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from medgrape.config import Config, ConfigError, Settings, parse_config, put
-from medgrape.config.base import first_complaint
-from medgrape.config.training import Listed
+from medgrape.config.base import Listed, first_complaint
 from medgrape.errors import UserError
 from medgrape.spelling import nearest
 

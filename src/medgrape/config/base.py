@@ -1,11 +1,15 @@
 """What every table of the settings file has in common: typed, frozen, and no key that nothing reads."""
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medgrape.errors import UserError
 from medgrape.spelling import nearest
+
+Listed = Field(strict=False)
+"""Settings are strict, but TOML has lists where frozen settings have tuples; their contents are checked as strictly."""
+Names = Annotated[tuple[str, ...], Listed]
 
 
 class ConfigError(UserError):

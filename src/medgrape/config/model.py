@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from medgrape.config.base import Settings
+from medgrape.config.base import Names, Settings
 
 
 class BackboneSettings(Settings):
@@ -58,5 +58,5 @@ class ModelSettings(Settings):
     twice the time. For backbones that learnt from mirror images (``stages.concepts.mirror``)."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Concept k listens to j where P(k given j) exceeds this."""
-    cut: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    cut: Names = ()
     """Edges taken out of the graph, as ``speaker -> listener``, to see what each is worth; a self-loop is one too."""

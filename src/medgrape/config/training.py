@@ -4,15 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from medgrape.config.base import Settings
+from medgrape.config.base import Listed, Names, Settings
 
 Seeing = Literal["backbone", "cam"]
 Comparing = Literal["projector", "atlas", "anchors"]
 Judging = Literal["head"]
 Weight = Annotated[float, Field(ge=0)]
-Listed = Field(strict=False)
-"""Settings are strict, but TOML has lists where frozen settings have tuples; their contents are checked as strictly."""
-Names = Annotated[tuple[str, ...], Listed]
 SomeNames = Annotated[Names, Field(min_length=1)]
 
 

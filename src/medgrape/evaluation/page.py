@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -17,6 +17,7 @@ from medgrape.evaluation.plain import flat
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.verdicts import shown, versus_fixed
 
+PACKAGE = "medgrape.evaluation"
 REFUSED_SHOWN = 20
 _SHADES = 5
 
@@ -45,21 +46,28 @@ def page(
 
 
 def rendered(template: str, told: dict[str, Any], **beside: object) -> str:
-    """A template of ours with the one style and policy that all pages share, ``told``, and what stands beside it."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
+    """A template that looks its figures up in ``told``, with what stands beside it."""
+    return filled(template, {"told": told, "figure": lambda path: _figure(told, path), **beside})
+
+
+def filled(template: str, given: Mapping[str, object], *, package: str = PACKAGE, sheets: Sequence[str] = ()) -> str:
+    """A template of a package of ours, in the style and policy that all pages share; ``sheets`` add to the style."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # slow to import
 
     environment = Environment(
-        loader=PackageLoader("medgrape.evaluation"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    style = resources.files("medgrape.evaluation").joinpath("templates", "report.css").read_text("utf-8")
+    style = _sheet(PACKAGE, "report.css") + "".join(_sheet(package, name) for name in sheets)
     return environment.get_template(template).render(
-        told=told,
-        figure=lambda path: _figure(told, path),
-        style=Markup(style),  # noqa: S704 (a file of ours)
-        policy=policy(style),
-        **beside,
+        style=Markup(style),  # noqa: S704 (files of ours)
+        policy=_policy(style),
+        **given,
     )
+
+
+def _sheet(package: str, name: str) -> str:
+    return resources.files(package).joinpath("templates", name).read_text("utf-8")
 
 
 def _figure(told: dict[str, Any], path: str) -> Markup:
@@ -73,7 +81,7 @@ def _figure(told: dict[str, Any], path: str) -> Markup:
     return Markup('<data data-figure="{}" value="{!r}">{}</data>').format(path, value, text)
 
 
-def policy(style: str) -> str:
+def _policy(style: str) -> str:
     """What the browser may do: show what is on the page, with this one style, and nothing else at all."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -127,7 +127,7 @@ def load_run(folder: Path) -> LoadedRun:
     try:
         return LoadedRun(folder, _load(folder), manifest)
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-        raise RunError(f"{folder} does not fit this version of medgrape: {_first_line(error)}") from error
+        raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
 
 
 def _refuse_baseline(folder: Path) -> None:
@@ -216,5 +216,6 @@ def _read(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8")))
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says, on one line."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

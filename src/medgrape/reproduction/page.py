@@ -2,48 +2,36 @@
 
 import base64
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
-from markupsafe import Markup
-
-from medgrape.evaluation.page import policy
+from medgrape.evaluation.page import filled
 from medgrape.evaluation.report import NOTICE
 from medgrape.evaluation.statistics import ROUNDS
 from medgrape.reproduction.results import Results
 from medgrape.reproduction.tables import Cell, Table, Value
 
+FIRST_READ = ("modules", "baselines", "pointing", "gate")
+"""Suites whose readings stand above all tables."""
+
 
 def page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) -> str:
     """All tables, with a summary above them."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
-
-    environment = Environment(
-        loader=PackageLoader("medgrape.reproduction"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    style = _style("medgrape.evaluation", "report.css") + _style("medgrape.reproduction", "reproduction.css")
     pictures = results.place.out / "pictures"
-    return environment.get_template("reproduction.html").render(
-        tables=tables,
-        data=list(results.place.data.values()),
-        seeds=results.seeds,
-        backbone=results.place.base.backbone.name,
-        text=results.place.base.text.encoder,
-        headline=[
-            f"{table.title}. {table.reading}"
-            for table in tables
-            if table.suite in ("modules", "baselines", "pointing", "gate")
-        ],
-        warnings=list(warnings),
-        notice=NOTICE,
-        rounds=ROUNDS,
-        shown=lambda cell: shown(cell, len(results.seeds)),
-        p=_p,
-        data_uri=lambda name: _data_uri(pictures / name),
-        style=Markup(style),  # noqa: S704 (files of ours)
-        policy=policy(style),
-    )
+    given = {
+        "tables": tables,
+        "data": list(results.place.data.values()),
+        "seeds": results.seeds,
+        "backbone": results.place.base.backbone.name,
+        "text": results.place.base.text.encoder,
+        "headline": [f"{table.title}. {table.reading}" for table in tables if table.suite in FIRST_READ],
+        "warnings": list(warnings),
+        "notice": NOTICE,
+        "rounds": ROUNDS,
+        "shown": lambda cell: shown(cell, len(results.seeds)),
+        "p": _p,
+        "data_uri": lambda name: _data_uri(pictures / name),
+    }
+    return filled("reproduction.html", given, package="medgrape.reproduction", sheets=("reproduction.css",))
 
 
 def shown(cell: Cell, seeds: int = 0) -> str:
@@ -63,7 +51,3 @@ def _p(value: float | None) -> str:
 
 def _data_uri(path: Path) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(path.read_bytes()).decode()
-
-
-def _style(package: str, name: str) -> str:
-    return resources.files(package).joinpath("templates", name).read_text("utf-8")

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from medgrape.concepts import Concept, ConceptSet
+from medgrape.data.film import Film, FilmFacts
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.listing import CLEARLY, NOTICE, PERHAPS, in_words, listed
 from medgrape.explain.render import MARGIN, PictureError, draw, save_picture
@@ -41,7 +42,10 @@ def scene(size=GRID.film, concepts=TB, classes=("healthy", "active_tb"), exempla
     attention = np.eye(len(concepts)) * 0.7 + 0.3 / len(concepts)
     names = tuple(concept.name for concept in concepts)
     told = {name: 1 / len(classes) for name in classes}
-    return replace(Explanation(pixels, grid, told, tuple(ranked), attention, names), **changes)
+    return replace(
+        Explanation(Film(FilmFacts("PNG", size, 8, "L"), pixels), grid, told, tuple(ranked), attention, names),
+        **changes,
+    )
 
 
 @pytest.fixture

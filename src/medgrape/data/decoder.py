@@ -10,19 +10,22 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
 from medgrape.config import FilmLimits, Preprocessing
+from medgrape.data.cleaning import Arrival, CleanFilm, clean_film
 from medgrape.data.film import Film, FilmError, FilmFacts
 from medgrape.data.reading import read_film, read_prepared
 from medgrape.errors import UserError
+
+T = TypeVar("T")
 
 _READY = b"ready\n"
 MEMORY_LIMIT = 4 * 2**30
@@ -36,19 +39,21 @@ class Request:
     path: Path
     limits: FilmLimits
     preprocessing: Preprocessing | None = None
+    clean: bool = False
+    """Whether it is to be kept, and so must come without what names a person."""
 
     def to_line(self) -> bytes:
         """One line of JSON."""
         size = None if self.preprocessing is None else self.preprocessing.model_dump()
         told = {"path": os.fspath(self.path), "limits": self.limits.model_dump(), "preprocessing": size}
-        return json.dumps(told).encode() + b"\n"
+        return json.dumps(told | {"clean": self.clean}).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> "Request":
         """The inverse of ``to_line``."""
         told = json.loads(line)
         size = None if told["preprocessing"] is None else Preprocessing(**told["preprocessing"])
-        return cls(Path(told["path"]), FilmLimits(**told["limits"]), size)
+        return cls(Path(told["path"]), FilmLimits(**told["limits"]), size, told["clean"])
 
 
 class Decoder:
@@ -71,12 +76,21 @@ class Decoder:
 
     def read(self, request: Request) -> Film:
         """The film, or a ``FilmError`` that names the file and says why not."""
+        return self._asked(request, _film)
+
+    def clean(self, path: Path, limits: FilmLimits) -> CleanFilm:
+        """The film as it may be kept; refused like any other."""
+        return self._asked(Request(path, limits, clean=True), _clean_film)
+
+    def _asked(self, request: Request, understood: Callable[[dict[str, Any], IO[bytes]], T]) -> T:
         process = self._running()
         alarm = threading.Timer(self.seconds, process.kill)
         alarm.start()
         try:
-            return _ask(process, request)
-        except (BrokenPipeError, EOFError, json.JSONDecodeError):
+            return _ask(process, request, understood)
+        except FilmError:
+            raise
+        except (BrokenPipeError, EOFError, ValueError, KeyError, TypeError):  # a hostile film may make it say anything
             self.close()
             raise FilmError(f"{request.path}: it broke the decoder or took too long; it is damaged.") from None
         finally:
@@ -143,7 +157,7 @@ class DecoderPool:
             return refusal
 
 
-def _ask(process: subprocess.Popen[bytes], request: Request) -> Film:
+def _ask(process: subprocess.Popen[bytes], request: Request, understood: Callable[[dict[str, Any], IO[bytes]], T]) -> T:
     if process.stdin is None or process.stdout is None:
         raise EOFError
     process.stdin.write(request.to_line())
@@ -151,11 +165,26 @@ def _ask(process: subprocess.Popen[bytes], request: Request) -> Film:
     answer = json.loads(process.stdout.readline() or b"")
     if "refused" in answer:
         raise FilmError(answer["refused"])
-    shape, kind = answer["shape"], np.dtype(answer["dtype"])
-    raw = process.stdout.read(int(np.prod(shape)) * kind.itemsize)
-    if len(raw) != int(np.prod(shape)) * kind.itemsize:
+    return understood(answer, process.stdout)
+
+
+def _film(answer: dict[str, Any], pixels: IO[bytes]) -> Film:
+    kind = np.dtype(answer["dtype"])
+    raw = _exactly(pixels, int(np.prod(answer["shape"])) * kind.itemsize)
+    return Film(FilmFacts.from_json(answer["facts"]), np.frombuffer(raw, kind).reshape(answer["shape"]))
+
+
+def _clean_film(answer: dict[str, Any], rest: IO[bytes]) -> CleanFilm:
+    content, high, wide = _exactly(rest, answer["bytes"]), *answer["preview"]
+    small = np.frombuffer(_exactly(rest, high * wide), np.uint8).reshape(high, wide)
+    return CleanFilm(Arrival.from_json(answer["arrival"]), content, small)
+
+
+def _exactly(source: IO[bytes], count: int) -> bytes:
+    raw = source.read(count)
+    if len(raw) != count:
         raise EOFError
-    return Film(FilmFacts.from_json(answer["facts"]), np.frombuffer(raw, kind).reshape(shape))
+    return raw
 
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
@@ -167,14 +196,24 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
 
 
-def _answer(request: Request) -> tuple[dict[str, Any], memoryview]:
+def _answer(request: Request) -> tuple[dict[str, Any], bytes | memoryview]:
     try:
-        film = _read(request)
+        return _cleaned(request) if request.clean else _decoded(request)
     except FilmError as refusal:
-        return {"refused": str(refusal)}, memoryview(b"")
+        return {"refused": str(refusal)}, b""
+
+
+def _decoded(request: Request) -> tuple[dict[str, Any], memoryview]:
+    film = _read(request)
     pixels = np.ascontiguousarray(film.pixels)
     header = {"facts": film.facts.to_json(), "shape": pixels.shape, "dtype": pixels.dtype.str}
     return header, pixels.data.cast("B")
+
+
+def _cleaned(request: Request) -> tuple[dict[str, Any], bytes]:
+    clean = clean_film(request.path, request.limits)
+    header = {"arrival": clean.arrival.to_json(), "bytes": len(clean.content), "preview": clean.preview.shape}
+    return header, clean.content + clean.preview.tobytes()
 
 
 def _read(request: Request) -> Film:

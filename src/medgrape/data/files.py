@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from medgrape.errors import UserError
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary name beside ``path`` to write to; it takes the place of ``path`` once the block ends well."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         yield draft
         with draft.open("rb+") as written:

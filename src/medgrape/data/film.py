@@ -1,7 +1,9 @@
 """A chest film: its upright grey pixels and what is known about it. No name, no number of any patient."""
 
 import io
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -88,6 +90,27 @@ class Film:
 
     facts: FilmFacts
     pixels: Pixels
+
+
+class FilmLaterOn(Film):
+    """A film whose facts are known and whose pixels are fetched when somebody looks at them."""
+
+    def __init__(self, facts: FilmFacts, fetch: Callable[[], Pixels]) -> None:
+        object.__setattr__(self, "facts", facts)
+        object.__setattr__(self, "_fetch", fetch)
+
+    @cached_property
+    def pixels(self) -> Pixels:  # type: ignore[override]  # a field there, worked out here
+        """Fetched once."""
+        fetch: Callable[[], Pixels] = object.__getattribute__(self, "_fetch")
+        return fetch()
+
+
+def eight_bit(pixels: Pixels) -> UInt8[np.ndarray, "height width"]:
+    """As a screen shows it."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    return np.asarray(cv2.convertScaleAbs(pixels, alpha=255.0 / 65535.0))
 
 
 def file_size(file: BinaryIO) -> int:

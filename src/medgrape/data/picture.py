@@ -26,7 +26,8 @@ from medgrape.geometry import FilmSize
 COLOUR_TOLERANCE = 12
 """Grey levels by which JPEG's own colour noise may part the channels of a grey film."""
 
-_ORIENTATION = 0x0112
+ORIENTATION = 0x0112
+"""EXIF's tag."""
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -54,7 +55,7 @@ def read_picture(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED)
 
 
 def _read(file: BinaryIO, picture: Image.Image, shrink: Shrink) -> Film:
-    deep_colour, orientation = _is_deep_colour(file), _orientation(picture)
+    deep_colour, orientation = _is_deep_colour(file), orientation_of(picture)
     sixteen = picture.mode in _SIXTEEN_BIT or deep_colour
     facts = FilmFacts(_format(picture), _stance(picture).size, 16 if sixteen else 8, picture.mode)
     if orientation is None:
@@ -78,17 +79,17 @@ def picture_stance(file: BinaryIO) -> Stance:
 
 def _stance(picture: Image.Image) -> Stance:
     width, height = picture.size
-    orientation = _orientation(picture)
+    orientation = orientation_of(picture)
     size = FilmSize(height, width) if orientation in _ON_ITS_SIDE else FilmSize(width, height)
     return Stance(size, orientation in _TURNS)
 
 
-def _orientation(picture: Image.Image) -> int | None:
+def orientation_of(picture: Image.Image) -> int | None:
     """By the EXIF data before the pixels (asking Pillow for more would unpack a PNG); None where it is broken."""
     exif = Image.Exif()
     try:
         exif.load(picture.info.get("exif") or b"")
-        return int(exif.get(_ORIENTATION, 1))
+        return int(exif.get(ORIENTATION, 1))
     except Exception:  # Pillow raises almost anything on broken EXIF; the pixels may be fine all the same
         return None
 

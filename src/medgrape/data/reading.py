@@ -1,6 +1,7 @@
 """Reading one film file, whatever its format, and making of it what the model sees."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -48,10 +49,22 @@ def read_prepared(
 
 
 def _read(path: Path, limits: FilmLimits, shrink: Shrink) -> Film:
+    with film_file(path, limits) as file:
+        return _decoded(file, limits, shrink)
+
+
+def read_whole(file: BinaryIO, limits: FilmLimits) -> Film:
+    """The whole film in an open file; a refusal names no file."""
+    return _decoded(file, limits, AS_STORED)
+
+
+@contextmanager
+def film_file(path: Path, limits: FilmLimits) -> Iterator[BinaryIO]:
+    """An open file of a size that a film may have; whatever is refused of it names the file."""
     try:
         with path.open("rb") as file:
             _check_bytes(file, limits)
-            return _decoded(file, limits, shrink)
+            yield file
     except FilmError as refusal:
         raise refusal.about(path) from None
     except OSError as error:
@@ -89,18 +102,24 @@ def _equalised(seen: UInt8[np.ndarray, "side side"]) -> UInt8[np.ndarray, "side 
 
 
 def _decoded(file: BinaryIO, limits: FilmLimits, shrink: Shrink) -> Film:
-    try:
-        if _kind(file) == "picture":
+    with whatever_goes_wrong_is_damage():
+        if kind_of(file) == "picture":
             return read_picture(file, limits, shrink)
         return _dicom_reader()(file, limits, shrink)
+
+
+@contextmanager
+def whatever_goes_wrong_is_damage() -> Iterator[None]:
+    """Decoders raise almost anything on broken bytes, a Rust panic included; all of it means the same to a person."""
+    try:
+        yield
     except (FilmError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        # Decoders raise almost anything on broken bytes, a Rust panic included; all of it means the same to a person.
         raise FilmError(f"it is damaged or cut short ({type(error).__name__}); export it again.") from error
 
 
-def _kind(file: BinaryIO) -> Literal["picture", "DICOM"]:
+def kind_of(file: BinaryIO) -> Literal["picture", "DICOM"]:
     """By the first bytes: DICOM has a mark after its preamble, or, when old, begins with its first group."""
     start = file.read(132)
     file.seek(0)
@@ -123,7 +142,7 @@ def stance(path: Path, limits: FilmLimits = FilmLimits()) -> Stance:  # noqa: B0
     """How the film stands once it is upright, from its header alone."""
     try:
         with path.open("rb") as file:
-            if _kind(file) == "picture":
+            if kind_of(file) == "picture":
                 return picture_stance(file)
             _dicom_reader()
             from medgrape.data.dicom.reader import dicom_stance

@@ -2,10 +2,6 @@
 
 from dataclasses import replace
 
-import cv2
-import numpy as np
-from jaxtyping import UInt8
-
 from medgrape.concepts import Concept
 from medgrape.data.film import Film
 from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation
@@ -38,7 +34,7 @@ def explain(
     ranked = sorted(found, key=_rank, reverse=True)
     shares = {name: float(share) for name, share in zip(run.classes, judged.probabilities[0], strict=True)}
     return Explanation(
-        pixels=_eight_bit(film.pixels),
+        shown=film,
         grid=evidence.grid,
         probabilities=dict(sorted(shares.items(), key=lambda one: -one[1])),
         concepts=tuple(ranked),
@@ -97,10 +93,3 @@ def _untrained(run: Run) -> list[str]:
     return [
         f"No film has ever shown the model {run.concepts[name].title}; where it points is a guess." for name in names
     ]
-
-
-def _eight_bit(pixels: UInt8[np.ndarray, "h w"] | np.ndarray) -> UInt8[np.ndarray, "h w"]:
-    """As a screen shows it."""
-    if pixels.dtype == np.uint8:
-        return pixels
-    return np.asarray(cv2.convertScaleAbs(pixels, alpha=255.0 / 65535.0))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from medgrape.concepts import Concept
+from medgrape.data.film import Film, eight_bit
 from medgrape.geometry import Box, FilmSize, PatchGrid
 
 
@@ -71,8 +73,8 @@ class DrawnBox:
 class Explanation:
     """Everything that goes into the picture, concepts ranked by how much they stand out."""
 
-    pixels: UInt8[np.ndarray, "height width"]
-    """The whole film, upright, 8 bit."""
+    shown: Film
+    """The whole film, upright."""
     grid: PatchGrid
     probabilities: Mapping[str, float]
     """Class to probability."""
@@ -85,6 +87,11 @@ class Explanation:
     """What to know before trusting it, and what a person corrected."""
     drawn: tuple[DrawnBox, ...] = ()
     """What a person drew, the first box first."""
+
+    @cached_property
+    def pixels(self) -> UInt8[np.ndarray, "height width"]:
+        """The whole film in 8 bit, worked out only when somebody draws it."""
+        return eight_bit(self.shown.pixels)
 
     @property
     def film(self) -> FilmSize:

@@ -75,6 +75,14 @@ class Rejection:
 Correction = BoxCorrection | Rejection
 
 
+def correction_from_json(told: dict[str, Any]) -> Correction:
+    """The inverse of every correction's ``to_json``."""
+    if told["kind"] == "reject":
+        return Rejection(told["concept"])
+    check = None if told["check"] is None else SafetyCheck.from_json(told["check"])
+    return BoxCorrection(Box(*told["box"]), told["concept"], told["kind"] == "box", told["confirmed"], check)
+
+
 def _rows(concepts: ConceptSet, concept: str | None) -> tuple[int, ...]:
     return tuple(range(len(concepts))) if concept is None else (concepts.index(concept),)
 

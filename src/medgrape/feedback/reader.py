@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -47,13 +48,21 @@ class Reader:
 
     def study(self, whole: Film, prepared: Film) -> Study:
         """A film that was decoded already: as people see it, and as the model does."""
-        model = self.loaded.run.model
-        greys = torch.from_numpy(prepared.pixels.copy()).float().div(255.0)[None, None]
-        with torch.no_grad():
-            patches = model.patches(greys)[0]
-            found = similarity(patches, model.atlas.prototypes)
+        return self.study_of(whole, self.encode([prepared])[0])
+
+    @torch.no_grad()
+    def encode(self, prepared: Sequence[Film]) -> Float[Tensor, "b d h w"]:
+        """Every patch of some films, in the space of prototypes: what the backbone is run for, and all it is run for."""
+        greys = torch.from_numpy(np.stack([film.pixels for film in prepared])).unsqueeze(1).float().div(255.0)
+        return self.loaded.run.model.patches(greys)
+
+    @torch.no_grad()
+    def study_of(self, whole: Film, patches: Float[Tensor, "d h w"]) -> Study:
+        """A film that was encoded already, by this model or by one with the same backbone and projector."""
+        atlas = self.loaded.run.model.atlas
+        found = similarity(patches, atlas.prototypes)
         grid = PatchGrid(whole.facts.size, found.shape[-2], found.shape[-1])
-        return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found, model.atlas.kept))
+        return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found, atlas.kept))
 
     def learn(
         self,

@@ -110,6 +110,13 @@ class SafetyCheck:
         told = asdict(self) | {"concepts": [asdict(one) for one in self.concepts]}
         return told | {"gate": None if self.gate == float("inf") else self.gate}
 
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> "SafetyCheck":
+        """The inverse of ``to_json``."""
+        concepts = tuple(ConceptInBox(**one) for one in told["concepts"])
+        gate = float("inf") if told["gate"] is None else told["gate"]
+        return cls(**told | {"concepts": concepts, "gate": gate})
+
 
 def check_box(evidence: Evidence, box: Box, claimed: str, rule: SafetyRule | None = None) -> SafetyCheck:
     """Flag a box where another concept beats ``claimed`` by more than the rule allows.

@@ -1,6 +1,6 @@
 """One film in front of one model and one person. Immutable: a correction gives a new study, and the old one stays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -99,6 +99,13 @@ class Study:
         for correction in corrections:
             accepted = study._accepted(correction, confirmed=confirmed)
             study = replace(study, corrections=(*study.corrections, accepted), before=study)
+        return study
+
+    def resumed(self, accepted: Iterable[Correction]) -> "Study":
+        """A study with corrections that were accepted at an earlier sitting, as they were accepted then."""
+        study = self
+        for correction in accepted:
+            study = replace(study, corrections=(*study.corrections, correction), before=study)
         return study
 
     def undo(self) -> "Study":

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from pydicom import Dataset, FileDataset, dcmread
 from pydicom.encaps import generate_frames
@@ -128,7 +129,7 @@ def facts_from(dataset: Dataset, layout: PixelLayout) -> FilmFacts:
         photometric=layout.photometric,
         transfer_syntax=transfer_syntax(dataset).name,
         modality=_text(dataset, "Modality"),
-        view=_view(dataset),
+        view=view_of(dataset),
         laterality=_text(dataset, "ImageLaterality") or _text(dataset, "Laterality"),
         spacing=_spacing(dataset),
     )
@@ -153,7 +154,7 @@ def _text(dataset: Dataset, keyword: str) -> str | None:
     return str(first).strip() or None
 
 
-def _view(dataset: Dataset) -> str | None:
+def view_of(dataset: Dataset) -> str | None:
     said = _text(dataset, "ViewPosition")
     codes = dataset.get("ViewCodeSequence") or []
     if said is None and len(codes) > 0:
@@ -171,11 +172,11 @@ def _spacing(dataset: Dataset) -> tuple[float, float] | None:
     return (rows, columns) if rows > 0 and columns > 0 else None
 
 
-def read_person(path: Path) -> tuple[str, int | None, str]:
+def read_person(file: Path | BinaryIO) -> tuple[str, int | None, str]:
     """Sex, age in years and view from a header: what subgroup figures need, and nothing that names anybody."""
     wanted = ["PatientSex", "PatientAge", "ViewPosition", "ViewCodeSequence"]
-    dataset = dcmread(path, force=True, stop_before_pixels=True, specific_tags=wanted)
+    dataset = dcmread(file, force=True, stop_before_pixels=True, specific_tags=wanted)
     age = str(dataset.get("PatientAge", "") or "")
     years = int(age[:3]) if age.endswith("Y") and age[:3].isdecimal() else None
     sex = str(dataset.get("PatientSex", "") or "")
-    return (sex if sex in ("M", "F", "O") else ""), years, _view(dataset) or ""
+    return (sex if sex in ("M", "F", "O") else ""), years, view_of(dataset) or ""

@@ -23,7 +23,7 @@ from medgrape.data.film import FilmError
 from medgrape.data.reading import read_film, read_prepared
 from scenes import radiograph, save
 
-SECRET = "Rumpelstiltskin"
+SECRET = "Rumpelstiltskin"  # noqa: S105 (a name)
 LIMITS, SEEN = FilmLimits(), Preprocessing(size=64)
 
 

@@ -10,6 +10,7 @@ import typer
 from medgrape import __version__
 from medgrape.cli.atlas import app as atlas
 from medgrape.cli.audit import audit
+from medgrape.cli.audit_log import app as audit_log
 from medgrape.cli.bench import app as bench
 from medgrape.cli.calibrate import calibrate
 from medgrape.cli.concept import app as concept
@@ -20,7 +21,9 @@ from medgrape.cli.evaluate import evaluate
 from medgrape.cli.film import film
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
+from medgrape.cli.serve import serve
 from medgrape.cli.train import train
+from medgrape.cli.user import tokens, users
 from medgrape.errors import UserError, told_of_file
 
 BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
@@ -43,10 +46,14 @@ app.command()(audit)
 app.command()(calibrate)
 app.command()(read)
 app.command()(reproduce)
+app.command()(serve)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")
 app.add_typer(concept, name="concept")
+app.add_typer(users, name="user")
+app.add_typer(tokens, name="token")
+app.add_typer(audit_log, name="audit-log")
 
 
 def _show_version(wanted: bool) -> None:

@@ -175,7 +175,7 @@ def _film(answer: dict[str, Any], pixels: IO[bytes]) -> Film:
 
 
 def _clean_film(answer: dict[str, Any], rest: IO[bytes]) -> CleanFilm:
-    content, high, wide = _exactly(rest, answer["bytes"]), *answer["preview"]
+    content, (high, wide) = _exactly(rest, answer["bytes"]), answer["preview"]
     small = np.frombuffer(_exactly(rest, high * wide), np.uint8).reshape(high, wide)
     return CleanFilm(Arrival.from_json(answer["arrival"]), content, small)
 

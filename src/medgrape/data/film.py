@@ -100,7 +100,7 @@ class FilmLaterOn(Film):
         object.__setattr__(self, "_fetch", fetch)
 
     @cached_property
-    def pixels(self) -> Pixels:  # type: ignore[override]  # a field there, worked out here
+    def pixels(self) -> Pixels:
         """Fetched once."""
         fetch: Callable[[], Pixels] = object.__getattribute__(self, "_fetch")
         return fetch()

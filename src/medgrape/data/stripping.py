@@ -65,16 +65,19 @@ def _jpeg(content: bytes, exif: bytes) -> bytes:
     parts = [bytes([0xFF, _START])]
     if exif:
         parts.append(_segment(_EXIF, exif))
-    for marker, body in _segments(content):
-        if marker == _JFIF and body.startswith(b"JFIF\0"):
-            parts.insert(1, _segment(_JFIF, body[: _JFIF_BYTES - 2] + b"\0\0"))  # a preview of 0 x 0 pixels
-        elif marker == _ADOBE and body.startswith(b"Adobe"):
-            parts.append(_segment(_ADOBE, body[:_ADOBE_BYTES]))
-        elif marker in _JPEG_KEPT:
-            parts.append(_segment(marker, body))
-        elif marker in (None, _END):
-            parts.append(body)
+    parts.extend(_kept(marker, body) for marker, body in _segments(content))
     return b"".join(parts)
+
+
+def _kept(marker: int | None, body: bytes) -> bytes:
+    """What stays of a segment, which may be nothing."""
+    if marker == _JFIF and body.startswith(b"JFIF\0"):
+        return _segment(_JFIF, body[: _JFIF_BYTES - 2] + b"\0\0")  # a preview of 0 x 0 pixels
+    if marker == _ADOBE and body.startswith(b"Adobe"):
+        return _segment(_ADOBE, body[:_ADOBE_BYTES])
+    if marker in (None, _END):
+        return body
+    return _segment(marker, body) if marker in _JPEG_KEPT else b""
 
 
 def _segment(marker: int, body: bytes) -> bytes:

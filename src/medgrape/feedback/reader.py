@@ -52,7 +52,7 @@ class Reader:
 
     @torch.no_grad()
     def encode(self, prepared: Sequence[Film]) -> Float[Tensor, "b d h w"]:
-        """Every patch of some films, in the space of prototypes: what the backbone is run for, and all it is run for."""
+        """Every patch of some films, in the space of prototypes: all that the backbone is run for."""
         greys = torch.from_numpy(np.stack([film.pixels for film in prepared])).unsqueeze(1).float().div(255.0)
         return self.loaded.run.model.patches(greys)
 

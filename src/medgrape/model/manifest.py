@@ -62,6 +62,11 @@ def unseal(folder: Path) -> Manifest:
     return Manifest(files, told["versions"], told["dataset"])
 
 
+def version_of(folder: Path) -> str:
+    """One short name for everything in a run, thresholds and all; other weights or other thresholds are another."""
+    return sha256(folder / MANIFEST)[:16]
+
+
 def refuse_inside_run(path: Path) -> None:
     """A run would no longer load with another file in it."""
     for folder in (path.resolve(), *path.resolve().parents):

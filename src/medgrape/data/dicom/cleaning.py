@@ -86,9 +86,7 @@ def _unpacked(dataset: FileDataset) -> FileDataset:
 def _allowed(dataset: Dataset) -> Dataset:
     kept = Dataset()
     for keyword, words in _WORDS.items():
-        said = str(dataset.get(keyword) or "").strip().upper()
-        if said in words:
-            setattr(kept, keyword, said)
+        _copy_word(kept, dataset, keyword, words)
     for keyword in _NUMBERS:
         _copy_numbers(kept, dataset, keyword)
     for keyword in _TABLES:
@@ -98,6 +96,12 @@ def _allowed(dataset: Dataset) -> Dataset:
             setattr(kept, keyword, [_table_of(item) for item in dataset[keyword].value])
     _copy_patient(kept, dataset)
     return kept
+
+
+def _copy_word(kept: Dataset, dataset: Dataset, keyword: str, known: set[str]) -> None:
+    said = str(dataset.get(keyword) or "").strip().upper()
+    if said in known:
+        setattr(kept, keyword, said)
 
 
 def _copy_numbers(kept: Dataset, dataset: Dataset, keyword: str) -> None:
@@ -153,7 +157,11 @@ def _native_length(dataset: Dataset, declared: int) -> int:
     if dataset.PhotometricInterpretation == "YBR_FULL_422":
         return declared
     return (
-        int(dataset.Rows) * int(dataset.Columns) * int(dataset.get("SamplesPerPixel", 1)) * dataset.BitsAllocated // 8
+        int(dataset.Rows)
+        * int(dataset.Columns)
+        * int(dataset.get("SamplesPerPixel", 1))
+        * int(dataset.BitsAllocated)
+        // 8
     )
 
 

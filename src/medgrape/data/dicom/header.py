@@ -155,6 +155,7 @@ def _text(dataset: Dataset, keyword: str) -> str | None:
 
 
 def view_of(dataset: Dataset) -> str | None:
+    """How the person stood to the beam, by word or by code."""
     said = _text(dataset, "ViewPosition")
     codes = dataset.get("ViewCodeSequence") or []
     if said is None and len(codes) > 0:

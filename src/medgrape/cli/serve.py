@@ -1,0 +1,98 @@
+"""``medgrape serve``: the reading room's server."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from medgrape.cli.console import note
+from medgrape.errors import UserError
+
+if TYPE_CHECKING:
+    from medgrape.server.archive import Archive
+    from medgrape.server.settings import ServerSettings
+
+ROOM = Path("reading-room")
+RoomOption = Annotated[
+    Path, typer.Option("--room", help="Folder in which the server keeps films, models and, by default, its database.")
+]
+DatabaseOption = Annotated[
+    str | None, typer.Option("--database", help="URL of a PostgreSQL or SQLite database. [default: SQLite in the room]")
+]
+SettingsFile = Annotated[
+    Path | None, typer.Option("--config", help="Settings in TOML; options given here win over it.")
+]
+NEEDED = "The server needs: pip install 'medgrape[server]'."
+
+
+def serve(
+    run: Annotated[list[Path], typer.Argument(help="Runs to read with; the first new one is put to use.")],
+    room: RoomOption = ROOM,
+    config: SettingsFile = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any that is free. [default: 8000]")] = None,
+    database: DatabaseOption = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that answer. [default: 1]")] = None,
+    public_url: Annotated[str | None, typer.Option(help="Where people find it, when a proxy stands before it.")] = None,
+    tls_certificate: Annotated[Path | None, typer.Option(help="PEM file; with it the server speaks HTTPS.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file.")] = None,
+) -> None:
+    """Serve the reading room: films, studies, models and the log, over HTTP.
+
+    On this machine alone and while there are no users, nobody has to log in. For others: medgrape user add.
+
+    Example: medgrape serve runs/demo --port 8000
+    """
+    process = _server_process()
+    from medgrape.server.folder import RoomFolder
+    from medgrape.server.storage.database import default_url, shown
+
+    settings = settings_with(
+        config, database, host=host, port=port, workers=workers, public_url=public_url,
+        tls_certificate=None if tls_certificate is None else str(tls_certificate),
+        tls_key=None if tls_key is None else str(tls_key),
+    )  # fmt: skip
+    ready = process.prepare(run, RoomFolder(room), settings)
+    note(f"Reading room: {ready.address}   (Ctrl-C ends it)")
+    note(f"Database: {shown(settings.database or default_url(room))}")
+    if not ready.login:
+        note("No login: for one person at this machine. To let others in, add users with: medgrape user add.")
+    elif not settings.is_secure and not settings.is_local:
+        note("Passwords travel unencrypted: give --tls-certificate and --tls-key, or put a proxy before it.")
+    note("Research software, not a medical device.")
+    process.run(ready)
+
+
+def settings_with(config: Path | None, database: str | None, **given: object) -> "ServerSettings":
+    """The file's settings with every option that was really given put on top."""
+    _server_process()
+    from medgrape.server.settings import load_server_settings
+
+    return load_server_settings(config).overridden(database=database, **given)
+
+
+def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
+    """The room's database, with the tables that this version knows."""
+    settings = settings_with(config, database)
+    from medgrape.server.archive import Archive
+    from medgrape.server.folder import RoomFolder
+    from medgrape.server.storage.database import GONE, shown, what_is_wrong
+    from medgrape.server.storage.migrating import migrate
+
+    opened = Archive.opened(RoomFolder(room), settings)
+    try:
+        migrate(opened.database)
+    except GONE as error:
+        raise UserError(
+            f"The database {shown(str(opened.database.url))} does not answer: {what_is_wrong(error)}."
+        ) from error
+    return opened
+
+
+def _server_process() -> ModuleType:
+    try:
+        from medgrape.server import process
+    except ModuleNotFoundError as missing:
+        raise UserError(NEEDED) from missing
+    return process

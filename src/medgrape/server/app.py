@@ -1,0 +1,135 @@
+"""The application: routes behind the gate, and what they work with."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import torch
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.responses import HTMLResponse
+
+from medgrape import __version__
+from medgrape.explain.listing import NOTICE
+from medgrape.server import answers, model_rows, models
+from medgrape.server.archive import journal
+from medgrape.server.desk import Desks, open_to_all
+from medgrape.server.first_sights import FirstSights
+from medgrape.server.gate import API, Gate
+from medgrape.server.jobs import JobDesk
+from medgrape.server.problems import Problem
+from medgrape.server.room import Room
+from medgrape.server.routes import concepts, films, health, jobs, log, people, session, studies
+from medgrape.server.routes import models as model_routes
+from medgrape.server.schemas.common import ProblemTold
+from medgrape.server.security.oidc import Oidc
+from medgrape.server.storage.database import GONE
+from medgrape.server.studies import StudyDesk
+
+THREADS = 80
+"""Requests that are worked on at once in one worker; most of them wait for a disk or for their turn."""
+DESCRIPTION = f"""Reading chest X-rays with concepts that one can point at, correct and extend. {NOTICE}
+
+Send a bearer token (`Authorization: Bearer mg_...`), or log in and send the session's CSRF token as `X-CSRF-Token` with
+everything that changes something. What goes wrong is told as RFC 9457 wants it:
+`code` for programs, `detail` for people.
+"""
+ROUTERS = (
+    session.anybody, session.routes, films.routes, studies.routes, model_routes.routes, model_routes.curating,
+    concepts.routes, jobs.routes, people.routes, people.keeping, log.routes, health.anybody, health.keeping,
+)  # fmt: skip
+
+
+def create_app(room: Room) -> FastAPI:
+    """An application for one worker."""
+    app = FastAPI(
+        title="medgrape", version=__version__, description=DESCRIPTION, lifespan=_lifespan(room),
+        docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
+    )  # fmt: skip
+    for router in ROUTERS:
+        app.include_router(router, prefix=API, generate_unique_id_function=_operation)
+    app.add_api_route("/", _front_page, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route(f"{API}/openapi.json", open_to_all(lambda: app.openapi()), include_in_schema=False)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    answers.install(app)
+    app.add_middleware(Gate, room=room, open_paths=open_paths(app))
+    return app
+
+
+def api_routes(app: FastAPI) -> list[APIRoute]:
+    """Every route of the application."""
+    return [route for route in app.routes if isinstance(route, APIRoute)]
+
+
+def open_paths(app: FastAPI) -> set[str]:
+    """Addresses that say that they are open."""
+    return {route.path for route in api_routes(app) if getattr(route.endpoint, "is_open", False)}
+
+
+def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        torch.set_num_threads(1)  # the encoder's thread alone uses all cores
+        tempfile.tempdir = os.fspath(room.folder.arrivals)  # uploads are spooled where films are kept
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        room.archive.database.after_commit = room.archive.log.note_head
+        desks = await anyio.to_thread.run_sync(_desks, room, anyio.CapacityLimiter(2 * room.settings.decoders))
+        app.state.desks = desks
+        yield
+        tempfile.tempdir = None
+        await anyio.to_thread.run_sync(desks.close)
+
+    return living
+
+
+def _desks(room: Room, arrivals: anyio.CapacityLimiter) -> Desks:
+    """Everything to work with; the model in use is loaded before anybody asks for it."""
+    desk = StudyDesk(room)
+    provider = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
+    desks = Desks(room, desk, JobDesk(room), FirstSights(room, desk), provider, arrivals)
+    try:
+        with room.database.reading() as opened:
+            row = model_rows.model_row(opened, None)
+        models.loaded(room, row)
+        desks.first_sights.catch_up()
+    except (Problem, *GONE) as error:
+        journal.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
+    return desks
+
+
+@open_to_all
+def _front_page() -> HTMLResponse:
+    page = (
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>medgrape</title>"
+        f"<h1>medgrape {__version__}</h1><p>The reading room's server is running. <strong>{NOTICE}</strong></p>"
+        f"<p>Programs find it under <code>{API}</code>; <a href='{API}/openapi.json'>openapi.json</a> describes every "
+        "address with examples.</p></html>"
+    )
+    return HTMLResponse(page)
+
+
+def _operation(route: APIRoute) -> str:
+    return route.name
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with how to log in and what a problem looks like."""
+    if app.openapi_schema is None:
+        told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        parts = told["components"]
+        parts["schemas"]["ProblemTold"] = ProblemTold.model_json_schema()
+        parts["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer"},
+            "session": {"type": "apiKey", "in": "cookie", "name": "medgrape"},
+        }
+        told["security"] = [{"token": []}, {"session": []}]
+        for path in open_paths(app) & set(told["paths"]):
+            for operation in told["paths"][path].values():
+                operation["security"] = []
+        app.openapi_schema = told
+    return app.openapi_schema

@@ -1,0 +1,181 @@
+"""Films: taken in without names, listed, searched, removed."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, String, cast, exists, func, or_, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from medgrape.data.film import Film, FilmFacts
+from medgrape.server.model_rows import in_use
+from medgrape.server.problems import forbidden, not_found
+from medgrape.server.room import Room
+from medgrape.server.security.keys import new_id
+from medgrape.server.security.roles import Person, Role
+from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow
+
+HOLDS = {"DICOM": ".dcm", "PNG": ".png", "JPEG": ".jpg"}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A film that came in, and whether it had come before."""
+
+    film: FilmRow
+    known: bool
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which films are asked for."""
+
+    page: int = 1
+    size: int = 50
+    search: str = ""
+    likeliest: str = ""
+    view: str = ""
+    unread: bool = False
+    mine: bool = False
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A film in the list."""
+
+    film: FilmRow
+    arrived_by: str
+    prediction: dict[str, Any] | None
+    """Of the model in use; None while nobody has asked it."""
+    readings: tuple[tuple[StudyRow, str], ...]
+    """Studies of it, with their readers' names."""
+
+
+def take_in(room: Room, person: Person, upload: Path) -> Taken:
+    """Keep a film that was uploaded: its pixels and what is allowed to stay of its header, and nothing else."""
+    with upload.open("rb") as file:
+        content = hashlib.file_digest(file, "sha256").hexdigest()
+    with room.database.reading() as session:
+        known = _by_content(session, content)
+    if known is not None:
+        return Taken(known, known=True)
+    clean = room.darkroom.clean(upload)
+    arrival, film = clean.arrival, new_id()
+    row = FilmRow(
+        id=film, content=content, suffix=arrival.suffix, facts=arrival.facts.to_json(), view=arrival.facts.view,
+        sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=person.id, deleted_at=None,
+    )  # fmt: skip
+    room.darkroom.keep(film, clean)
+    try:
+        with room.database.writing() as session:
+            session.add(row)
+            session.flush()
+            room.archive.note(session, person, "film.arrived", film=film, content=content, format=arrival.facts.format)
+    except IntegrityError:  # somebody uploaded the same film at the same moment
+        room.darkroom.drop(film, row.suffix)
+        with room.database.reading() as session:
+            known = _by_content(session, content)
+        if known is None:
+            raise
+        return Taken(known, known=True)
+    except BaseException:
+        room.darkroom.drop(film, row.suffix)
+        raise
+    return Taken(row, known=False)
+
+
+def _by_content(session: Session, content: str) -> FilmRow | None:
+    return session.scalar(select(FilmRow).where(FilmRow.content == content, FilmRow.deleted_at.is_(None)))
+
+
+def film_row(session: Session, film: str) -> FilmRow:
+    """A film that is there."""
+    row = session.get(FilmRow, film)
+    if row is None or row.deleted_at is not None:
+        raise not_found("film", film)
+    return row
+
+
+def pictured(room: Room, row: FilmRow) -> Film:
+    """A film to look at; its pixels are decoded when somebody does."""
+    return room.darkroom.film(row.id, row.suffix, FilmFacts.from_json(row.facts))
+
+
+def listed(session: Session, person: Person, wanted: Wanted) -> tuple[int, list[Listed]]:
+    """How many films there are of the kind, and a page of them, the newest first."""
+    model = in_use(session) or ""
+    joined = (
+        select(FilmRow, UserRow.name, ImpressionRow.prediction)
+        .join(UserRow, UserRow.id == FilmRow.arrived_by)
+        .outerjoin(ImpressionRow, (ImpressionRow.film_id == FilmRow.id) & (ImpressionRow.model == model))
+        .where(FilmRow.deleted_at.is_(None), *_conditions(person, wanted))
+    )
+    total = session.scalar(select(func.count()).select_from(joined.subquery())) or 0
+    page = _page(joined, wanted)
+    rows = session.execute(page).all()
+    readings = _readings(session, [film.id for film, _, _ in rows])
+    return total, [Listed(film, name, said, readings.get(film.id, ())) for film, name, said in rows]
+
+
+def _page(joined: Select[Any], wanted: Wanted) -> Select[Any]:
+    order = joined.order_by(FilmRow.arrived_at.desc(), FilmRow.id)
+    return order.limit(wanted.size).offset((wanted.page - 1) * wanted.size)
+
+
+def one_listed(session: Session, film: FilmRow) -> Listed:
+    """One film as it stands in the list."""
+    impression = session.get(ImpressionRow, (film.id, in_use(session) or ""))
+    name = session.get_one(UserRow, film.arrived_by).name
+    prediction = None if impression is None else impression.prediction
+    return Listed(film, name, prediction, _readings(session, [film.id]).get(film.id, ()))
+
+
+def _conditions(person: Person, wanted: Wanted) -> list[ColumnElement[bool]]:
+    own = exists().where(StudyRow.film_id == FilmRow.id, StudyRow.reader_id == person.id)
+    asked: list[tuple[object, ColumnElement[bool]]] = [
+        (wanted.search, _matching(wanted.search)),
+        (wanted.likeliest, ImpressionRow.likeliest == wanted.likeliest),
+        (wanted.view, FilmRow.view == wanted.view.upper()),
+        (wanted.unread, ~own),
+        (wanted.mine, FilmRow.arrived_by == person.id),
+    ]
+    return [condition for given, condition in asked if given]
+
+
+def _matching(search: str) -> ColumnElement[bool]:
+    """Films whose id begins so, or whose view, sex, likeliest class or uploader is called so."""
+    low = search.strip().lower()
+    return or_(
+        FilmRow.id.startswith(low, autoescape=True),
+        func.lower(cast(FilmRow.view, String)) == low,
+        ImpressionRow.likeliest.contains(low, autoescape=True),
+        UserRow.name.contains(low, autoescape=True),
+        FilmRow.suffix == HOLDS.get(low.upper(), "-"),
+    )
+
+
+def _readings(session: Session, films: Sequence[str]) -> dict[str, tuple[tuple[StudyRow, str], ...]]:
+    wanted = select(StudyRow, UserRow.name).join(UserRow, UserRow.id == StudyRow.reader_id)
+    found: dict[str, tuple[tuple[StudyRow, str], ...]] = {}
+    for study, name in session.execute(wanted.where(StudyRow.film_id.in_(films)).order_by(StudyRow.opened_at)):
+        found[study.film_id] = (*found.get(study.film_id, ()), (study, name))
+    return found
+
+
+def remove(room: Room, person: Person, film: str) -> None:
+    """Take a film away for good: its files, its features; what was done with it stays in the log."""
+    with room.database.writing() as session:
+        row = film_row(session, film)
+        others = select(func.count()).select_from(StudyRow)
+        others = others.where(StudyRow.film_id == film, StudyRow.reader_id != person.id)
+        own = row.arrived_by == person.id and not session.scalar(others)
+        if not (own or person.role.covers(Role.CURATOR)):
+            raise forbidden("Only a curator removes films that others uploaded or have read.")
+        row.deleted_at = datetime.now(UTC)
+        room.archive.note(session, person, "film.removed", film=film)
+    room.darkroom.drop(film, row.suffix)
+    room.features.drop(row.content)

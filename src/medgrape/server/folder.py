@@ -1,0 +1,97 @@
+"""The room's folder: where a server keeps films, features, models of its own, its key and, by default, its database."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from medgrape.errors import UserError
+
+
+class RoomError(UserError):
+    """A folder that cannot be a reading room."""
+
+
+@dataclass(frozen=True)
+class RoomFolder:
+    """Places in the folder. Names in it are made by us, never taken from a file or a request."""
+
+    root: Path
+
+    def prepare_place(self) -> None:
+        """Make what is missing, for our eyes only."""
+        if self.root.exists() and not self.root.is_dir():
+            raise RoomError(f"{self.root} is no folder; choose another --room.")
+        if (self.root / "manifest.json").exists():
+            raise RoomError(f"{self.root} is a run; choose another --room.")
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.arrivals, self.films, self.features, self.models):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+    def sweep(self, films: Collection[str], models: Collection[str]) -> None:
+        """Before anybody works here: drop uploads, films and models of which the database knows nothing.
+
+        They are left by a server that was killed between writing files and writing them down.
+        """
+        shutil.rmtree(self.arrivals, ignore_errors=True)
+        self.arrivals.mkdir(mode=0o700)
+        for path in self.films.glob("*/*"):
+            if path.name.split(".")[0] not in films:
+                path.unlink()
+        for path in self.models.iterdir():
+            if path.name not in models:
+                shutil.rmtree(path, ignore_errors=True)
+
+    @property
+    def arrivals(self) -> Path:
+        """Uploads on their way in."""
+        return self.root / "arrivals"
+
+    @property
+    def films(self) -> Path:
+        """Films that are kept, and previews of them."""
+        return self.root / "films"
+
+    @property
+    def features(self) -> Path:
+        """What backbones made of films."""
+        return self.root / "features"
+
+    @property
+    def models(self) -> Path:
+        """Runs that were made here."""
+        return self.root / "models"
+
+    @property
+    def anchor(self) -> Path:
+        """Where the log's end is written down."""
+        return self.root / "log-end.json"
+
+    def film(self, film: str, suffix: str) -> Path:
+        """A film's file."""
+        return self.films / film[:2] / f"{film}{suffix}"
+
+    def preview(self, film: str) -> Path:
+        """Its preview."""
+        return self.films / film[:2] / f"{film}.preview.png"
+
+    def key(self) -> bytes:
+        """The secret that seals events and ties CSRF tokens to sessions; made at the first start."""
+        path = self.root / "secret.key"
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            key = path.read_bytes()
+            if len(key) != 32:
+                raise RoomError(
+                    f"{path} is damaged; put it back from a backup, for the log is sealed with it."
+                ) from None
+            return key
+        with os.fdopen(handle, "wb") as file:
+            key = secrets.token_bytes(32)
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
+        return key

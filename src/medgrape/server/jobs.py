@@ -1,0 +1,158 @@
+"""Work that takes longer than a request: its progress stands in the database, where any worker can tell of it."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import select
+
+from medgrape.errors import UserError
+from medgrape.progress import Track
+from medgrape.server.archive import journal
+from medgrape.server.problems import Problem, forbidden, not_found
+from medgrape.server.room import Room
+from medgrape.server.security.keys import new_id
+from medgrape.server.security.roles import Person, Role
+from medgrape.server.storage.database import GONE
+from medgrape.server.storage.tables import JobRow
+
+T = TypeVar("T")
+Work = Callable[[Track], dict[str, Any]]
+"""Does the work, tells its progress by the track that it is given, and returns what came of it."""
+
+WAITING, RUNNING, DONE, FAILED, CANCELLED = "waiting", "running", "done", "failed", "cancelled"
+ENDED = {DONE, FAILED, CANCELLED}
+SILENCE = timedelta(seconds=30)
+"""After so long without a sign of life, whoever did the job is taken for dead."""
+BEAT = 5.0
+MOST_WAITING = 20
+
+
+class _Cancelled(Exception):  # noqa: N818 (nothing went wrong)
+    """Somebody asked the job to stop."""
+
+
+class JobDesk:
+    """One job at a time in each worker; others wait."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._hands = ThreadPoolExecutor(1, "jobs")
+        self._alive: set[str] = set()
+        self._heart: threading.Thread | None = None
+
+    def start(self, person: Person, kind: str, work: Work) -> JobRow:
+        """Take a job on."""
+        if len(self._alive) >= MOST_WAITING:
+            raise Problem(429, "too_many_jobs", "Too many jobs are waiting; try again when some are done.")
+        now = datetime.now(UTC)
+        row = JobRow(
+            id=new_id(), kind=kind, owner_id=person.id, state=WAITING, progress=0.0, news="", result=None,
+            created_at=now, beat_at=now, cancelled=False,
+        )  # fmt: skip
+        with self._room.database.writing() as session:
+            session.add(row)
+        self._alive.add(row.id)
+        self._beat_from_now_on()
+        self._hands.submit(self._do, row.id, work)
+        return row
+
+    def get(self, person: Person, job: str) -> JobRow:
+        """A job of one's own, or any for a curator; one whose worker died is told as failed."""
+        with self._room.database.reading() as session:
+            row = session.get(JobRow, job)
+        if row is None or not (row.owner_id == person.id or person.role.covers(Role.CURATOR)):
+            raise not_found("job", job)
+        if row.state not in ENDED and datetime.now(UTC) - row.beat_at > SILENCE:
+            return self._ended(job, FAILED, "The server was stopped while it worked on this; start it again.")
+        return row
+
+    def all_of(self, person: Person) -> list[JobRow]:
+        """One's own jobs, or everybody's for a curator, the newest first."""
+        wanted = select(JobRow).order_by(JobRow.created_at.desc()).limit(100)
+        if not person.role.covers(Role.CURATOR):
+            wanted = wanted.where(JobRow.owner_id == person.id)
+        with self._room.database.reading() as session:
+            return [self.get(person, row.id) for row in session.scalars(wanted).all()]
+
+    def cancel(self, person: Person, job: str) -> JobRow:
+        """Ask a job to stop; it does at its next step."""
+        row = self.get(person, job)
+        if row.owner_id != person.id and not person.role.covers(Role.ADMIN):
+            raise forbidden("Only whoever started a job, or an admin, cancels it.")
+        if row.state in ENDED:
+            raise Problem(409, "job_ended", f"The job has ended already: {row.state}.")
+        with self._room.database.writing() as session:
+            session.get_one(JobRow, job).cancelled = True
+        return self.get(person, job)
+
+    def close(self) -> None:
+        """Stop at the next step."""
+        self._hands.shutdown(wait=False, cancel_futures=True)
+
+    def _do(self, job: str, work: Work) -> None:
+        try:
+            self._told(job, 0.0, "begun")
+            result = work(self._track(job))
+            self._ended(job, DONE, "done", result)
+        except _Cancelled:
+            self._ended(job, CANCELLED, "It was cancelled; nothing was changed.")
+        except UserError as refusal:
+            self._ended(job, FAILED, str(refusal))
+        except Problem as problem:
+            self._ended(job, FAILED, problem.detail)
+        except Exception as error:
+            journal.exception("job %s failed", job)
+            told = "The server's disk is full or its database gone; nothing was changed."
+            self._ended(
+                job, FAILED, told if isinstance(error, (OSError, *GONE)) else "A fault in medgrape; see its log."
+            )
+        finally:
+            self._alive.discard(job)
+
+    def _track(self, job: str) -> Track:
+        def track(items: Iterable[T], label: str, total: int) -> Iterator[T]:
+            for number, item in enumerate(items):
+                self._told(job, number / max(total, 1), label)
+                yield item
+            self._told(job, 1.0, label)
+
+        return track
+
+    def _told(self, job: str, progress: float, news: str) -> None:
+        """Write progress down, and stop if somebody asked for it or the server ends."""
+        with self._room.database.writing() as session:
+            row = session.get_one(JobRow, job)
+            if row.cancelled or self._room.closing.is_set():
+                raise _Cancelled
+            row.state, row.progress, row.news, row.beat_at = RUNNING, progress, news, datetime.now(UTC)
+
+    def _ended(self, job: str, state: str, news: str, result: dict[str, Any] | None = None) -> JobRow:
+        try:
+            with self._room.database.writing() as session:
+                row = session.get_one(JobRow, job)
+                row.state, row.news, row.result, row.beat_at = state, news, result, datetime.now(UTC)
+                row.progress = 1.0 if state == DONE else row.progress
+                return row
+        except GONE:
+            journal.exception("job %s ended as %s, which could not be written down", job, state)
+            raise
+
+    def _beat_from_now_on(self) -> None:
+        if self._heart is None:
+            self._heart = threading.Thread(target=self._beat, name="jobs-heart", daemon=True)
+            self._heart.start()
+
+    def _beat(self) -> None:
+        """A long step gives no news; this tells that the worker lives."""
+        while not self._room.closing.wait(BEAT):
+            for job in tuple(self._alive):
+                try:
+                    with self._room.database.writing() as session:
+                        row = session.get(JobRow, job)
+                        if row is not None and row.state not in ENDED:
+                            row.beat_at = datetime.now(UTC)
+                except GONE:
+                    continue

@@ -1,0 +1,169 @@
+"""A server's processes: one that watches, and workers that answer; a worker that dies is replaced."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from medgrape.errors import UserError
+from medgrape.server.archive import Archive
+from medgrape.server.folder import RoomFolder
+from medgrape.server.model_rows import register
+from medgrape.server.security.accounts import has_users
+from medgrape.server.settings import METRICS_FOLDER, ServerSettings
+from medgrape.server.storage.database import GONE, Database, shown, what_is_wrong
+from medgrape.server.storage.migrating import migrate
+from medgrape.server.storage.tables import FilmRow, ModelRow
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+ORDER = "MEDGRAPE_SERVER"
+"""Environment variable that tells a worker what to serve."""
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "loggers": {
+        "medgrape.server": {"handlers": ["stderr"], "level": "INFO"},
+        "uvicorn": {"handlers": ["stderr"], "level": "WARNING"},
+    },
+}
+
+
+class ServeError(UserError):
+    """A server that must not, or cannot, start as asked."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A server that may start."""
+
+    settings: ServerSettings
+    folder: RoomFolder
+    login: bool
+    listening: socket.socket
+
+    @property
+    def address(self) -> str:
+        """Where people find it."""
+        if self.settings.public_url:
+            return self.settings.public_url
+        host, port = self.listening.getsockname()[:2]
+        name = f"[{host}]" if ":" in host else host
+        return f"{'https' if self.settings.tls_certificate else 'http'}://{name}:{port}"
+
+
+def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) -> Ready:
+    """Everything that must be right before anybody is let in."""
+
+    _check_tls(settings)
+    archive = Archive.opened(folder, settings)
+    try:
+        migrate(archive.database)
+        login = bool(settings.oidc.issuer) or _has_users(archive.database)
+        if not (login or settings.is_local):
+            raise ServeError(
+                f"Listening on {settings.host} without login would let anybody in: add a user first with medgrape user "
+                "add NAME --role admin, or listen on 127.0.0.1."
+            )
+        register(archive, runs)
+        _sweep(archive.database, folder)
+    except GONE as error:
+        raise ServeError(f"The database {shown(settings.database)} does not answer: {what_is_wrong(error)}.") from error
+    finally:
+        archive.database.dispose()
+    return Ready(settings, folder, login, _listening(settings))
+
+
+def run(ready: Ready) -> None:
+    """Serve until somebody asks to stop."""
+    from uvicorn import Config
+    from uvicorn.supervisors import Multiprocess
+
+    figures = tempfile.mkdtemp(prefix="medgrape-figures-")
+    os.environ[ORDER] = json.dumps(
+        {"room": str(ready.folder.root), "login": ready.login, "settings": ready.settings.model_dump(mode="json")}
+    )
+    os.environ[METRICS_FOLDER] = figures
+    settings = ready.settings
+    config = Config(
+        "medgrape.server.process:worker_app", factory=True, workers=settings.workers, log_config=LOGGING,
+        access_log=False, server_header=False, lifespan="on", timeout_keep_alive=30, timeout_graceful_shutdown=10,
+        proxy_headers=bool(settings.proxies), forwarded_allow_ips=list(settings.proxies) or None,
+        ssl_certfile=settings.tls_certificate or None, ssl_keyfile=settings.tls_key or None,
+        h11_max_incomplete_event_size=64 * 1024, timeout_worker_healthcheck=60, limit_concurrency=1000,
+    )  # fmt: skip
+    try:
+        Multiprocess(config, sockets=[ready.listening]).run()
+    finally:
+        ready.listening.close()
+        shutil.rmtree(figures, ignore_errors=True)
+
+
+def worker_app() -> "FastAPI":
+    """What a worker serves."""
+    from medgrape.server.app import create_app  # torch is slow to import
+    from medgrape.server.room import Room
+
+    told = json.loads(os.environ[ORDER])
+    settings = ServerSettings.model_validate(told["settings"])
+    _end_with_parent()
+    archive = Archive.opened(RoomFolder(Path(told["room"])), settings)
+    return create_app(Room(archive, settings, login=told["login"]))
+
+
+def _end_with_parent() -> None:
+    """A worker whose watcher was killed would hold the port against the next server."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)  # nothing is lost: what was acknowledged is on disk
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def _check_tls(settings: ServerSettings) -> None:
+    if bool(settings.tls_certificate) != bool(settings.tls_key):
+        raise ServeError("A certificate and its key go together: give both, or neither.")
+    for path in filter(None, (settings.tls_certificate, settings.tls_key)):
+        if not Path(path).is_file():
+            raise ServeError(f"{path} is not there.")
+
+
+def _has_users(database: Database) -> bool:
+    with database.reading() as session:
+        return has_users(session)
+
+
+def _sweep(database: Database, folder: RoomFolder) -> None:
+    with database.reading() as session:
+        films = set(session.scalars(select(FilmRow.id).where(FilmRow.deleted_at.is_(None))))
+        kept = session.scalars(select(ModelRow.folder).where(ModelRow.made_here, ModelRow.removed_at.is_(None)))
+        folder.sweep(films, {Path(path).name for path in kept})
+
+
+def _listening(settings: ServerSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listening = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+    except OSError as error:
+        raise ServeError(
+            f"Cannot listen on {settings.host}:{settings.port} ({error.strerror}); choose another --host or --port."
+        ) from error
+    listening.set_inheritable(True)
+    return listening

@@ -1,0 +1,1 @@
+"""One file for each resource: typed in, one call, typed out."""

@@ -1,0 +1,37 @@
+"""Is it there, can it work, and how is it doing?"""
+
+from fastapi import APIRouter, Response
+from sqlalchemy import text
+
+from medgrape import __version__
+from medgrape.server import metrics, model_rows, models
+from medgrape.server.desk import Desk, open_to_all, problems, produces, router
+from medgrape.server.schemas.health import Health, Readiness
+from medgrape.server.security.roles import Role
+
+anybody, keeping = APIRouter(tags=["health"], responses=problems()), router("health", Role.ADMIN)
+TEXT = produces("text/plain", "Figures as Prometheus reads them.")
+
+
+@anybody.get("/health")
+@open_to_all
+def health() -> Health:
+    """Tell that the server answers."""
+    return Health(status="ok", version=__version__)
+
+
+@anybody.get("/ready")
+@open_to_all
+def ready(desk: Desk) -> Readiness:
+    """Tell that the database answers and the model in use is whole and loaded; else 503."""
+    with desk.room.database.reading() as session:
+        session.execute(text("SELECT 1"))
+        row = model_rows.model_row(session, None)
+    models.loaded(desk.room, row)
+    return Readiness(status="ready")
+
+
+@keeping.get("/metrics", response_class=Response, responses=TEXT)
+def figures() -> Response:
+    """Tell figures to Prometheus."""
+    return Response(metrics.exposed(), media_type="text/plain; version=0.0.4")

@@ -1,0 +1,25 @@
+"""Parts of addresses."""
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from medgrape.server.schemas.common import ID, VERSION
+
+FilmId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A film's id.")]
+StudyId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A study's id.")]
+JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A job's id.")]
+TokenId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A token's id.")]
+ModelVersion = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[VERSION], description="A model's version.")]
+Concept = Annotated[
+    str, Path(min_length=1, max_length=63, pattern="^[a-z][a-z0-9_]*$", examples=["active_tb"],
+              description="A finding's short name."),
+]  # fmt: skip
+UserName = Annotated[str, Path(min_length=1, max_length=64, examples=["ada"], description="A user's name.")]
+At = Annotated[
+    int | None,
+    Query(ge=0, le=10**6, examples=[1], description="As the study stood after so many steps; else as it stands."),
+]
+Side = Annotated[
+    int | None, Query(ge=16, le=8192, examples=[1024], description="Longest side in pixels; else as large as the film.")
+]

@@ -1,0 +1,70 @@
+"""What several resources share."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ID = "5f2b8c0a9d3e4f17"
+VERSION = "a3c1f09e5b7d2468"
+WHEN = "2026-11-18T09:30:00.000000Z"
+PREDICTION: dict[str, Any] = {"active_tb": 0.91, "healthy": 0.06, "sick_non_tb": 0.03}
+
+Identifier = Annotated[str, Field(pattern="^[0-9a-f]{16}$", examples=[ID])]
+Version = Annotated[str, Field(pattern="^[0-9a-f]{16}$", examples=[VERSION])]
+When = Annotated[str, Field(description="UTC, ISO 8601.", examples=[WHEN])]
+Shares = Annotated[
+    dict[str, float], Field(description="Class to probability, the likeliest first.", examples=[PREDICTION])
+]
+ConceptName = Annotated[str, Field(min_length=1, max_length=63, examples=["active_tb"])]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Asked(BaseModel):
+    """What a caller sends: nothing that nobody reads."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Told(BaseModel):
+    """What a caller gets."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class ProblemTold(Told):
+    """What went wrong, as RFC 9457 tells it."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {"type": "about:blank", "status": 404, "code": "not_found", "detail": f"There is no film '{ID}'."}
+            ]
+        },
+    )
+
+    type: str
+    status: int
+    code: str = Field(description="A word that programs can rely on.", examples=["not_found"])
+    detail: str = Field(description="A sentence that says what to do.")
+
+
+class BoxTold(Told):
+    """A rectangle in pixels of the original film."""
+
+    x1: Number = Field(examples=[310.0])
+    y1: Number = Field(examples=[120.0])
+    x2: Number = Field(examples=[420.0])
+    y2: Number = Field(examples=[260.0])
+
+
+class BoxAsked(Asked):
+    """A rectangle in pixels of the original film: x to the right, y down."""
+
+    x1: Number = Field(ge=-1e6, le=1e6, examples=[310.0])
+    y1: Number = Field(ge=-1e6, le=1e6, examples=[120.0])
+    x2: Number = Field(ge=-1e6, le=1e6, examples=[420.0])
+    y2: Number = Field(ge=-1e6, le=1e6, examples=[260.0])
+
+
+Plain = dict[str, Any]

@@ -1,0 +1,116 @@
+"""Models, their findings and prototypes."""
+
+from pydantic import ConfigDict, Field
+
+from medgrape.server.schemas.common import ID, Asked, BoxAsked, Identifier, Plain, Shares, Told, Version, When
+
+
+class ModelTold(Told):
+    """A model that the server knows."""
+
+    version: Version
+    name: str = Field(examples=["tbx11k"])
+    in_use: bool = Field(description="Whether films are opened with it unless somebody asks for another.")
+    made_here: bool
+    parent: Version | None
+    what: str = Field(description="How it came about.", examples=["Learnt cavity from 1 film (1 box)."])
+    added_at: When
+    added_by: str = Field(examples=["server"])
+
+
+class ModelCard(ModelTold):
+    """All there is to say about one."""
+
+    fingerprint: str = Field(description="Of its weights.", examples=["0f3a9c5d7e21"])
+    classes: tuple[str, ...] = Field(examples=[("healthy", "sick_non_tb", "active_tb")])
+    calibrated: bool = Field(description="Whether the safety check was calibrated on boxes.")
+    safety: Plain | None = Field(description="Its thresholds.")
+    data_set: Plain = Field(description="Name and checksum of what it was trained on.")
+    metrics: Plain = Field(description="Figures on validation films, from training.")
+    changes: tuple[str, ...] = Field(description="What was done to it since training, the first change first.")
+
+
+class ConceptTold(Told):
+    """A finding that a model can point at."""
+
+    name: str = Field(examples=["active_tb"])
+    title: str = Field(examples=["Active tuberculosis"])
+    description: str
+    trained: bool = Field(description="Else it was learnt later.")
+    judged: bool = Field(description="Whether the classes depend on it.")
+    taught_by_films: bool = Field(description="False where only its description is known.")
+
+
+class PrototypeTold(Told):
+    """One of the things that a finding may look like."""
+
+    concept: str = Field(examples=["active_tb"])
+    number: int = Field(examples=[3])
+    kept: bool
+    film: str | None = Field(description="The training film with the patch nearest to it.", examples=["tb-000012-00"])
+    exemplar: int | None = Field(description="Where to find its picture: .../exemplars/{exemplar}.png.", examples=[7])
+    patch: tuple[int, int] | None = Field(description="Row and column of that patch.", examples=[(2, 4)])
+    grid: tuple[int, int] = Field(description="Rows and columns of patches on that film.", examples=[(7, 7)])
+    similarity: float | None
+    absent: float = Field(description="Its usual score on films without the finding.")
+    typical: float = Field(description="How much it is like the finding's other prototypes.")
+    raises: str | None = Field(description="The class that gains most by it.", examples=["active_tb"])
+    gain: float | None
+
+
+class Curate(Asked):
+    """Discard prototypes, or restore them."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"prototypes": [3, 7]}]})
+
+    prototypes: list[int] = Field(min_length=1, max_length=1000)
+    name: str | None = Field(default=None, min_length=1, max_length=128, description="What to call the new model.")
+
+
+class ExampleAsked(Asked):
+    """A film that shows the new finding, perhaps with a box around it."""
+
+    film: Identifier
+    box: BoxAsked | None = None
+
+
+class TeachConcept(Asked):
+    """Teach a model one more finding."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "cavity",
+                    "description": "Thick-walled lucency in the upper lobe.",
+                    "examples": [{"film": ID, "box": {"x1": 310, "y1": 120, "x2": 420, "y2": 260}}],
+                }
+            ]
+        },
+    )
+
+    name: str = Field(min_length=1, max_length=63, examples=["cavity"])
+    description: str = Field(min_length=1, max_length=1000)
+    title: str | None = Field(default=None, min_length=1, max_length=128)
+    examples: list[ExampleAsked] = Field(default=[], max_length=50)
+    model: Version | None = Field(default=None, description="Which model learns it; the one in use unless told.")
+    seed: int = Field(default=0, ge=0, le=4294967295)
+
+
+class ComparedConcept(Told):
+    """One finding as two models see it; null where a model does not know it."""
+
+    name: str = Field(examples=["active_tb"])
+    scores: tuple[float | None, float | None]
+    strengths: tuple[float | None, float | None]
+    peaks: tuple[Plain | None, Plain | None] = Field(description="Where each sees it most, in film pixels.")
+
+
+class Comparison(Told):
+    """Two models on one film that nobody has corrected."""
+
+    film: Identifier
+    models: tuple[Version, Version]
+    predictions: tuple[Shares, Shares]
+    concepts: tuple[ComparedConcept, ...]

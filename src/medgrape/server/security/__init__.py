@@ -1,0 +1,1 @@
+"""Who may do what, and how they prove who they are."""

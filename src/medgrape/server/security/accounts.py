@@ -1,0 +1,168 @@
+"""Users, and proving to be one: by password, by cookie, by token."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from medgrape.errors import UserError
+from medgrape.server.security.keys import BearerToken, digest, new_key, same
+from medgrape.server.security.passwords import hashed
+from medgrape.server.security.roles import Person, Role, lesser
+from medgrape.server.storage.tables import SessionRow, TokenRow, UserRow
+
+LOCAL, SERVER = "local", "server"
+"""The one user of a server without login, and who did what nobody asked for."""
+FREE_ATTEMPTS, LONGEST_LOCK = 5, timedelta(minutes=15)
+_NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,62}")
+
+
+class AccountError(UserError):
+    """A user or token that is not there, there already, or badly named."""
+
+
+def add_user(session: Session, name: str, role: Role, password: str | None, subject: str | None = None) -> UserRow:
+    """A new user; without a password they come by token or through OIDC."""
+    if not _NAME.fullmatch(name):
+        raise AccountError(f"A user's name is lower case letters, digits and . _ @ -; {name!r} is not.")
+    if name == SERVER or session.scalar(select(UserRow).where(UserRow.name == name)) is not None:
+        raise AccountError(f"There is a user {name} already; choose another name.")
+    kept = None if password is None else hashed(password)
+    user = UserRow(name=name, role=role, password=kept, subject=subject, disabled=False, failures=0, added_at=_now())
+    session.add(user)
+    session.flush()
+    return user
+
+
+def user_row(session: Session, name: str) -> UserRow | None:
+    """The user, if there is one."""
+    return session.scalar(select(UserRow).where(UserRow.name == name))
+
+
+def user_named(session: Session, name: str) -> UserRow:
+    """The user, or a sentence that there is none."""
+    user = user_row(session, name)
+    if user is None:
+        raise AccountError(f"There is no user {name!r}.")
+    return user
+
+
+def users(session: Session) -> Sequence[UserRow]:
+    """Everybody, by name."""
+    return session.scalars(select(UserRow).order_by(UserRow.name)).all()
+
+
+def has_users(session: Session) -> bool:
+    """Whether anybody but the local user is known, so that people have to log in."""
+    return bool(session.scalar(select(func.count()).select_from(UserRow).where(UserRow.name != LOCAL)))
+
+
+def keeps_an_admin(session: Session) -> bool:
+    """Whether somebody could still let others in."""
+    wanted = select(func.count()).select_from(UserRow)
+    return bool(session.scalar(wanted.where(UserRow.role == Role.ADMIN, UserRow.disabled.is_(False))))
+
+
+def local_person(session: Session) -> Person:
+    """Whoever sits at this machine; the user is made when first needed."""
+    user = session.scalar(select(UserRow).where(UserRow.name == LOCAL))
+    return person_of(user or add_user(session, LOCAL, Role.ADMIN, None))
+
+
+def admitted(user: UserRow | None, *, right: bool) -> bool:
+    """Whether a user whose password was ``right`` or not may come in now; wrong ones lock them for ever longer.
+
+    The password was compared in any case: neither the clock nor the answer tells whether a user exists or is locked.
+    """
+    if user is None or user.disabled or (user.locked_until is not None and user.locked_until > _now()):
+        return False
+    if right:
+        user.failures, user.locked_until = 0, None
+        return True
+    user.failures += 1
+    if user.failures >= FREE_ATTEMPTS:
+        wait = timedelta(seconds=2 ** min(user.failures - FREE_ATTEMPTS + 1, 16))
+        user.locked_until = _now() + min(wait, LONGEST_LOCK)
+    return False
+
+
+def open_session(session: Session, user: UserRow, hours: float) -> str:
+    """Log a user in; what the cookie holds. Sessions that ended are forgotten on the way."""
+    session.execute(delete(SessionRow).where(SessionRow.expires_at < _now()))
+    key = new_key()
+    expires = _now() + timedelta(hours=hours)
+    session.add(SessionRow(key=digest(key), user_id=user.id, opened_at=_now(), expires_at=expires))
+    return key
+
+
+def close_session(session: Session, key: str) -> None:
+    """Log out; ``key`` is the hash of what the cookie holds."""
+    session.execute(delete(SessionRow).where(SessionRow.key == key))
+
+
+def end_sessions(session: Session, user: UserRow) -> None:
+    """Log somebody out everywhere."""
+    session.execute(delete(SessionRow).where(SessionRow.user_id == user.id))
+
+
+def by_cookie(session: Session, cookie: str) -> Person | None:
+    """Who logged in with this cookie."""
+    key = digest(cookie)
+    wanted = select(UserRow).join(SessionRow, SessionRow.user_id == UserRow.id)
+    user = session.scalar(wanted.where(SessionRow.key == key, SessionRow.expires_at > _now()))
+    return None if user is None or user.disabled else person_of(user, session=key)
+
+
+def create_token(session: Session, user: UserRow, name: str, role: Role, days: float | None) -> BearerToken:
+    """A key for a machine that acts for a user, with no more rights than they have."""
+    if not Role(user.role).covers(role):
+        raise AccountError(f"{user.name} is {user.role}, so a token of theirs cannot be {role}.")
+    token = BearerToken.new()
+    expires = None if days is None else _now() + timedelta(days=days)
+    row = TokenRow(
+        id=token.id, user_id=user.id, name=name, role=role, key=digest(token.secret), created_at=_now(),
+        expires_at=expires,
+    )  # fmt: skip
+    session.add(row)
+    return token
+
+
+def by_token(session: Session, text: str) -> Person | None:
+    """Whom a bearer token speaks for."""
+    token = BearerToken.parsed(text)
+    row = None if token is None else session.get(TokenRow, token.id)
+    if token is None or row is None or not same(row.key, digest(token.secret)):
+        return None
+    user = session.get_one(UserRow, row.user_id)
+    ended = row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= _now())
+    if ended or user.disabled:
+        return None
+    person = person_of(user)
+    return Person(person.id, person.name, lesser(person.role, Role(row.role)))
+
+
+def tokens(session: Session, user: UserRow | None = None) -> Sequence[tuple[TokenRow, str]]:
+    """All tokens, or those of one user, with their users' names."""
+    wanted = select(TokenRow, UserRow.name).join(UserRow, TokenRow.user_id == UserRow.id).order_by(TokenRow.created_at)
+    found = session.execute(wanted if user is None else wanted.where(TokenRow.user_id == user.id))
+    return [(row, name) for row, name in found]
+
+
+def revoke(session: Session, token: str) -> TokenRow:
+    """Let a token open nothing from now on."""
+    row = session.get(TokenRow, token)
+    if row is None:
+        raise AccountError(f"There is no token {token!r}; medgrape token list shows them.")
+    row.revoked_at = row.revoked_at or _now()
+    return row
+
+
+def person_of(user: UserRow, session: str | None = None) -> Person:
+    """The user as somebody who asks."""
+    return Person(user.id, user.name, Role(user.role), session)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,206 @@
+"""The log: events in one chain, each with a hash of the one before it, and sealed with a key the database has not.
+
+A row that was altered, moved or taken out breaks the chain. Rows taken from its end are missed because the chain's end
+is written down twice more: in a table, and in a file of the room's folder, which no access to the database reaches.
+The plain hashes let anybody check an export; the seals tell whoever holds the key that no other hand wrote it anew.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from medgrape.data.files import whole_file
+from medgrape.server.storage.tables import ChainRow, EventRow, stamp
+
+_HEAD = "head"
+_MOST_TOLD = 20
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something to be written down."""
+
+    actor: str
+    kind: str
+    film: str | None = None
+    study: str | None = None
+    model: str | None = None
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was written down."""
+
+    seq: int
+    at: str
+    actor: str
+    kind: str
+    film: str | None
+    study: str | None
+    model: str | None
+    body: str
+    previous: str
+    hash: str
+    seal: str
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The body as data."""
+        return dict(json.loads(self.body))
+
+    def hashed(self) -> str:
+        """What ``hash`` must be."""
+        told = asdict(self)
+        del told["hash"], told["seal"]
+        return hashlib.sha256(_canonical(told).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a log is what was written."""
+
+    events: int
+    head: str
+    """The last event's hash: written down elsewhere, it proves later that nothing was taken away."""
+    faults: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Nothing altered, nothing missing."""
+        return not self.faults
+
+
+class EventLog:
+    """The one place that adds events."""
+
+    def __init__(self, key: bytes, anchor: Path) -> None:
+        self._key = key
+        self._anchor = anchor
+
+    def add(self, session: Session, deed: Deed) -> Event:
+        """Write it down as part of what ``session`` does; others who add wait until that is done."""
+        head = session.execute(select(ChainRow).with_for_update()).scalar_one()
+        body = _canonical(dict(deed.body))
+        bare = Event(
+            head.seq + 1, stamp(datetime.now(UTC)), deed.actor, deed.kind, deed.film, deed.study, deed.model, body,
+            head.hash, "", "",
+        )  # fmt: skip
+        found = bare.hashed()
+        event = Event(**asdict(bare) | {"hash": found, "seal": self._seal(found)})
+        session.add(EventRow(**asdict(event)))
+        head.seq, head.hash = event.seq, event.hash
+        session.info[_HEAD] = (event.seq, event.hash)
+        return event
+
+    def note_head(self, session: Session) -> None:
+        """Write the chain's end into the file; it may lag behind the table after a crash, and never runs ahead."""
+        if _HEAD not in session.info:
+            return
+        seq, found = session.info[_HEAD]
+        with suppress(OSError), FileLock(self._anchor.with_suffix(".lock")):  # on a full disk it lags behind
+            if self._anchored()[0] < seq:
+                draft = self._anchor.with_suffix(".part")
+                draft.write_text(json.dumps([seq, found]), "utf-8")
+                draft.replace(self._anchor)
+
+    def verify(self, session: Session) -> Verdict:
+        """Look at every row."""
+        head = session.execute(select(ChainRow)).scalar_one()
+        faults: list[str] = []
+        last, count = ("", 0), 0
+        anchor_seq, anchor_hash = self._anchored()
+        anchored = anchor_seq == 0
+        for event in events_in(session):
+            faults.extend(_faults(event, *last, self._seal(event.hash)))
+            anchored |= (event.seq, event.hash) == (anchor_seq, anchor_hash)
+            last, count = (event.hash, event.seq), count + 1
+        if (last[1], last[0]) != (head.seq, head.hash):
+            faults.append(f"the log ends with event {last[1]}, but event {head.seq} was written last")
+        if not anchored:
+            faults.append(f"event {anchor_seq}, which the room's folder remembers, is missing or another")
+        return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
+
+    def _seal(self, found: str) -> str:
+        return hmac.new(self._key, found.encode(), hashlib.sha256).hexdigest()
+
+    def _anchored(self) -> tuple[int, str]:
+        try:
+            seq, found = json.loads(self._anchor.read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return 0, ""
+        return int(seq), str(found)
+
+
+def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:
+    """Every event in order, a few at a time."""
+    rows = session.execute(select(EventRow.__table__).where(EventRow.seq > after).order_by(EventRow.seq))
+    for row in rows.yield_per(500).mappings():
+        yield Event(**row)
+
+
+def verify_export(lines: Iterator[str]) -> Verdict:
+    """Look at an exported log, for which no database and no key is needed: is each event the next one's ancestor?"""
+    faults: list[str] = []
+    last, count = ("", 0), 0
+    for number, line in enumerate(lines, 1):
+        try:
+            event = Event(**json.loads(line))
+        except (ValueError, TypeError):
+            faults.append(f"line {number} is no event")
+            continue
+        faults.extend(_faults(event, *last, event.seal))
+        last, count = (event.hash, event.seq), count + 1
+    return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
+
+
+def export(session: Session, path: Path) -> int:
+    """All events as lines of JSON, in a file that is whole or not there; how many."""
+    count = 0
+    with whole_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+        for event in events_in(session):
+            file.write(line_of(event))
+            count += 1
+    return count
+
+
+def line_of(event: Event) -> str:
+    """As it is exported."""
+    return json.dumps(asdict(event)) + "\n"
+
+
+def _faults(event: Event, previous: str, seq: int, seal: str) -> Iterator[str]:
+    if event.seq != seq + 1:
+        missing = f"event {seq + 1} is" if event.seq == seq + 2 else f"events {seq + 1} to {event.seq - 1} are"
+        yield f"{missing} missing"
+    elif event.previous != previous:
+        yield f"event {event.seq} does not follow event {seq}"
+    if event.hash != event.hashed():
+        yield f"event {event.seq} was altered"
+    elif event.seal != seal:
+        yield f"event {event.seq} was written by somebody without the key"
+
+
+def _canonical(told: Mapping[str, Any]) -> str:
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def latest(session: Session, count: int) -> list[Event]:
+    """The last events, the first of them first."""
+    rows = session.execute(select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(count)).mappings()
+    return [Event(**row) for row in rows][::-1]
+
+
+def has_hash(session: Session, found: str) -> bool:
+    """Whether some event has this hash."""
+    return session.scalar(select(EventRow.seq).where(EventRow.hash == found)) is not None

@@ -1,0 +1,32 @@
+"""Events are only ever added: the database itself refuses to change or remove one.
+
+Whoever owns the database can lift this; the chain of hashes tells afterwards. It stops mistakes, and everybody else.
+"""
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+_REFUSAL = "events are only ever added"
+
+
+def upgrade() -> None:
+    """Forward."""
+    if op.get_bind().dialect.name == "sqlite":
+        for deed in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER events_no_{deed.lower()} BEFORE {deed} ON events "
+                f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+            )
+        return
+    op.execute(
+        "CREATE FUNCTION refuse_change_of_events() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER events_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+        "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_events()"
+    )

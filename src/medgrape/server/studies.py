@@ -1,0 +1,257 @@
+"""Studies: a film in front of a model and a person. Opened once, asked often, and after a restart as they were."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import torch
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from medgrape.feedback.correction import Correction
+from medgrape.feedback.study import ConceptMismatchError, Study
+from medgrape.server import metrics
+from medgrape.server.films import film_row, pictured
+from medgrape.server.model_rows import model_row
+from medgrape.server.models import loaded
+from medgrape.server.problems import Problem, forbidden, not_found
+from medgrape.server.reading.lately import Lately
+from medgrape.server.reading.shelf import Loaded
+from medgrape.server.reading.steps import CORRECTED, REDONE, STEPS, UNDONE, Standing, standing
+from medgrape.server.room import Room
+from medgrape.server.security.keys import new_id
+from medgrape.server.security.roles import Person, Role
+from medgrape.server.storage.events import Event
+from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, ModelRow, StudyRow, UserRow
+
+IN_MEMORY = 128 * 2**20
+"""Bytes of evidence that are kept at hand."""
+MOST_STEPS = 1000
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A study as it stands, with all that it is about."""
+
+    row: StudyRow
+    film: FilmRow
+    model: ModelRow
+    reader: str
+    standing: Standing
+    study: Study
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is about to be done to a study."""
+
+    kind: str
+    change: Callable[[Study, Standing], Study]
+    reason: str | None = None
+
+
+class StudyDesk:
+    """Where films are read."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._opened: Lately[tuple[str, str], Study] = Lately(IN_MEMORY, _weight)
+
+    def open(self, person: Person, film: str, model: str | None) -> tuple[Sitting, bool]:
+        """The person's study of a film with a model, and whether it is new; the film is encoded at most once."""
+        with self._room.database.reading() as session:
+            film_of, model_of = film_row(session, film), model_row(session, model)
+            known = _study_row(session, person, film_of, model_of)
+        if known is not None:
+            return self.get(person, known.id), False
+        study = self.first_sight(film_of, model_of)
+        now = datetime.now(UTC)
+        row = StudyRow(
+            id=new_id(), film_id=film, model=model_of.version, reader_id=person.id, revision=0,
+            prediction=dict(study.prediction), opened_at=now, changed_at=now,
+        )  # fmt: skip
+        try:
+            with self._room.database.writing() as session:
+                film_row(session, film)  # it may be gone by now
+                session.add(row)
+                session.flush()
+                told = {"prediction": dict(study.prediction)}
+                self._room.archive.note(
+                    session, person, "study.opened", film=film, study=row.id, model=row.model, **told
+                )
+        except IntegrityError:  # the same person, at the same moment, in another window
+            return self.open(person, film, model)[0], False
+        return Sitting(row, film_of, model_of, person.name, Standing(), study), True
+
+    def get(self, person: Person, study: str, at: int | None = None) -> Sitting:
+        """A study as it stands, or as it stood after ``at`` steps; one's own, or any for a curator."""
+        with self._room.database.reading() as session:
+            row = session.get(StudyRow, study)
+            if row is None or not (row.reader_id == person.id or person.role.covers(Role.CURATOR)):
+                raise not_found("study", study)
+            film, model = film_row(session, row.film_id), model_row(session, row.model)
+            reader = session.get_one(UserRow, row.reader_id).name
+            events = steps_of(session, study)[: row.revision]
+        if at is not None and not 0 <= at <= len(events):
+            raise Problem(404, "not_found", f"The study has {len(events)} steps; there is no step {at}.")
+        found = standing(events if at is None else events[:at])
+        opened = self.first_sight(film, model).resumed(found.corrections)
+        return Sitting(row, film, model, reader, found, opened)
+
+    def first_sight(self, film: FilmRow, model: ModelRow) -> Study:
+        """What a model sees on a film that nobody has corrected. The backbone runs only if it never did before."""
+        ready = loaded(self._room, model)
+        found = self._opened.get((film.id, model.version))
+        if found is not None:
+            return found
+        patches = self._room.features.get(ready.encoder, film.content)
+        if patches is None:
+            patches = self._encoded(film, ready)
+        torch.set_num_threads(1)  # of this thread: many people ask at once
+        study = ready.reader.study_of(pictured(self._room, film), patches)
+        self._remember(film, model, study)
+        return self._opened.put((film.id, model.version), study)
+
+    def correct(
+        self, person: Person, study: str, correction: Correction, *, confirmed: bool, reason: str | None,
+        revision: int | None,
+    ) -> tuple[Sitting, Sitting]:  # fmt: skip
+        """The study before and after; a box that the model doubts and nobody confirmed changes nothing."""
+        step = Step(CORRECTED, lambda before, _: before.correct(correction, confirmed=confirmed), reason)
+        try:
+            return self._step(person, study, step, revision)
+        except ConceptMismatchError as doubt:
+            metrics.WARNINGS.inc()
+            self._warned(person, study, doubt)
+            raise Problem(
+                409, "concept_mismatch", f"{doubt.check.reason} Nothing was changed; to apply the box all the same, "
+                "send it again with confirmed = true.", check=doubt.check.to_json(),
+            ) from doubt  # fmt: skip
+
+    def undo(self, person: Person, study: str, revision: int | None) -> tuple[Sitting, Sitting]:
+        """Take the last correction back."""
+        return self._step(person, study, Step(UNDONE, _undone), revision)
+
+    def redo(self, person: Person, study: str, revision: int | None) -> tuple[Sitting, Sitting]:
+        """Bring the correction back that was undone last."""
+        return self._step(person, study, Step(REDONE, _redone), revision)
+
+    def forget(self, film: str) -> None:
+        """Let go of a film that was removed."""
+        self._opened.forget(lambda key: key[0] == film)
+
+    def _step(self, person: Person, study: str, step: Step, expected: int | None) -> tuple[Sitting, Sitting]:
+        """Work it out, then write it down if the study still stands where it stood; else work it out anew."""
+        for _ in range(_ATTEMPTS):
+            before = self.get(person, study)
+            _check_may(person, before, expected)
+            after = step.change(before.study, before.standing)
+            event = self._written(person, before, after, step)
+            if event is not None:
+                row = before.row
+                return before, Sitting(
+                    row, before.film, before.model, before.reader, before.standing.after(event), after
+                )
+        raise _stale(before.standing.revision)
+
+    def _written(self, person: Person, before: Sitting, after: Study, step: Step) -> Event | None:
+        """The event, or None where somebody else was faster."""
+        told = {
+            "revision": before.standing.revision + 1,
+            "prediction_before": dict(before.study.prediction),
+            "prediction_after": dict(after.prediction),
+        }
+        if step.kind == CORRECTED:
+            told |= {"correction": after.corrections[-1].to_json(), "reason": step.reason}
+        with self._room.database.writing() as session:
+            row = session.get(StudyRow, before.row.id, with_for_update=True)
+            if row is None or row.revision != before.standing.revision:
+                return None
+            film_row(session, row.film_id)
+            row.revision += 1
+            row.prediction, row.changed_at = dict(after.prediction), datetime.now(UTC)
+            return self._room.archive.note(
+                session, person, step.kind, film=row.film_id, study=row.id, model=row.model, **told
+            )
+
+    def _warned(self, person: Person, study: str, doubt: ConceptMismatchError) -> None:
+        """An auditor should see that there was a warning, whatever came of it."""
+        with self._room.database.writing() as session:
+            row = session.get_one(StudyRow, study)
+            check = doubt.check.to_json()
+            self._room.archive.note(
+                session, person, "study.warned", film=row.film_id, study=study, model=row.model, check=check
+            )
+
+    def _encoded(self, film: FilmRow, ready: Loaded) -> torch.Tensor:
+        prepared = self._room.darkroom.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
+        patches = self._room.encoder.encode(ready.encoder, ready.reader, prepared)
+        return self._room.features.put(ready.encoder, film.content, patches)
+
+    def _remember(self, film: FilmRow, model: ModelRow, study: Study) -> None:
+        """What the model says at first sight, for the list of films."""
+        prediction = dict(study.prediction)
+        likeliest = next(iter(prediction))[:64]
+        with self._room.database.reading() as session:
+            if session.get(ImpressionRow, (film.id, model.version)) is not None:
+                return
+        try:
+            with self._room.database.writing() as session:
+                row = ImpressionRow(film_id=film.id, model=model.version, likeliest=likeliest, prediction=prediction)
+                session.add(row)
+        except IntegrityError:  # another worker was faster, with the same words
+            return
+
+
+def steps_of(session: Session, study: str) -> list[Event]:
+    """What was done in a study, the first step first."""
+    wanted = select(EventRow.__table__).where(EventRow.study == study, EventRow.kind.in_(STEPS)).order_by(EventRow.seq)
+    return [Event(**row) for row in session.execute(wanted).mappings()]
+
+
+def studies_of(session: Session, person: Person, film: str | None) -> Sequence[tuple[StudyRow, str]]:
+    """One's own studies, or everybody's for a curator; the last changed first."""
+    wanted = select(StudyRow, UserRow.name).join(UserRow, UserRow.id == StudyRow.reader_id)
+    wanted = wanted.join(FilmRow, FilmRow.id == StudyRow.film_id).where(FilmRow.deleted_at.is_(None))
+    if film is not None:
+        wanted = wanted.where(StudyRow.film_id == film)
+    if not person.role.covers(Role.CURATOR):
+        wanted = wanted.where(StudyRow.reader_id == person.id)
+    return [(row, name) for row, name in session.execute(wanted.order_by(StudyRow.changed_at.desc()).limit(200))]
+
+
+def _check_may(person: Person, before: Sitting, expected: int | None) -> None:
+    if before.row.reader_id != person.id:
+        raise forbidden("This study is somebody else's: open the film yourself to correct it.")
+    if expected is not None and expected != before.standing.revision:
+        raise _stale(before.standing.revision)
+    if before.standing.revision >= MOST_STEPS:
+        raise Problem(409, "too_many_steps", f"A study has at most {MOST_STEPS} steps.")
+
+
+def _stale(revision: int) -> Problem:
+    detail = "The study was changed in another window meanwhile; look at it again. Nothing was changed now."
+    return Problem(409, "stale_study", detail, revision=revision)
+
+
+def _undone(study: Study, _: Standing) -> Study:
+    if study.before is None:
+        raise Problem(409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it.")
+    return study.before
+
+
+def _redone(study: Study, now: Standing) -> Study:
+    if not now.undone:
+        raise Problem(409, "nothing_to_redo", "There is nothing to redo: no correction was undone last.")
+    return study.resumed(now.undone[-1:])
+
+
+def _study_row(session: Session, person: Person, film: FilmRow, model: ModelRow) -> StudyRow | None:
+    wanted = select(StudyRow).where(StudyRow.film_id == film.id, StudyRow.model == model.version)
+    return session.scalar(wanted.where(StudyRow.reader_id == person.id))
+
+
+def _weight(study: Study) -> int:
+    return study.original.similarity.nbytes

@@ -1,0 +1,146 @@
+"""From what the server keeps to what it tells."""
+
+from typing import Literal, cast
+
+from medgrape.explain.listing import NOTICE
+from medgrape.feedback.correction import BoxCorrection, Correction
+from medgrape.server.films import Listed
+from medgrape.server.reading.steps import CORRECTED
+from medgrape.server.schemas.common import BoxTold
+from medgrape.server.schemas.films import FilmFactsTold, FilmTold, ReadingTold
+from medgrape.server.schemas.jobs import JobTold, State
+from medgrape.server.schemas.log import EventTold
+from medgrape.server.schemas.models import ModelTold
+from medgrape.server.schemas.people import TokenTold, UserTold
+from medgrape.server.schemas.studies import CheckTold, CorrectionTold, StepTold, StudyListed, StudyTold
+from medgrape.server.security.roles import Person, Role
+from medgrape.server.storage.events import Event
+from medgrape.server.storage.tables import JobRow, ModelRow, StudyRow, TokenRow, UserRow, stamp
+from medgrape.server.studies import Sitting
+
+
+def film_told(one: Listed, person: Person) -> FilmTold:
+    """A film; what others made of it is for curators only."""
+    film = one.film
+    return FilmTold(
+        id=film.id,
+        arrived_at=stamp(film.arrived_at),
+        arrived_by=one.arrived_by,
+        facts=FilmFactsTold.model_validate(film.facts),
+        sex=film.sex,
+        age=film.age,
+        prediction=one.prediction,
+        readings=tuple(_reading_told(study, name, person) for study, name in one.readings),
+    )
+
+
+def _reading_told(study: StudyRow, name: str, person: Person) -> ReadingTold:
+    may = study.reader_id == person.id or person.role.covers(Role.CURATOR)
+    return ReadingTold(
+        reader=name,
+        model=study.model,
+        changed_at=stamp(study.changed_at),
+        study=study.id if may else None,
+        corrections=study.revision if may else None,
+        prediction=study.prediction if may else None,
+    )
+
+
+def study_told(sitting: Sitting) -> StudyTold:
+    """A study as it stands, or stood."""
+    row, now, study = sitting.row, sitting.standing, sitting.study
+    first = study
+    while first.before is not None:
+        first = first.before
+    return StudyTold(
+        id=row.id,
+        film=row.film_id,
+        model=row.model,
+        reader=sitting.reader,
+        opened_at=stamp(row.opened_at),
+        changed_at=stamp(row.changed_at),
+        revision=max(row.revision, now.revision),
+        at=now.revision,
+        prediction=dict(study.prediction),
+        first_prediction=dict(first.prediction),
+        corrections=tuple(correction_told(one) for one in now.corrections),
+        can_undo=bool(now.corrections),
+        can_redo=bool(now.undone),
+        notice=NOTICE,
+    )
+
+
+def study_listed(row: StudyRow, reader: str) -> StudyListed:
+    """A study in the list."""
+    return StudyListed(
+        id=row.id, film=row.film_id, model=row.model, reader=reader, opened_at=stamp(row.opened_at),
+        changed_at=stamp(row.changed_at), revision=row.revision, prediction=row.prediction,
+    )  # fmt: skip
+
+
+def correction_told(one: Correction) -> CorrectionTold:
+    """A correction."""
+    told = one.to_json()
+    box = None
+    if isinstance(one, BoxCorrection):
+        box = BoxTold(x1=one.box.x1, y1=one.box.y1, x2=one.box.x2, y2=one.box.y2)
+    check = None if told["check"] is None else CheckTold.model_validate(told["check"])
+    return CorrectionTold(kind=told["kind"], concept=told["concept"], box=box, confirmed=told["confirmed"], check=check)
+
+
+def step_told(number: int, event: Event, correction: Correction | None) -> StepTold:
+    """A step of a study's history."""
+    body = event.told
+    kind = cast("Literal['corrected', 'undone', 'redone']", event.kind.removeprefix("study."))
+    reason = body.get("reason") if event.kind == CORRECTED else None
+    return StepTold(
+        step=number, event=event.seq, at=event.at, by=event.actor, kind=kind,
+        correction=None if correction is None else correction_told(correction), reason=reason,
+        before=_ranked(body["prediction_before"]), after=_ranked(body["prediction_after"]),
+    )  # fmt: skip
+
+
+def _ranked(shares: dict[str, float]) -> dict[str, float]:
+    return dict(sorted(shares.items(), key=lambda one: -one[1]))
+
+
+def model_told(row: ModelRow, in_use: str | None) -> ModelTold:
+    """A model."""
+    return ModelTold(
+        version=row.version, name=row.name, in_use=row.version == in_use, made_here=row.made_here, parent=row.parent,
+        what=row.what, added_at=stamp(row.added_at), added_by=row.added_by,
+    )  # fmt: skip
+
+
+def job_told(row: JobRow) -> JobTold:
+    """A job."""
+    return JobTold(
+        id=row.id, kind=row.kind, state=cast(State, row.state), progress=row.progress, news=row.news, result=row.result,
+        created_at=stamp(row.created_at),
+    )  # fmt: skip
+
+
+def event_told(event: Event) -> EventTold:
+    """An event."""
+    return EventTold(
+        seq=event.seq, at=event.at, actor=event.actor, kind=event.kind, film=event.film, study=event.study,
+        model=event.model, body=event.told, previous=event.previous, hash=event.hash, seal=event.seal,
+    )  # fmt: skip
+
+
+def user_told(row: UserRow) -> UserTold:
+    """A user."""
+    locked = None if row.locked_until is None else stamp(row.locked_until)
+    return UserTold(
+        name=row.name, role=Role(row.role), disabled=row.disabled, has_password=row.password is not None,
+        locked_until=locked, added_at=stamp(row.added_at),
+    )  # fmt: skip
+
+
+def token_told(row: TokenRow, user: str) -> TokenTold:
+    """A token, without its secret."""
+    return TokenTold(
+        id=row.id, user=user, name=row.name, role=Role(row.role), created_at=stamp(row.created_at),
+        expires_at=None if row.expires_at is None else stamp(row.expires_at),
+        revoked_at=None if row.revoked_at is None else stamp(row.revoked_at),
+    )  # fmt: skip

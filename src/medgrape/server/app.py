@@ -20,7 +20,7 @@ from medgrape.server import answers, model_rows, models
 from medgrape.server.archive import journal
 from medgrape.server.desk import Desks, open_to_all
 from medgrape.server.first_sights import FirstSights
-from medgrape.server.gate import API, Gate
+from medgrape.server.gate import Gate
 from medgrape.server.jobs import JobDesk
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
@@ -28,6 +28,7 @@ from medgrape.server.routes import concepts, films, health, jobs, log, people, s
 from medgrape.server.routes import models as model_routes
 from medgrape.server.schemas.common import ProblemTold
 from medgrape.server.security.oidc import Oidc
+from medgrape.server.settings import API
 from medgrape.server.storage.database import GONE
 from medgrape.server.studies import StudyDesk
 
@@ -52,7 +53,7 @@ def create_app(room: Room) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
     )  # fmt: skip
     for router in ROUTERS:
-        app.include_router(router, prefix=API, generate_unique_id_function=_operation)
+        app.include_router(router, generate_unique_id_function=_operation)
     app.add_api_route("/", _front_page, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(f"{API}/openapi.json", open_to_all(lambda: app.openapi()), include_in_schema=False)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
@@ -61,14 +62,16 @@ def create_app(room: Room) -> FastAPI:
     return app
 
 
-def api_routes(app: FastAPI) -> list[APIRoute]:
+def all_routes(app: FastAPI) -> list[APIRoute]:
     """Every route of the application."""
-    return [route for route in app.routes if isinstance(route, APIRoute)]
+    own = [route for route in app.routes if isinstance(route, APIRoute)]
+    return [*own, *(route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))]
 
 
 def open_paths(app: FastAPI) -> set[str]:
-    """Addresses that say that they are open."""
-    return {route.path for route in api_routes(app) if getattr(route.endpoint, "is_open", False)}
+    """Addresses that say that they are open, under every method that they have."""
+    closed = {route.path for route in all_routes(app) if not getattr(route.endpoint, "is_open", False)}
+    return {route.path for route in all_routes(app)} - closed
 
 
 def _lifespan(room: Room) -> Callable[[FastAPI], Any]:

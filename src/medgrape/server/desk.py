@@ -13,6 +13,7 @@ from medgrape.server.problems import Problem, forbidden
 from medgrape.server.room import Room
 from medgrape.server.security.oidc import Oidc
 from medgrape.server.security.roles import Person, Role
+from medgrape.server.settings import API
 from medgrape.server.studies import StudyDesk
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,7 +98,12 @@ def produces(media: str, description: str) -> dict[int | str, dict[str, Any]]:
 
 def router(tag: str, role: Role) -> APIRouter:
     """Routes of one resource for one role."""
-    return APIRouter(tags=[tag], dependencies=[Depends(Needs(role))], responses=problems())
+    return APIRouter(prefix=API, tags=[tag], dependencies=[Depends(Needs(role))], responses=problems())
+
+
+def open_router(tag: str) -> APIRouter:
+    """Routes that need no role, of which each still has to say that it is open."""
+    return APIRouter(prefix=API, tags=[tag], responses=problems())
 
 
 def open_to_all(endpoint: F) -> F:

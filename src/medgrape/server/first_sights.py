@@ -48,7 +48,7 @@ class FirstSights:
 
     def close(self) -> None:
         """Leave the rest for the next start."""
-        self._hands.shutdown(wait=False, cancel_futures=True)
+        self._hands.shutdown(cancel_futures=True)
 
     def _look(self, film: str) -> None:
         try:

@@ -24,9 +24,8 @@ from medgrape.server.room import Room
 from medgrape.server.security import accounts
 from medgrape.server.security.keys import csrf_token, same
 from medgrape.server.security.roles import Person
-from medgrape.server.settings import LOOPBACK
+from medgrape.server.settings import API, LOOPBACK
 
-API = "/api/v1"
 FILMS, SESSION = f"{API}/films", f"{API}/session"
 SAFE = {"GET", "HEAD", "OPTIONS"}
 BODY_SECONDS = 120.0

@@ -89,8 +89,8 @@ class JobDesk:
         return self.get(person, job)
 
     def close(self) -> None:
-        """Stop at the next step."""
-        self._hands.shutdown(wait=False, cancel_futures=True)
+        """Stop at the next step, and wait until it is there."""
+        self._hands.shutdown(cancel_futures=True)
 
     def _do(self, job: str, work: Work) -> None:
         try:

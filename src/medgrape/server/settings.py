@@ -11,6 +11,8 @@ from medgrape.config.base import Listed, first_complaint
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable that tells workers where they add their figures up; the name is Prometheus' own."""
+API = "/api/v1"
+"""Where programs find the server."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

@@ -106,9 +106,7 @@ class StudyDesk:
         found = self._opened.get((film.id, model.version))
         if found is not None:
             return found
-        patches = self._room.features.get(ready.encoder, film.content)
-        if patches is None:
-            patches = self._encoded(film, ready)
+        patches = self._room.features.made_once(ready.encoder, film.content, lambda: self._encoded(film, ready))
         torch.set_num_threads(1)  # of this thread: many people ask at once
         study = ready.reader.study_of(pictured(self._room, film), patches)
         self._remember(film, model, study)
@@ -187,8 +185,7 @@ class StudyDesk:
 
     def _encoded(self, film: FilmRow, ready: Loaded) -> torch.Tensor:
         prepared = self._room.darkroom.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
-        patches = self._room.encoder.encode(ready.encoder, ready.reader, prepared)
-        return self._room.features.put(ready.encoder, film.content, patches)
+        return self._room.encoder.encode(ready.encoder, ready.reader, prepared)
 
     def _remember(self, film: FilmRow, model: ModelRow, study: Study) -> None:
         """What the model says at first sight, for the list of films."""

@@ -1,16 +1,20 @@
 """What a backbone made of a film, on disk, so that no other worker and no restart makes it again."""
 
 import hashlib
-import os
-import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock
 from jaxtyping import Float
 from torch import Tensor
 
+from medgrape.data.files import whole_file
 from medgrape.model.checkpoint import Run
+
+PATIENCE = 120.0
+"""Seconds that somebody waits for a film that somebody else encodes."""
 
 
 def encoder_version(run: Run) -> str:
@@ -41,30 +45,26 @@ class FeatureStore:
             return None
         return torch.from_numpy(found) if found.ndim == 3 and found.dtype == np.float32 else None
 
-    def put(self, encoder: str, film: str, patches: Float[Tensor, "d h w"]) -> Float[Tensor, "d h w"]:
-        """Keep it, unless somebody was faster; what is kept is handed back."""
+    def made_once(self, encoder: str, film: str, make: Callable[[], Float[Tensor, "d h w"]]) -> Float[Tensor, "d h w"]:
+        """What is kept, or else what ``make`` makes; whoever asks meanwhile, in any worker, waits for it."""
+        found = self.get(encoder, film)
+        if found is not None:
+            return found
         path = self._path(encoder, film)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
-        try:
-            with draft.open("wb") as file:
-                np.save(file, patches.numpy(), allow_pickle=False)
-                file.flush()
-                os.fsync(file.fileno())
-            if self.get(encoder, film) is None:  # one that is not whole is replaced
-                path.unlink(missing_ok=True)
-            os.link(draft, path)
-        except FileExistsError:
-            kept = self.get(encoder, film)
-            return patches if kept is None else kept
-        finally:
-            draft.unlink(missing_ok=True)
-        return patches
+        with FileLock(path.with_suffix(".lock"), timeout=PATIENCE, poll_interval=0.01):
+            found = self.get(encoder, film)
+            return self._put(path, make()) if found is None else found
 
     def drop(self, film: str) -> None:
         """Forget a film."""
-        for path in self._folder.glob(f"*/{film[:2]}/{film}.npy"):
+        for path in self._folder.glob(f"*/{film[:2]}/{film}.*"):
             path.unlink(missing_ok=True)
+
+    def _put(self, path: Path, patches: Float[Tensor, "d h w"]) -> Float[Tensor, "d h w"]:
+        with whole_file(path) as draft, draft.open("wb") as file:
+            np.save(file, patches.numpy(), allow_pickle=False)
+        return patches
 
     def _path(self, encoder: str, film: str) -> Path:
         return self._folder / encoder / film[:2] / f"{film}.npy"

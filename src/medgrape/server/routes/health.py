@@ -1,15 +1,15 @@
 """Is it there, can it work, and how is it doing?"""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from sqlalchemy import text
 
 from medgrape import __version__
 from medgrape.server import metrics, model_rows, models
-from medgrape.server.desk import Desk, open_to_all, problems, produces, router
+from medgrape.server.desk import Desk, open_router, open_to_all, produces, router
 from medgrape.server.schemas.health import Health, Readiness
 from medgrape.server.security.roles import Role
 
-anybody, keeping = APIRouter(tags=["health"], responses=problems()), router("health", Role.ADMIN)
+anybody, keeping = open_router("health"), router("health", Role.ADMIN)
 TEXT = produces("text/plain", "Figures as Prometheus reads them.")
 
 

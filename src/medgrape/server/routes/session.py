@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
 from medgrape.explain.listing import NOTICE
-from medgrape.server.desk import Desk, Desks, Who, open_to_all, problems, router
-from medgrape.server.gate import API, cookie_name
+from medgrape.server.desk import Desk, Desks, Who, open_router, open_to_all, router
+from medgrape.server.gate import cookie_name
 from medgrape.server.problems import Problem
 from medgrape.server.schemas.people import LogIn, SessionTold
 from medgrape.server.security import accounts
@@ -16,9 +16,10 @@ from medgrape.server.security.keys import csrf_token, digest
 from medgrape.server.security.oidc import MINUTES, Oidc, user_of
 from medgrape.server.security.passwords import matches
 from medgrape.server.security.roles import Role
+from medgrape.server.settings import API
 from medgrape.server.storage.tables import UserRow
 
-routes, anybody = router("session", Role.READER), APIRouter(tags=["session"], responses=problems())
+routes, anybody = router("session", Role.READER), open_router("session")
 JOURNEY = "medgrape-login"
 
 

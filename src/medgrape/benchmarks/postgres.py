@@ -1,0 +1,92 @@
+"""A PostgreSQL server of one's own, for as long as it is needed: on loopback, in a folder that is then removed."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from medgrape.errors import UserError
+
+PLACES = "/usr/lib/postgresql/*/bin"
+ACCOUNT = "postgres"
+"""PostgreSQL refuses to run as root; then it runs as this user."""
+
+
+class NoPostgresError(UserError):
+    """A machine without PostgreSQL."""
+
+
+class TemporaryPostgres:
+    """A cluster that can be stopped, killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._programs, self._folder, self._databases = programs(), folder, 0
+        if self._programs is None:
+            raise NoPostgresError(
+                "There is no PostgreSQL here; install it, on Debian with: apt-get install postgresql."
+            )
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = int(free.getsockname()[1])
+        if os.geteuid() == 0:
+            shutil.chown(folder, ACCOUNT)
+        self._run("initdb", "-D", str(folder / "data"), "-U", ACCOUNT, "-A", "trust", "-E", "UTF8", "--no-sync")
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        told = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1 -c max_connections=100"
+        self._run(
+            "pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", str(self._folder / "log"), "-o", told
+        )
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; ``immediate`` is as if it had crashed."""
+        self._run("pg_ctl", "stop", "-w", "-m", mode, "-D", str(self._folder / "data"))
+
+    def new_database(self) -> str:
+        """The URL of an empty database."""
+        self._databases += 1
+        name = f"room{self._databases}"
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", ACCOUNT, name)
+        return f"postgresql://{ACCOUNT}@127.0.0.1:{self.port}/{name}"
+
+    def _run(self, program: str, *words: str) -> None:
+        command = [str((self._programs or Path()) / program), *words]
+        ended = subprocess.run(command, **_account(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)  # noqa: S603
+        if ended.returncode:
+            raise NoPostgresError(f"PostgreSQL's {program} failed: {ended.stderr.decode(errors='replace').strip()}")
+
+
+@contextmanager
+def temporary_postgres() -> Iterator[TemporaryPostgres]:
+    """A cluster that runs, and is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="medgrape-postgres-"))
+    try:
+        cluster = TemporaryPostgres(folder)
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop("immediate")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def programs() -> Path | None:
+    """Where PostgreSQL's programs lie; None where there are none."""
+    found = shutil.which("initdb")
+    places = [*sorted(Path("/").glob(PLACES.lstrip("/"))), *([] if found is None else [Path(found).resolve().parent])]
+    whole = [place for place in places if all((place / name).exists() for name in ("initdb", "pg_ctl", "createdb"))]
+    return whole[-1] if whole else None
+
+
+def _account() -> dict[str, Any]:
+    if os.geteuid() != 0:
+        return {}
+    account = pwd.getpwnam(ACCOUNT)
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}

@@ -10,6 +10,8 @@ from pydicom.uid import ComputedRadiographyImageStorage, ExplicitVRLittleEndian,
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Real films, where somebody has put them beside the project; they are never part of it."""
 
+SECRET = "Rumpelstiltskin"  # noqa: S105 (a patient's name)
+
 
 def radiograph(pixels: np.ndarray, **changes: object) -> Dataset:
     """A computed radiograph as a modality would store it; ``changes`` set or (with None) remove header entries."""
@@ -38,3 +40,22 @@ def radiograph(pixels: np.ndarray, **changes: object) -> Dataset:
 def save(dataset: Dataset, path: Path) -> Path:
     dataset.save_as(path, enforce_file_format=True)
     return path
+
+
+def planted(pixels, **changes):
+    """A radiograph that names its patient wherever a name can stand."""
+    dataset = radiograph(pixels, **changes)
+    dataset.PatientName, dataset.PatientID, dataset.OtherPatientIDs = f"{SECRET}^J", SECRET, SECRET
+    dataset.PatientComments = dataset.ImageComments = dataset.InstitutionName = dataset.StudyDescription = SECRET
+    dataset.PatientBirthDate, dataset.PatientAge, dataset.PatientSex = "19120101", "113Y", "F"
+    dataset.ImageLaterality = dataset.BodyPartExamined = SECRET.upper()
+    dataset.file_meta.SourceApplicationEntityTitle = SECRET
+    block = dataset.private_block(0x0011, SECRET, create=True)
+    block.add_new(0x01, "LO", SECRET)
+    code = Dataset()
+    code.CodeValue, code.CodeMeaning, code.CodingSchemeDesignator = "R-10206", f"postero-anterior {SECRET}", "SRT"
+    dataset.ViewCodeSequence = [code]
+    if "VOILUTSequence" in changes:
+        dataset.VOILUTSequence[0].LUTExplanation = SECRET
+    dataset.PixelData += b"%s " % SECRET.encode()  # behind the last pixel
+    return dataset

@@ -21,29 +21,9 @@ from medgrape.data.cleaning import PREVIEW, clean_film
 from medgrape.data.decoder import Decoder
 from medgrape.data.film import FilmError
 from medgrape.data.reading import read_film, read_prepared
-from scenes import radiograph, save
+from scenes import SECRET, planted, radiograph, save
 
-SECRET = "Rumpelstiltskin"  # noqa: S105 (a name)
 LIMITS, SEEN = FilmLimits(), Preprocessing(size=64)
-
-
-def planted(pixels, **changes):
-    """A radiograph that names its patient wherever a name can stand."""
-    dataset = radiograph(pixels, **changes)
-    dataset.PatientName, dataset.PatientID, dataset.OtherPatientIDs = f"{SECRET}^J", SECRET, SECRET
-    dataset.PatientComments = dataset.ImageComments = dataset.InstitutionName = dataset.StudyDescription = SECRET
-    dataset.PatientBirthDate, dataset.PatientAge, dataset.PatientSex = "19120101", "113Y", "F"
-    dataset.ImageLaterality = dataset.BodyPartExamined = SECRET.upper()
-    dataset.file_meta.SourceApplicationEntityTitle = SECRET
-    block = dataset.private_block(0x0011, SECRET, create=True)
-    block.add_new(0x01, "LO", SECRET)
-    code = Dataset()
-    code.CodeValue, code.CodeMeaning, code.CodingSchemeDesignator = "R-10206", f"postero-anterior {SECRET}", "SRT"
-    dataset.ViewCodeSequence = [code]
-    if "VOILUTSequence" in changes:
-        dataset.VOILUTSequence[0].LUTExplanation = SECRET
-    dataset.PixelData += b"%s " % SECRET.encode()  # behind the last pixel
-    return dataset
 
 
 def lut():

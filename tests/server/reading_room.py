@@ -17,12 +17,14 @@ from medgrape.server.folder import RoomFolder
 from medgrape.server.model_rows import register
 from medgrape.server.room import Room
 from medgrape.server.security.accounts import add_user, create_token, users
+from medgrape.server.security.passwords import hashed
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.migrating import migrate
 
 PASSWORD = "correct horse battery"  # noqa: S105
 PEOPLE = {"rita": Role.READER, "rolf": Role.READER, "cora": Role.CURATOR, "alma": Role.ADMIN}
+HASHED = hashed(PASSWORD)
 WIDE = {"rate": {"per_second": 10_000.0, "burst": 100_000, "logins_per_minute": 10_000}}
 
 
@@ -83,7 +85,8 @@ def _people(archive: Archive) -> dict[str, str]:
         known = {user.name: user for user in users(session)}
         found = {}
         for name, role in PEOPLE.items():
-            user = known.get(name) or add_user(session, name, role, PASSWORD)
+            user = known.get(name) or add_user(session, name, role, None)
+            user.password = HASHED
             found[name] = str(create_token(session, user, "test", role, 1))
         return found
 

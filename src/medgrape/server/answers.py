@@ -2,7 +2,7 @@
 
 import errno
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from medgrape.errors import UserError
 from medgrape.server import metrics
 from medgrape.server.archive import journal
-from medgrape.server.problems import Problem
+from medgrape.server.problems import Problem, without_folders
 from medgrape.server.reading.darkroom import DarkroomBusyError, FilmRefusedError
 from medgrape.server.storage.database import GONE, what_is_wrong
 
@@ -21,9 +21,9 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CODES = {404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large", 400: "bad_request"}
 
 
-def told(problem: Problem) -> JSONResponse:
-    """A problem as a response."""
-    headers = {}
+def told(problem: Problem, more: Mapping[str, str] | None = None) -> JSONResponse:
+    """A problem as a response, with ``more`` headers such as the methods that an address has."""
+    headers = dict(more or {})
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if problem.status in (429, 503):
@@ -35,7 +35,7 @@ def answer_to(error: Exception) -> JSONResponse:
     """What to say to any error."""
     for kind, meaning in _MEANINGS:
         if isinstance(error, kind):
-            return told(meaning(error))
+            return told(meaning(error), getattr(error, "headers", None))
     journal.error("a fault", exc_info=error)
     return told(Problem(500, "fault", "This is a fault in medgrape; whoever runs the server finds it in the log."))
 
@@ -56,7 +56,8 @@ def _itself(error: Any) -> Problem:  # noqa: ANN401
 
 def _http(error: Any) -> Problem:  # noqa: ANN401
     code = _CODES.get(error.status_code, "refused")
-    return Problem(error.status_code, code, str(error.detail) if code != "not_found" else "There is nothing here.")
+    detail = "There is nothing here" if code == "not_found" else str(error.detail).rstrip(".")
+    return Problem(error.status_code, code, f"{detail}.")
 
 
 def _invalid(error: Any) -> Problem:  # noqa: ANN401
@@ -73,7 +74,7 @@ def _refused(error: Any) -> Problem:  # noqa: ANN401
 
 
 def _users(error: Any) -> Problem:  # noqa: ANN401
-    return Problem(422, "bad_input", str(error))
+    return Problem(422, "bad_input", without_folders(str(error)))
 
 
 def _busy(_error: Any) -> Problem:  # noqa: ANN401

@@ -7,12 +7,12 @@ no more often than allowed and sends no more than allowed.
 import asyncio
 import time
 from collections.abc import Collection
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from medgrape.server import metrics
@@ -28,6 +28,8 @@ from medgrape.server.settings import API, LOOPBACK
 
 FILMS, SESSION = f"{API}/films", f"{API}/session"
 SAFE = {"GET", "HEAD", "OPTIONS"}
+METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
+"""Those that figures are kept of; a caller may invent others without end."""
 BODY_SECONDS = 120.0
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -66,10 +68,11 @@ class Gate:
         passage = _Passage(scope, send, secure=self._room.settings.is_secure)
         try:
             limited = await self._admitted(scope, receive)
-        except Exception as error:
-            await answer_to(error)(scope, receive, passage.send)
-        else:
             await self._app(scope, limited, passage.send)
+        except Exception as error:
+            if passage.answered:
+                raise
+            await answer_to(error)(scope, receive, passage.send)
         passage.note()
 
     async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
@@ -117,35 +120,34 @@ class Gate:
             return accounts.local_person(session)
 
     def _cookie(self, headers: Headers) -> str:
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(cookie_name(secure=self._room.settings.is_secure))
-        except CookieError:
-            return ""
-        return "" if found is None else found.value
+        name = cookie_name(secure=self._room.settings.is_secure)
+        return cookie_parser(headers.get("cookie", "")).get(name, "")
 
     def _check_host(self, headers: Headers) -> None:
         """On loopback, a name that leads here by somebody else's DNS is refused: that is how pages rebind."""
         settings = self._room.settings
         own = {settings.host, *(LOOPBACK if settings.is_local else ()), urlsplit(settings.public_url).hostname or ""}
-        name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        name = _split(f"//{headers.get('host', '')}").hostname or ""
         if (settings.is_local or settings.public_url) and name not in own - {""}:
             raise Problem(421, "wrong_host", "This server is not called so; use the address that it was started with.")
 
     def _check_origin(self, scope: Scope, headers: Headers, person: Person | None) -> None:
         """No other site's page may change anything in the name of whoever looks at it."""
-        bearer = headers.get("authorization", "").lower().startswith("bearer ") and self._room.login
-        if scope["method"] in SAFE or bearer:
+        by_token = self._room.login and person is not None and person.session is None
+        if scope["method"] in SAFE or by_token:
             return
         origin = headers.get("origin")
         own = {headers.get("host", ""), urlsplit(self._room.settings.public_url).netloc}
-        if origin is not None and urlsplit(origin).netloc not in own - {""}:
+        if origin is not None and _split(origin).netloc not in own - {""}:
             raise Problem(403, "foreign_page", "The request comes from another site's page.")
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             raise Problem(403, "foreign_page", "The request comes from another site's page.")
         if person is not None and person.session is not None:
             expected = csrf_token(self._room.key, person.session)
             if not same(headers.get("x-csrf-token", ""), expected):
-                raise Problem(403, "csrf", "Send the session's CSRF token as X-CSRF-Token; GET /api/v1/session has it.")
+                raise Problem(
+                    403, "csrf", "Send the session's CSRF token as X-CSRF-Token; GET /api/v1/session/me has it."
+                )
 
 
 class _Passage:
@@ -154,11 +156,13 @@ class _Passage:
     def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
         self._scope, self._send, self._secure = scope, send, secure
         self._begun, self._status = time.perf_counter(), 500
+        self.answered = False
+        """Whether the answer has begun, so that there can be no other."""
 
     async def send(self, message: Message) -> None:
         """Pass the answer on with what every answer carries."""
         if message["type"] == "http.response.start":
-            self._status = message["status"]
+            self.answered, self._status = True, message["status"]
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
@@ -169,13 +173,22 @@ class _Passage:
 
     def note(self) -> None:
         """The route and never the path or what was asked with it: those may hold what somebody typed."""
-        taken, method = time.perf_counter() - self._begun, self._scope["method"]
+        taken, asked = time.perf_counter() - self._begun, self._scope["method"]
+        method = asked if asked in METHODS else "other"
         route = getattr(self._scope.get("route"), "path", "unmatched")
         metrics.REQUESTS.labels(method, route, self._status).inc()
         metrics.SECONDS.labels(method, route).observe(taken)
         person = self._scope.get("state", {}).get("person")
         name = "-" if person is None else person.name
         journal.info("%s %s %d %.0f ms %s", method, route, self._status, taken * 1e3, name)
+
+
+def _split(address: str) -> SplitResult:
+    """An address that a caller sent, which may be none at all."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _check_rate(limit: RateLimit, caller: str) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from medgrape.errors import UserError
 from medgrape.progress import Track
 from medgrape.server.archive import journal
-from medgrape.server.problems import Problem, forbidden, not_found
+from medgrape.server.problems import Problem, forbidden, not_found, without_folders
 from medgrape.server.room import Room
 from medgrape.server.security.keys import new_id
 from medgrape.server.security.roles import Person, Role
@@ -75,7 +75,8 @@ class JobDesk:
         if not person.role.covers(Role.CURATOR):
             wanted = wanted.where(JobRow.owner_id == person.id)
         with self._room.database.reading() as session:
-            return [self.get(person, row.id) for row in session.scalars(wanted).all()]
+            rows = session.scalars(wanted).all()
+        return [self.get(person, row.id) for row in rows]  # not inside: each takes a connection of its own
 
     def cancel(self, person: Person, job: str) -> JobRow:
         """Ask a job to stop; it does at its next step."""
@@ -100,7 +101,7 @@ class JobDesk:
         except _Cancelled:
             self._ended(job, CANCELLED, "It was cancelled; nothing was changed.")
         except UserError as refusal:
-            self._ended(job, FAILED, str(refusal))
+            self._ended(job, FAILED, without_folders(str(refusal)))
         except Problem as problem:
             self._ended(job, FAILED, problem.detail)
         except Exception as error:

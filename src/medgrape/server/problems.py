@@ -1,6 +1,9 @@
 """What goes wrong on the way to an answer: a status, a word for programs, a sentence for people."""
 
+import re
 from typing import Any
+
+_FOLDERS = re.compile(r"(?<![:/\w])/(?:[^\s/:'\"]+/)+")
 
 
 class Problem(Exception):  # noqa: N818 (RFC 9457's name for it)
@@ -23,3 +26,8 @@ def not_found(what: str, name: str) -> Problem:
 def forbidden(detail: str) -> Problem:
     """Something that the caller's role does not allow."""
     return Problem(403, "forbidden", detail)
+
+
+def without_folders(sentence: str) -> str:
+    """What the library says of a file, without where it lies on this machine."""
+    return _FOLDERS.sub("", sentence)

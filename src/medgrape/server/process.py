@@ -73,10 +73,10 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
     try:
         migrate(archive.database)
         login = bool(settings.oidc.issuer) or _has_users(archive.database)
-        if not (login or settings.is_local):
+        if settings.is_shared and not login:
             raise ServeError(
                 f"Listening on {settings.host} without login would let anybody in: add a user first with medgrape user "
-                "add NAME --role admin, or listen on 127.0.0.1."
+                "add NAME --role admin, or listen on 127.0.0.1 with no proxy before it."
             )
         register(archive, runs)
         _sweep(archive.database, folder)

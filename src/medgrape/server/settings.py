@@ -81,6 +81,11 @@ class ServerSettings(Settings):
         return self.host in LOOPBACK
 
     @property
+    def is_shared(self) -> bool:
+        """Whether others can reach it, by themselves or through a proxy."""
+        return not self.is_local or bool(self.public_url or self.proxies)
+
+    @property
     def is_secure(self) -> bool:
         """Whether browsers reach it by HTTPS."""
         return bool(self.tls_certificate) or self.public_url.startswith("https://")

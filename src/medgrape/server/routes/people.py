@@ -44,7 +44,7 @@ def change_user(user: UserName, asked: ChangeUser, desk: Desk, who: Who) -> User
         if kept is not None:
             row.password, row.failures, row.locked_until = kept, 0, None
         session.flush()
-        if not accounts.keeps_an_admin(session):
+        if not accounts.keeps_an_admin(session, login=desk.room.login):
             raise Problem(409, "last_admin", "That would leave nobody who may let others in.")
         accounts.end_sessions(session, row)
         told = {"role": row.role, "disabled": row.disabled, "password_changed": kept is not None}

@@ -59,10 +59,10 @@ def has_users(session: Session) -> bool:
     return bool(session.scalar(select(func.count()).select_from(UserRow).where(UserRow.name != LOCAL)))
 
 
-def keeps_an_admin(session: Session) -> bool:
-    """Whether somebody could still let others in."""
-    wanted = select(func.count()).select_from(UserRow)
-    return bool(session.scalar(wanted.where(UserRow.role == Role.ADMIN, UserRow.disabled.is_(False))))
+def keeps_an_admin(session: Session, *, login: bool) -> bool:
+    """Whether somebody could still let others in; where people log in, the local user cannot."""
+    wanted = select(func.count()).select_from(UserRow).where(UserRow.role == Role.ADMIN, UserRow.disabled.is_(False))
+    return bool(session.scalar(wanted.where(UserRow.name != LOCAL) if login else wanted))
 
 
 def local_person(session: Session) -> Person:

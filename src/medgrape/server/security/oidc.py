@@ -10,6 +10,7 @@ import time
 import urllib.request
 from dataclasses import dataclass
 from functools import cached_property
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -99,7 +100,7 @@ class Oidc:
         if not same(str(claims.get("nonce", "")), nonce):
             raise Problem(401, "login_refused", "What the login provider said cannot be trusted; begin again.")
         said = claims.get(self._settings.role_claim) or self._settings.default_role
-        role = Role(said) if said in set(Role) else None
+        role = next((role for role in Role if role == said), None)
         name = str(claims.get("preferred_username") or claims.get("name") or "")
         return Identity(f"{claims['iss']} {claims['sub']}"[:512], name, role)
 
@@ -167,7 +168,7 @@ def _fetched(address: str, form: dict[str, Any] | None = None) -> dict[str, Any]
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             return dict(json.loads(answer.read(2**20)))
-    except (OSError, ValueError) as error:
+    except (OSError, HTTPException, ValueError, TypeError) as error:
         raise Problem(503, "login_provider", "The login provider does not answer as it should; try later.") from error
 
 

@@ -1,0 +1,86 @@
+"""One thread, few batches, each film once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from medgrape.data.film import Film, FilmFacts
+from medgrape.geometry import FilmSize
+from medgrape.server.reading.encoder import Encoder
+from medgrape.server.reading.features import FeatureStore
+from medgrape.server.reading.lately import Lately
+
+
+class SlowBackbone:
+    """Tells in its answer which film it was given."""
+
+    def __init__(self, faults=0):
+        self.batches, self.faults = [], faults
+
+    def encode(self, films):
+        self.batches.append(len(films))
+        if len(self.batches) <= self.faults:
+            raise RuntimeError("out of memory")
+        torch.ones(600, 600) @ torch.ones(600, 600)
+        return torch.stack([torch.full((2, 1, 1), float(film.pixels[0, 0])) for film in films])
+
+
+def film(number):
+    return Film(FilmFacts("PNG", FilmSize(4, 4), 8, "L"), np.full((4, 4), number, np.uint8))
+
+
+def test_films_that_wait_together_share_a_batch_and_everybody_gets_their_own():
+    encoder, backbone = Encoder(), SlowBackbone()
+    with ThreadPoolExecutor(32) as readers:
+        found = list(readers.map(lambda number: float(encoder.encode("a", backbone, film(number))[0, 0, 0]), range(32)))
+    encoder.close()
+    assert found == [float(number) for number in range(32)]
+    assert sum(backbone.batches) == 32
+    assert len(backbone.batches) < 32
+    assert (encoder.films, encoder.batches) == (32, len(backbone.batches))
+
+
+def test_a_backbone_that_fails_once_fails_those_who_wait_and_goes_on():
+    encoder, backbone = Encoder(), SlowBackbone(faults=1)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        encoder.encode("a", backbone, film(1))
+    assert float(encoder.encode("a", backbone, film(2))[0, 0, 0]) == 2
+    encoder.close()
+
+
+def test_features_are_made_once_whoever_asks(tmp_path):
+    store, made = FeatureStore(tmp_path), []
+
+    def make():
+        made.append(1)
+        return torch.rand(2, 3, 3)
+
+    with ThreadPoolExecutor(8) as readers:
+        found = list(readers.map(lambda _: store.made_once("e", "abcdef", make), range(8)))
+    assert len(made) == 1
+    assert all(torch.equal(one, found[0]) for one in found)
+    assert torch.equal(FeatureStore(tmp_path).get("e", "abcdef"), found[0])
+    store.drop("abcdef")
+    assert store.get("e", "abcdef") is None
+
+
+def test_a_damaged_feature_file_is_made_anew(tmp_path):
+    store = FeatureStore(tmp_path)
+    store.made_once("e", "abcdef", lambda: torch.zeros(1, 2, 2))
+    (path,) = tmp_path.rglob("*.npy")
+    path.write_bytes(path.read_bytes()[:50])
+    assert float(store.made_once("e", "abcdef", lambda: torch.ones(1, 2, 2)).sum()) == 4
+    assert float(store.get("e", "abcdef").sum()) == 4
+
+
+def test_what_was_not_used_for_longest_is_forgotten_first():
+    kept = Lately(3, len)
+    for key in ("a", "b", "c"):
+        kept.put(key, "x")
+    kept.get("a")
+    kept.put("d", "x")
+    assert [kept.get(key) for key in "abcd"] == ["x", None, "x", "x"]
+    kept.put("e", "too long by itself")
+    assert [kept.get(key) for key in "acde"] == [None, None, None, "too long by itself"]

@@ -1,0 +1,159 @@
+"""What breaks around the server: told clearly, nothing lost, and it goes on afterwards."""
+
+import contextlib
+import io
+import os
+import shutil
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+from reading_room import corners, drawn, reading_room
+
+from medgrape.server.jobs import SILENCE
+from medgrape.server.storage.tables import JobRow
+
+BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
+
+
+def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path, sceptic):
+    noise = np.random.default_rng(0).integers(0, 2**16, (5000, 5000)).astype(np.uint16)
+    heavy = io.BytesIO()
+    Image.fromarray(noise).save(heavy, "PNG", compress_level=1)
+    with reading_room(tmp_path / "room", sceptic, film_seconds=0.4, decoders=1) as room:
+        answer = room.upload("rita", heavy.getvalue())
+        assert (answer.status_code, answer.json()["code"]) == (422, "film_refused")
+        assert "too long" in answer.json()["detail"]
+        assert room.upload("rita", drawn(1)).status_code == 201
+        assert list(room.room.folder.arrivals.iterdir()) == []
+
+
+def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
+    shared_room.film(seed=20)
+    for process in shared_room.room.darkroom.process_ids():
+        os.kill(process, 9)
+    assert shared_room.upload("rita", drawn(21)).status_code == 201
+
+
+def test_while_a_model_folder_is_altered_nothing_is_read_with_it(tmp_path, sceptic):
+    run = shutil.copytree(sceptic, tmp_path / "run")
+    with reading_room(tmp_path / "room", run) as room:
+        study = room.study()
+        room.post("rita", f"/studies/{study['id']}/boxes", json=BOX)
+        kept = room.get("rita", f"/studies/{study['id']}").json()
+        metrics = run / "metrics.json"
+        whole = metrics.read_bytes()
+        metrics.write_bytes(whole.replace(b"0", b"1", 1))
+
+        for refused in (
+            room.post("rita", f"/studies/{study['id']}/boxes", json=BOX),
+            room.post("rita", "/studies", json={"film": room.film(seed=2)}),
+            room.get(None, "/ready"),
+        ):
+            assert (refused.status_code, refused.json()["code"]) == (503, "model_unavailable")
+            assert str(tmp_path) not in refused.text
+        assert room.get("rita", "/films").status_code == 200
+        (run / "stranger.txt").write_text("not part of the run")
+        metrics.write_bytes(whole)
+        assert room.get(None, "/ready").status_code == 503
+        (run / "stranger.txt").unlink()
+        assert room.get(None, "/ready").status_code == 200
+        assert room.get("rita", f"/studies/{study['id']}").json() == kept
+
+
+def test_while_the_database_is_gone_nothing_is_acknowledged_and_afterwards_nothing_is_lost(tmp_path, sceptic, postgres):
+    with reading_room(tmp_path / "room", sceptic, postgres.new_database()) as room:
+        study = room.study()
+        room.post("rita", f"/studies/{study['id']}/boxes", json=BOX)
+        kept = room.get("rita", f"/studies/{study['id']}").json()
+        postgres.stop("immediate")
+        try:
+            for gone in (
+                room.post("rita", f"/studies/{study['id']}/boxes", json=BOX),
+                room.upload("rita", drawn(3)),
+                room.get(None, "/ready"),
+            ):
+                assert (gone.status_code, gone.json()["code"]) == (503, "database_unavailable")
+                assert gone.headers["retry-after"]
+                assert "127.0.0.1" not in gone.text
+            assert room.get(None, "/health").status_code == 200
+        finally:
+            postgres.start()
+        assert room.get("rita", f"/studies/{study['id']}").json() == kept
+        assert room.post("rita", f"/studies/{study['id']}/boxes", json=BOX).status_code == 200
+        assert room.get("alma", "/log/verification").json()["whole"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of 12 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root can make a small disk")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_on_a_full_disk_nothing_is_acknowledged_and_afterwards_nothing_is_lost(small_disk, sceptic):
+    with reading_room(small_disk / "room", sceptic) as room:
+        study = room.study()
+        assert room.post("rita", f"/studies/{study['id']}/boxes", json=BOX).status_code == 200
+        kept = room.get("rita", f"/studies/{study['id']}").json()
+        ballast = small_disk / "ballast"
+        _fill(ballast)
+        refused = [room.upload("rita", drawn(50, side=400))]
+        for _ in range(30):
+            refused.append(room.post("rita", f"/studies/{study['id']}/boxes", json=BOX))
+        assert {answer.status_code for answer in refused} <= {200, 503}
+        acknowledged = sum(answer.status_code == 200 for answer in refused)
+        told = [answer.json() for answer in refused if answer.status_code == 503]
+        assert told
+        assert {one["code"] for one in told} <= {"disk_full", "database_unavailable"}
+        ballast.unlink()
+        after = room.get("rita", f"/studies/{study['id']}").json()
+        assert after["revision"] == kept["revision"] + acknowledged
+        assert after["corrections"][: len(kept["corrections"])] == kept["corrections"]
+        assert room.upload("rita", drawn(50, side=400)).status_code == 201
+        assert room.get("alma", "/log/verification").json()["whole"]
+
+
+def _fill(path):
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"\0" * 4096)
+
+
+def test_a_job_whose_server_was_killed_is_told_as_failed(shared_room):
+    room = shared_room.room
+    answer = shared_room.post(
+        "cora", "/concepts", json={"name": "scar", "description": "A scar.", "examples": [{"film": shared_room.film()}]}
+    )
+    job = answer.json()["id"]
+    while shared_room.get("cora", f"/jobs/{job}").json()["state"] in ("waiting", "running"):
+        time.sleep(0.05)
+    with room.database.writing() as session:
+        row = session.get(JobRow, job)
+        row.state, row.beat_at = "running", row.beat_at - 2 * SILENCE
+    told = shared_room.get("cora", f"/jobs/{job}").json()
+    assert told["state"] == "failed"
+    assert "start it again" in told["news"]
+
+
+def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, sceptic):
+    with reading_room(tmp_path / "room", sceptic) as room:
+        film = room.film()
+        folder = room.room.folder
+    (folder.arrivals / "upload").write_bytes(b"half a film")
+    orphan = folder.film("ab" * 8, ".png")
+    orphan.parent.mkdir(exist_ok=True)
+    orphan.write_bytes(b"a film that was never written down")
+    (folder.models / "deadbeef").mkdir()
+    folder.sweep({film}, set())
+    assert list(folder.arrivals.iterdir()) == []
+    assert not orphan.exists()
+    assert list(folder.models.iterdir()) == []
+    assert folder.film(film, ".png").exists()

@@ -1,0 +1,133 @@
+"""The log tells who did what, and whatever is altered or missing is found."""
+
+import json
+
+import pytest
+from reading_room import corners, reading_room
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from medgrape.server.storage.events import Event, verify_export
+
+BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
+
+
+@pytest.fixture
+def busy(room):
+    """A room in which something was done."""
+    study = room.study()
+    for _ in range(3):
+        room.post("rita", f"/studies/{study['id']}/boxes", json=BOX)
+    return room
+
+
+def meddle(room, *statements):
+    """As somebody who owns the database could: the triggers are lifted first."""
+    with room.room.database.engine.execution_options(writes=True).begin() as connection:
+        if room.room.database.is_sqlite:
+            connection.execute(text("DROP TRIGGER events_no_update"))
+            connection.execute(text("DROP TRIGGER events_no_delete"))
+        else:
+            connection.execute(text("ALTER TABLE events DISABLE TRIGGER ALL"))
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def faults(room):
+    verdict = room.get("alma", "/log/verification").json()
+    assert verdict["whole"] == (verdict["faults"] == [])
+    return verdict["faults"]
+
+
+def test_every_correction_stands_in_the_log_with_its_model_and_check(busy):
+    study = busy.study("rita", busy.film(seed=3))
+    busy.post("rita", f"/studies/{study['id']}/boxes", json=BOX | {"concept": "active_tb", "confirmed": True})
+    event = busy.get("alma", "/log?kind=study.corrected&size=1").json()["events"][0]
+    assert (event["actor"], event["model"], event["study"]) == ("rita", busy.model_in_use(), study["id"])
+    assert event["body"]["correction"]["check"]["claimed"] == "active_tb"
+    assert event["body"]["prediction_before"] != event["body"]["prediction_after"]
+    assert faults(busy) == []
+
+
+def test_the_log_is_asked_by_who_what_when_and_page(busy):
+    everything = busy.get("alma", "/log?size=500").json()["events"]
+    numbers = [event["seq"] for event in everything]
+    assert numbers == list(range(len(numbers), 0, -1))
+    page = busy.get("alma", "/log?size=2").json()
+    older = busy.get("alma", f"/log?size=2&before={page['older']}").json()
+    assert [one["seq"] for one in (*page["events"], *older["events"])] == numbers[:4]
+    assert {one["actor"] for one in busy.get("alma", "/log?actor=rita").json()["events"]} == {"rita"}
+    middle = everything[2]["at"]
+    assert len(busy.get("alma", f"/log?since={middle}").json()["events"]) == 3
+    assert busy.get("alma", f"/log?until={everything[-1]['at']}").json()["events"] == []
+
+
+@pytest.mark.parametrize(
+    ("deed", "fault"),
+    [
+        ("UPDATE events SET actor = 'rolf' WHERE seq = 4", "event 4 was altered"),
+        ("UPDATE events SET body = '{}' WHERE seq = 4", "event 4 was altered"),
+        ("UPDATE events SET at = '2001-01-01T00:00:00.000000Z' WHERE seq = 4", "event 4 was altered"),
+        ("UPDATE events SET seal = hash WHERE seq = 4", "event 4 was written by somebody without the key"),
+        ("DELETE FROM events WHERE seq = 4", "event 4 is missing"),
+        ("DELETE FROM events WHERE seq = 1", "event 1 is missing"),
+        ("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "was written last"),
+        ("DELETE FROM events", "was written last"),
+        ("UPDATE chain SET seq = 2", "was written last"),
+    ],
+)
+def test_whatever_is_altered_or_missing_is_found(busy, deed, fault):
+    meddle(busy, deed)
+    assert any(fault in told for told in faults(busy)), faults(busy)
+
+
+def test_events_taken_from_the_end_together_with_the_chains_end_are_missed(busy):
+    meddle(
+        busy,
+        "DELETE FROM events WHERE seq > 4",
+        "UPDATE chain SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)",
+    )
+    assert any("the room's folder remembers" in told for told in faults(busy))
+
+
+def test_a_chain_that_somebody_wrote_anew_lacks_the_key(busy):
+    """All hashes are right again, but nobody without the key can seal them."""
+    with busy.room.database.reading() as session:
+        lines = [dict(row) for row in session.execute(text("SELECT * FROM events ORDER BY seq")).mappings()]
+    previous, rewritten = "", []
+    for line in lines:
+        line["actor"] = "rolf" if line["actor"] == "rita" else line["actor"]
+        bare = Event(**line | {"previous": previous, "hash": "", "seal": line["seal"]})
+        previous = bare.hashed()
+        rewritten.append(f"UPDATE events SET actor = '{line['actor']}', previous = '{bare.previous}', "
+                         f"hash = '{previous}' WHERE seq = {bare.seq}")  # fmt: skip
+    meddle(busy, *rewritten, f"UPDATE chain SET hash = '{previous}'")
+    assert any("without the key" in told for told in faults(busy))
+
+
+@pytest.mark.parametrize("deed", ["UPDATE events SET actor = 'rolf'", "DELETE FROM events WHERE seq = 2"])
+def test_the_database_itself_refuses_to_change_an_event(busy, deed):
+    with pytest.raises(DBAPIError, match="only ever added"), busy.room.database.writing() as session:
+        session.execute(text(deed))
+    assert faults(busy) == []
+
+
+def test_an_exported_log_can_be_checked_anywhere(busy):
+    lines = busy.post("alma", "/log/export").text.splitlines()
+    verdict = verify_export(iter(lines))
+    assert verdict.whole
+    assert json.loads(lines[-1])["kind"] == "log.exported"
+    assert verdict.head == busy.get("alma", "/log/verification").json()["head"]
+    assert not verify_export(iter([*lines[:2], *lines[3:]])).whole
+    assert not verify_export(iter([*lines[:2], lines[2].replace("rita", "rolf"), *lines[3:]])).whole
+    assert verify_export(iter(["nonsense"])).faults == ("line 1 is no event",)
+
+
+def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, sceptic, database):
+    for opened in (1, 2):
+        with reading_room(tmp_path / "room", sceptic, database) as room:
+            room.film(seed=opened)
+            assert faults(room) == []
+    with reading_room(tmp_path / "room", sceptic, database) as room:
+        arrived = room.get("alma", "/log?kind=film.arrived").json()["events"]
+        assert len(arrived) == 2

@@ -1,0 +1,88 @@
+"""A database of any earlier revision becomes one of this version, with all that is in it."""
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from reading_room import reading_room
+from sqlalchemy import text
+
+from medgrape.server.archive import Archive
+from medgrape.server.folder import RoomFolder
+from medgrape.server.settings import ServerSettings
+from medgrape.server.storage.events import Deed
+from medgrape.server.storage.migrating import MigrationError, config_for, migrate
+from medgrape.server.storage.tables import Base
+
+NOW = "2026-11-18T09:30:00.000000Z"
+FIRST = {
+    "users": "INSERT INTO users (id, name, role, disabled, failures, added_at) "
+    f"VALUES (1, 'ada', 'admin', false, 0, '{NOW}')",
+    "models": "INSERT INTO models (version, name, folder, made_here, what, added_at, added_by) "
+    f"VALUES ('m', 'run', '/nowhere', false, 'Given.', '{NOW}', 'server')",
+    "films": "INSERT INTO films (id, content, suffix, facts, sex, arrived_at, arrived_by) "
+    f"VALUES ('f', 'c', '.png', '{{}}', 'F', '{NOW}', 1)",
+    "studies": "INSERT INTO studies (id, film_id, model, reader_id, revision, prediction, opened_at, changed_at) "
+    f"VALUES ('s', 'f', 'm', 1, 0, '{{}}', '{NOW}', '{NOW}')",
+    "settings": "INSERT INTO settings (key, value) VALUES ('model_in_use', 'm')",
+}
+
+
+@pytest.fixture
+def archive(tmp_path, database):
+    opened = Archive.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
+    yield opened
+    opened.database.dispose()
+
+
+def revisions():
+    with_no_database = config_for(None)
+    return [script.revision for script in ScriptDirectory.from_config(with_no_database).walk_revisions()][::-1]
+
+
+def test_data_of_the_first_revision_outlives_every_step(archive):
+    first, *later = revisions()
+    migrate(archive.database, first)
+    with archive.database.engine.execution_options(writes=True).begin() as connection:
+        for statement in FIRST.values():
+            connection.execute(text(statement))
+    with archive.database.writing() as session:
+        archive.log.add(session, Deed("ada", "film.arrived", film="f"))
+    assert len(later) >= 2
+    for revision in later:
+        migrate(archive.database, revision)
+        with archive.database.reading() as session:
+            for table in FIRST:
+                assert session.scalar(text(f"SELECT count(*) FROM {table}")) == 1, table
+            assert archive.log.verify(session).whole
+    with archive.database.writing() as session:
+        archive.log.add(session, Deed("ada", "film.removed", film="f"))
+    with archive.database.reading() as session:
+        assert archive.log.verify(session).events == 2
+
+
+def test_the_last_revision_has_exactly_the_tables_that_the_code_knows(archive):
+    migrate(archive.database)
+    with archive.database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_migrating_twice_changes_nothing(archive):
+    migrate(archive.database)
+    migrate(archive.database)
+
+
+def test_a_database_of_a_newer_version_is_refused(archive):
+    migrate(archive.database)
+    with archive.database.engine.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(MigrationError, match="newer"):
+        migrate(archive.database)
+
+
+def test_a_migrated_database_serves(tmp_path, sceptic, database):
+    opened = Archive.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
+    migrate(opened.database, revisions()[0])
+    opened.database.dispose()
+    with reading_room(tmp_path / "room", sceptic, database) as room:
+        assert room.study()["revision"] == 0

@@ -14,6 +14,10 @@ from typer.main import get_command
 
 from medgrape.cli.app import app
 from medgrape.config import Config
+from medgrape.server.answers import _CODES
+from medgrape.server.app import ROUTERS
+from medgrape.server.desk import Needs
+from medgrape.server.settings import API, ServerSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -80,6 +84,36 @@ def test_every_setting_is_documented_with_its_default():
     text = (ROOT / "docs/settings.md").read_text("utf-8")
     rows = [f"| `{key}` | {json.dumps(default)} |" for key, default in keys(Config)]
     assert [row for row in rows if row not in text] == []
+
+
+def test_every_setting_of_the_server_is_documented_with_its_default():
+    text = (ROOT / "docs/server.md").read_text("utf-8")
+    rows = [f"| `{key}` | {json.dumps(default)} |" for key, default in keys(ServerSettings)]
+    assert [row for row in rows if row not in text] == []
+
+
+def test_every_address_of_the_server_is_documented_with_its_role_and_no_other():
+    text = (ROOT / "docs/server.md").read_text("utf-8")
+    told = set(re.findall(r"^\| `([A-Z]+ /\S*)` \| (\w+) \|", text, re.MULTILINE))
+    assert told == {
+        (f"{method} {route.path.removeprefix(API)}", role_of(router))
+        for router in ROUTERS
+        for route in router.routes
+        for method in route.methods
+    }
+
+
+def role_of(router):
+    roles = [one.dependency.role.value for one in router.dependencies if isinstance(one.dependency, Needs)]
+    return roles[0] if roles else "anybody"
+
+
+def test_every_problem_of_the_server_is_documented_with_its_status_and_no_other():
+    sources = "".join(path.read_text("utf-8") for path in sorted((ROOT / "src/medgrape/server").rglob("*.py")))
+    raised = {(code, status) for status, code in re.findall(r'Problem\(\s*(\d{3}),\s*"(\w+)"', sources)}
+    raised |= {(code, str(status)) for status, code in _CODES.items()} | {("refused", "other")}
+    table = (ROOT / "docs/server.md").read_text("utf-8").split("| code | status |")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \| (\w+) \|", table, re.MULTILINE)) == raised
 
 
 def test_every_make_target_in_the_readme_exists():

@@ -7,7 +7,7 @@ import typer
 
 from medgrape.cli.console import note, print_json, table
 from medgrape.cli.options import Json, outside_runs
-from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, archive
+from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, archive, settings_with
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,16 +33,17 @@ def verify(
 
     Example: medgrape audit-log verify --room reading-room
     """
-    verdict, known = _exported(export, head) if export is not None else _own(room, database, config, head)
-    faults = (*verdict.faults, *(() if known else (f"no event has the hash {head}",)))
+    verdict = _exported(export, head) if export is not None else _own(room, database, config, head)
     if as_json:
-        print_json({"whole": not faults, "events": verdict.events, "head": verdict.head, "faults": list(faults)})
+        told = {"whole": verdict.whole, "events": verdict.events, "head": verdict.head}
+        print_json(told | {"faults": list(verdict.faults)})
     else:
-        for fault in faults:
+        for fault in verdict.faults:
             note(f"fault: {fault}")
-        note(f"{verdict.events:,} events; {'the log is NOT whole' if faults else 'nothing altered, nothing missing'}.")
+        outcome = "nothing altered, nothing missing" if verdict.whole else "the log is NOT whole"
+        note(f"{verdict.events:,} events; {outcome}.")
         note(f"last hash: {verdict.head or '-'}")
-    if faults:
+    if not verdict.whole:
         raise typer.Exit(BROKEN)
 
 
@@ -96,20 +97,25 @@ def show(
     table(f"The last {len(rows)} events of {room}", ("number", "when (UTC)", "who", "what", "film", "model"), rows)
 
 
-def _own(room: Path, database: str | None, config: Path | None, head: str | None) -> "tuple[Verdict, bool]":
-    opened = archive(room, database, config)
-    from medgrape.server.storage.events import has_hash
+def _own(room: Path, database: str | None, config: Path | None, head: str | None) -> "Verdict":
+    settings = settings_with(config, database)
+    from medgrape.server.archive import Archive
+    from medgrape.server.folder import RoomFolder
+    from medgrape.server.storage.migrating import migrate
 
+    if not room.is_dir():
+        raise UserError(f"{room} is no room; name the folder of a server with --room.")
+    opened = Archive.opened(RoomFolder(room), settings)
+    migrate(opened.database)
     with opened.database.reading() as session:
-        return opened.log.verify(session), head is None or has_hash(session, head)
+        return opened.log.verify(session, head)
 
 
-def _exported(path: Path, head: str | None) -> "tuple[Verdict, bool]":
+def _exported(path: Path, head: str | None) -> "Verdict":
     from medgrape.server.storage.events import verify_export
 
     try:
         with path.open(encoding="utf-8") as file:
-            verdict = verify_export(iter(file))
-        return verdict, head is None or head in path.read_text("utf-8")
+            return verify_export(iter(file), head)
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is no exported log.") from error

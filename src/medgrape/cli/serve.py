@@ -46,7 +46,6 @@ def serve(
     """
     process = _server_process()
     from medgrape.server.folder import RoomFolder
-    from medgrape.server.storage.database import default_url, shown
 
     settings = settings_with(
         config, database, host=host, port=port, workers=workers, public_url=public_url,
@@ -55,7 +54,7 @@ def serve(
     )  # fmt: skip
     ready = process.prepare(run, RoomFolder(room), settings)
     note(f"Reading room: {ready.address}   (Ctrl-C ends it)")
-    note(f"Database: {shown(settings.database or default_url(room))}")
+    note(f"Database: {ready.database}")
     if not ready.login:
         note("No login: for one person at this machine. To let others in, add users with: medgrape user add.")
     elif not settings.is_secure and not settings.is_local:
@@ -77,17 +76,8 @@ def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
     settings = settings_with(config, database)
     from medgrape.server.archive import Archive
     from medgrape.server.folder import RoomFolder
-    from medgrape.server.storage.database import GONE, shown, what_is_wrong
-    from medgrape.server.storage.migrating import migrate
 
-    opened = Archive.opened(RoomFolder(room), settings)
-    try:
-        migrate(opened.database)
-    except GONE as error:
-        raise UserError(
-            f"The database {shown(str(opened.database.url))} does not answer: {what_is_wrong(error)}."
-        ) from error
-    return opened
+    return Archive.ready(RoomFolder(room), settings)
 
 
 def _server_process() -> ModuleType:

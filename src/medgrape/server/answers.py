@@ -62,10 +62,16 @@ def _http(error: Any) -> Problem:  # noqa: ANN401
 
 def _invalid(error: Any) -> Problem:  # noqa: ANN401
     """Where it is wrong and why; what was sent is not sent back."""
-    faults = [{"where": [str(part) for part in one["loc"]], "why": one["msg"]} for one in error.errors()]
+    faults = [{"where": _place(one), "why": one["msg"]} for one in error.errors()]
     first = faults[0]
     where = ".".join(str(part) for part in first["where"])
     return Problem(422, "invalid_request", f"The request does not fit: {where}: {first['why']}.", faults=faults[:20])
+
+
+def _place(fault: Mapping[str, Any]) -> list[str]:
+    """Where a fault is; the name of a field that nobody asked for is something that was sent."""
+    place = fault["loc"][:-1] if fault["type"] == "extra_forbidden" else fault["loc"]
+    return [str(part) for part in place]
 
 
 def _refused(error: Any) -> Problem:  # noqa: ANN401

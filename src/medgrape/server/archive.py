@@ -5,14 +5,20 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from medgrape.errors import UserError
 from medgrape.server.folder import RoomFolder
 from medgrape.server.security.roles import Person
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database, default_url
 from medgrape.server.storage.events import Deed, Event, EventLog
+from medgrape.server.storage.migrating import migrate
 
 journal = logging.getLogger("medgrape.server")
 """Where the server speaks to whoever runs it; never of patients, and never of what people typed."""
+
+
+class NoPairError(UserError):
+    """A folder and a database of two different rooms, or of two different times."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,26 @@ class Archive:
         log = EventLog(folder.key(), folder.anchor)
         database.after_commit = log.note_head
         return cls(folder, database, log)
+
+    @classmethod
+    def ready(cls, folder: RoomFolder, settings: ServerSettings) -> "Archive":
+        """The same with its tables, after a look whether database and folder belong together.
+
+        The folder remembers the last event that it saw. Without this look, a room that is started with another
+        database would take its own films for something that was never written down.
+        """
+        archive = cls.opened(folder, settings)
+        migrate(archive.database)
+        with archive.database.reading() as session:
+            together = archive.log.belongs(session)
+        if not together:
+            archive.database.dispose()
+            raise NoPairError(
+                f"{folder.root} and the database {archive.database} do not belong together: the last event that the "
+                f"folder remembers ({folder.anchor.name}) is not in the database. Give the --room and --database that "
+                "were used together, or put both back from the same backup."
+            )
+        return archive
 
     def note(self, session: Session, who: Person | str, kind: str, **told: object) -> Event:
         """Write down what somebody does; ``film``, ``study`` and ``model`` are columns, all else is the body."""

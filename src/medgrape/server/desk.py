@@ -72,7 +72,7 @@ _WORDS = {
     401: "Nobody is logged in.",
     403: "The caller's role does not allow it, or another site's page asks.",
     404: "It is not there, or not for the caller to see.",
-    405: "The method is not one of this address.",
+    408: "The request took too long to arrive.",
     409: "It contradicts what there is; nothing was changed.",
     413: "The request is too large.",
     421: "The server is not called so.",
@@ -80,7 +80,7 @@ _WORDS = {
     429: "Too many requests.",
     503: "The server cannot do it now; nothing was changed.",
 }
-_ALWAYS = (400, 401, 403, 404, 421, 422, 429, 503)
+_ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 503)
 
 
 def problems(*more: int) -> dict[int | str, dict[str, Any]]:

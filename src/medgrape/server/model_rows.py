@@ -34,7 +34,8 @@ def register(archive: Archive, runs: Sequence[Path]) -> list[ModelRow]:
 def _registered(archive: Archive, session: Session, folder: Path, version: str) -> tuple[ModelRow, bool]:
     row = session.get(ModelRow, version)
     if row is not None:
-        row.folder, row.removed_at = str(folder), None
+        if not row.made_here:
+            row.folder, row.removed_at = str(folder), None
         return row, False
     what = f"Given to the server as {folder.name}."
     row = ModelRow(

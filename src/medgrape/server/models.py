@@ -21,7 +21,7 @@ from medgrape.server.storage.tables import ModelRow, StudyRow
 def loaded(room: Room, row: ModelRow) -> Loaded:
     """A model ready to read."""
     try:
-        return room.shelf.get(row.version, Path(row.folder))
+        return room.shelf.get(row.version, folder_of(room, row))
     except ModelUnavailableError as error:
         journal.error("model %s cannot be used: %s", row.version, error.__cause__)
         raise Problem(
@@ -30,6 +30,11 @@ def loaded(room: Room, row: ModelRow) -> Loaded:
             f"The files of model {row.name} ({row.version}) are missing or were altered, so nothing is read with it; "
             "put them back as they were. Nothing was changed.",
         ) from error
+
+
+def folder_of(room: Room, row: ModelRow) -> Path:
+    """Where its files lie; a model that was made here lies in the room, wherever the room was moved to."""
+    return room.folder.models / row.folder if row.made_here else Path(row.folder)
 
 
 def put_to_use(room: Room, person: Person, version: str) -> ModelRow:
@@ -45,18 +50,22 @@ def put_to_use(room: Room, person: Person, version: str) -> ModelRow:
 def keep(
     room: Room, person: Person, changed: Reader, parent: ModelRow, name: str, kind: str, **told: object
 ) -> ModelRow:
-    """Write a model that somebody taught or curated into the room's folder and make it known."""
+    """Write a model that somebody taught or curated into the room's folder and make it known, once."""
     folder = room.folder.models / new_id()
     saved = changed.save(folder)
     version, what = version_of(folder), saved.loaded.run.changes[-1].what
     with room.database.writing() as session:
-        row = ModelRow(
-            version=version, name=name[:128], folder=str(folder.resolve()), made_here=True, parent=parent.version,
-            what=what, added_at=datetime.now(UTC), added_by=person.name, removed_at=None,
-        )  # fmt: skip
-        session.add(row)
-        room.archive.note(session, person, kind, model=version, parent=parent.version, name=row.name, what=what, **told)
-    return row
+        known = session.get(ModelRow, version)
+        if known is None or known.removed_at is not None:
+            row = ModelRow(
+                version=version, name=name[:128], folder=folder.name, made_here=True, parent=parent.version,
+                what=what, added_at=datetime.now(UTC), added_by=person.name, removed_at=None,
+            )  # fmt: skip
+            told |= {"parent": parent.version, "name": row.name, "what": what}
+            room.archive.note(session, person, kind, model=version, **told)
+            return session.merge(row)
+    shutil.rmtree(folder)  # who does the same thing again gets the same model
+    return known
 
 
 def remove(room: Room, person: Person, version: str) -> None:
@@ -72,4 +81,4 @@ def remove(room: Room, person: Person, version: str) -> None:
         row.removed_at = datetime.now(UTC)
         room.archive.note(session, person, "model.removed", model=version)
     room.shelf.forget(version)
-    shutil.rmtree(row.folder, ignore_errors=True)
+    shutil.rmtree(folder_of(room, row), ignore_errors=True)

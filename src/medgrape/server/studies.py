@@ -58,6 +58,9 @@ class StudyDesk:
     def __init__(self, room: Room) -> None:
         self._room = room
         self._opened: Lately[tuple[str, str], Study] = Lately(IN_MEMORY, _weight)
+        self._standing: Lately[tuple[str, int], tuple[Standing, Study]] = Lately(
+            IN_MEMORY, lambda found: 2 * _weight(found[1])
+        )
 
     def open(self, person: Person, film: str, model: str | None) -> tuple[Sitting, bool]:
         """The person's study of a film with a model, and whether it is new; the film is encoded at most once."""
@@ -93,12 +96,20 @@ class StudyDesk:
                 raise not_found("study", study)
             film, model = film_row(session, row.film_id), model_row(session, row.model)
             reader = session.get_one(UserRow, row.reader_id).name
-            events = steps_of(session, study)[: row.revision]
-        if at is not None and not 0 <= at <= len(events):
-            raise Problem(404, "not_found", f"The study has {len(events)} steps; there is no step {at}.")
-        found = standing(events if at is None else events[:at])
-        opened = self.first_sight(film, model).resumed(found.corrections)
-        return Sitting(row, film, model, reader, found, opened)
+        if at is not None and not 0 <= at <= row.revision:
+            raise Problem(404, "not_found", f"The study has {row.revision} steps; there is no step {at}.")
+        first = self.first_sight(film, model)
+        now, opened = self._stood(study, row.revision if at is None else at, first)
+        return Sitting(row, film, model, reader, now, opened)
+
+    def _stood(self, study: str, revision: int, first: Study) -> tuple[Standing, Study]:
+        """Where a study stood after so many steps: from memory, or from the events."""
+        found = self._standing.get((study, revision))
+        if found is None:
+            with self._room.database.reading() as session:
+                now = standing(steps_of(session, study)[:revision])
+            found = self._standing.put((study, revision), (now, first.resumed(now.corrections)))
+        return found
 
     def first_sight(self, film: FilmRow, model: ModelRow) -> Study:
         """What a model sees on a film that nobody has corrected. The backbone runs only if it never did before."""
@@ -139,6 +150,7 @@ class StudyDesk:
     def forget(self, film: str) -> None:
         """Let go of a film that was removed."""
         self._opened.forget(lambda key: key[0] == film)
+        self._standing.forget(lambda _: True)
 
     def _step(self, person: Person, study: str, step: Step, expected: int | None) -> tuple[Sitting, Sitting]:
         """Work it out, then write it down if the study still stands where it stood; else work it out anew."""
@@ -146,19 +158,19 @@ class StudyDesk:
             before = self.get(person, study)
             _check_may(person, before, expected)
             after = step.change(before.study, before.standing)
-            event = self._written(person, before, after, step)
-            if event is not None:
-                row = before.row
-                return before, Sitting(
-                    row, before.film, before.model, before.reader, before.standing.after(event), after
-                )
+            written = self._written(person, before, after, step)
+            if written is not None:
+                event, row = written
+                now = before.standing.after(event)
+                self._standing.put((study, now.revision), (now, first_of(after).resumed(now.corrections)))
+                return before, Sitting(row, before.film, before.model, before.reader, now, after)
         raise _stale(before.standing.revision)
 
-    def _written(self, person: Person, before: Sitting, after: Study, step: Step) -> Event | None:
-        """The event, or None where somebody else was faster."""
+    def _written(self, person: Person, before: Sitting, after: Study, step: Step) -> tuple[Event, StudyRow] | None:
+        """The event and the study's row as it is now, or None where somebody else was faster."""
         told = {
             "revision": before.standing.revision + 1,
-            "prediction_before": dict(before.study.prediction),
+            "prediction_before": before.row.prediction,
             "prediction_after": dict(after.prediction),
         }
         if step.kind == CORRECTED:
@@ -170,9 +182,10 @@ class StudyDesk:
             film_row(session, row.film_id)
             row.revision += 1
             row.prediction, row.changed_at = dict(after.prediction), datetime.now(UTC)
-            return self._room.archive.note(
+            event = self._room.archive.note(
                 session, person, step.kind, film=row.film_id, study=row.id, model=row.model, **told
             )
+        return event, row
 
     def _warned(self, person: Person, study: str, doubt: ConceptMismatchError) -> None:
         """An auditor should see that there was a warning, whatever came of it."""
@@ -248,6 +261,13 @@ def _redone(study: Study, now: Standing) -> Study:
 def _study_row(session: Session, person: Person, film: FilmRow, model: ModelRow) -> StudyRow | None:
     wanted = select(StudyRow).where(StudyRow.film_id == film.id, StudyRow.model == model.version)
     return session.scalar(wanted.where(StudyRow.reader_id == person.id))
+
+
+def first_of(study: Study) -> Study:
+    """The study before any correction. Those in between hold evidence that nobody asks for again."""
+    while study.before is not None:
+        study = study.before
+    return study
 
 
 def _weight(study: Study) -> int:

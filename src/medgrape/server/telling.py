@@ -16,7 +16,7 @@ from medgrape.server.schemas.studies import CheckTold, CorrectionTold, StepTold,
 from medgrape.server.security.roles import Person, Role
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import JobRow, ModelRow, StudyRow, TokenRow, UserRow, stamp
-from medgrape.server.studies import Sitting
+from medgrape.server.studies import Sitting, first_of
 
 
 def film_told(one: Listed, person: Person) -> FilmTold:
@@ -49,9 +49,6 @@ def _reading_told(study: StudyRow, name: str, person: Person) -> ReadingTold:
 def study_told(sitting: Sitting) -> StudyTold:
     """A study as it stands, or stood."""
     row, now, study = sitting.row, sitting.standing, sitting.study
-    first = study
-    while first.before is not None:
-        first = first.before
     return StudyTold(
         id=row.id,
         film=row.film_id,
@@ -62,7 +59,7 @@ def study_told(sitting: Sitting) -> StudyTold:
         revision=max(row.revision, now.revision),
         at=now.revision,
         prediction=dict(study.prediction),
-        first_prediction=dict(first.prediction),
+        first_prediction=dict(first_of(study).prediction),
         corrections=tuple(correction_told(one) for one in now.corrections),
         can_undo=bool(now.corrections),
         can_redo=bool(now.undone),

@@ -11,7 +11,7 @@ from fastapi import File, Query, Response, UploadFile
 from fastapi.responses import FileResponse
 
 from medgrape.server import films
-from medgrape.server.desk import Desk, Desks, Who, problems, produces, router
+from medgrape.server.desk import Desk, Desks, Who, produces, router
 from medgrape.server.films import Taken, Wanted
 from medgrape.server.problems import not_found
 from medgrape.server.reading.darkroom import Window
@@ -25,11 +25,7 @@ PNG = produces("image/png", "The picture.")
 _A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
 
 
-@routes.post(
-    "/films",
-    status_code=201,
-    responses=problems(413) | {200: {"model": FilmTaken, "description": "It was here before."}},
-)
+@routes.post("/films", status_code=201, responses={200: {"model": FilmTaken, "description": "It was here before."}})
 async def upload(
     file: Annotated[UploadFile, File(description="A PNG, JPEG or DICOM file.")],
     desk: Desk,

@@ -8,6 +8,7 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy import select
 
 from medgrape.server.desk import Desk, Desks, Who, produces, router
+from medgrape.server.schemas.common import ID
 from medgrape.server.schemas.log import EventPage, VerdictTold
 from medgrape.server.security.roles import Role
 from medgrape.server.storage.events import Event, events_in, line_of
@@ -16,23 +17,26 @@ from medgrape.server.telling import event_told
 
 routes = router("log", Role.ADMIN)
 LINES = produces("application/x-ndjson", "An event on each line, as JSON, the first one first.")
-Word = Query(max_length=64)
 _BATCH = 500
 
 
 @routes.get("/log")
 def list_events(
     desk: Desk,
-    actor: Annotated[str | None, Word] = None,
-    kind: Annotated[str | None, Query(max_length=64, examples=["study.corrected"])] = None,
-    film: Annotated[str | None, Word] = None,
-    study: Annotated[str | None, Word] = None,
+    actor: Annotated[str | None, Query(max_length=64, examples=["ada"], description="By whom.")] = None,
+    kind: Annotated[
+        str | None, Query(max_length=64, examples=["study.corrected"], description="What was done.")
+    ] = None,
+    film: Annotated[str | None, Query(max_length=64, examples=[ID], description="On this film.")] = None,
+    study: Annotated[str | None, Query(max_length=64, examples=[ID], description="In this study.")] = None,
     since: Annotated[
         str | None, Query(max_length=32, examples=["2026-11-18"], description="Not before this time.")
     ] = None,
     until: Annotated[str | None, Query(max_length=32, examples=["2026-11-19"], description="Before this time.")] = None,
-    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Only events with a smaller number.")] = None,
-    size: Annotated[int, Query(ge=1, le=500)] = 100,
+    before: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, examples=[17], description="Only events with a smaller number.")
+    ] = None,
+    size: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
 ) -> EventPage:
     """Ask who did what, when, on which film, with which model; the newest first."""
     wanted = select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(size + 1)

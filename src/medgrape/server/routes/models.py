@@ -13,7 +13,7 @@ from medgrape.server.problems import not_found
 from medgrape.server.reading.darkroom import png
 from medgrape.server.reading.shelf import Loaded
 from medgrape.server.routes.films import PNG
-from medgrape.server.routes.params import Concept, FilmId, ModelVersion
+from medgrape.server.routes.params import Concept, Exemplar, FilmId, ModelVersion
 from medgrape.server.schemas.models import (
     ComparedConcept,
     Comparison,
@@ -96,11 +96,11 @@ def list_prototypes(model: ModelVersion, concept: Concept, desk: Desk) -> tuple[
 
 
 @routes.get("/models/{model}/exemplars/{exemplar}.png", response_class=Response, responses=PNG)
-def exemplar(model: ModelVersion, exemplar: int, desk: Desk) -> Response:
+def exemplar(model: ModelVersion, exemplar: Exemplar, desk: Desk) -> Response:
     """Show a training film that a prototype reminds of, small."""
     pictures = _loaded(desk, model).reader.loaded.run.exemplars.thumbnails
-    if not 0 <= exemplar < len(pictures):
-        raise not_found("exemplar", str(exemplar)[:20])
+    if exemplar >= len(pictures):
+        raise not_found("exemplar", str(exemplar))
     headers = {"Cache-Control": "private, max-age=86400, immutable"}
     return Response(png(pictures[exemplar]), media_type="image/png", headers=headers)
 

@@ -15,6 +15,7 @@ Concept = Annotated[
     str, Path(min_length=1, max_length=63, pattern="^[a-z][a-z0-9_]*$", examples=["active_tb"],
               description="A finding's short name."),
 ]  # fmt: skip
+Exemplar = Annotated[int, Path(ge=0, le=2**31 - 1, examples=[7], description="Number of a training film's picture.")]
 UserName = Annotated[str, Path(min_length=1, max_length=64, examples=["ada"], description="A user's name.")]
 At = Annotated[
     int | None,

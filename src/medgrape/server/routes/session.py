@@ -93,8 +93,8 @@ def go_to_provider(desk: Desk, request: Request) -> RedirectResponse:
 def come_back(
     desk: Desk,
     request: Request,
-    code: Annotated[str, Query(min_length=1, max_length=4096)],
-    state: Annotated[str, Query(min_length=1, max_length=256)],
+    code: Annotated[str, Query(min_length=1, max_length=4096, examples=["SplxlOBeZQQYbYS6WxSbIA"])],
+    state: Annotated[str, Query(min_length=1, max_length=256, examples=["af0ifjsldkj"])],
 ) -> RedirectResponse:
     """Come back from the login provider's page."""
     who = _provider(desk).arrive(code, state, request.cookies.get(JOURNEY, ""), _back_to(desk, request))

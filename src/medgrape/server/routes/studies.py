@@ -166,7 +166,7 @@ def _history(desk: Desks, who: Person, study: str) -> tuple[StepTold, ...]:
 
 def _moved(steps: tuple[Sitting, Sitting]) -> StudyMoved:
     before, after = steps
-    return StudyMoved(study=study_told(after), before=dict(before.study.prediction), after=dict(after.study.prediction))
+    return StudyMoved(study=study_told(after), before=before.row.prediction, after=dict(after.study.prediction))
 
 
 def _box(asked: BoxAsked) -> Box:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 ID = "5f2b8c0a9d3e4f17"
 VERSION = "a3c1f09e5b7d2468"
+HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 WHEN = "2026-11-18T09:30:00.000000Z"
 PREDICTION: dict[str, Any] = {"active_tb": 0.91, "healthy": 0.06, "sick_non_tb": 0.03}
 
@@ -43,10 +44,10 @@ class ProblemTold(Told):
         },
     )
 
-    type: str
-    status: int
+    type: str = Field(examples=["about:blank"])
+    status: int = Field(examples=[404])
     code: str = Field(description="A word that programs can rely on.", examples=["not_found"])
-    detail: str = Field(description="A sentence that says what to do.")
+    detail: str = Field(description="A sentence that says what to do.", examples=[f"There is no film '{ID}'."])
 
 
 class BoxTold(Told):

@@ -26,8 +26,10 @@ class FilmFactsTold(Told):
     spacing: tuple[float, float] | None = Field(
         description="Millimetres between rows and columns.", examples=[(0.14, 0.14)]
     )
-    applied: tuple[str, ...] = Field(description="What was done to the stored pixels, in order.")
-    warnings: tuple[str, ...] = Field(description="What a reader should know before trusting the film.")
+    applied: tuple[str, ...] = Field(
+        description="What was done to the stored pixels, in order.", examples=[("modality rescale",)]
+    )
+    warnings: tuple[str, ...] = Field(description="What a reader should know before trusting the film.", examples=[()])
 
 
 class ReadingTold(Told):

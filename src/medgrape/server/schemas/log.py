@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from medgrape.server.schemas.common import Plain, Told, When
+from medgrape.server.schemas.common import HASH, ID, VERSION, Plain, Told, When
 
 
 class EventTold(Told):
@@ -12,20 +12,22 @@ class EventTold(Told):
     at: When
     actor: str = Field(examples=["ada"])
     kind: str = Field(examples=["study.corrected"])
-    film: str | None
-    study: str | None
-    model: str | None
-    body: Plain
-    previous: str = Field(description="Hash of the event before.")
-    hash: str
-    seal: str
+    film: str | None = Field(examples=[ID])
+    study: str | None = Field(examples=[ID])
+    model: str | None = Field(examples=[VERSION])
+    body: Plain = Field(description="All else that is known of it.", examples=[{"reason": "seen on the earlier film"}])
+    previous: str = Field(description="Hash of the event before.", examples=[HASH])
+    hash: str = Field(description="Of this event and the one before.", examples=[HASH])
+    seal: str = Field(description="The hash, signed with the room's key.", examples=[HASH])
 
 
 class EventPage(Told):
     """Events, the newest first."""
 
     events: tuple[EventTold, ...]
-    older: int | None = Field(description="Ask again with before = this for older ones; null: there are none.")
+    older: int | None = Field(
+        description="Ask again with before = this for older ones; null: there are none.", examples=[17]
+    )
 
 
 class VerdictTold(Told):
@@ -33,5 +35,7 @@ class VerdictTold(Told):
 
     whole: bool
     events: int = Field(examples=[17])
-    head: str = Field(description="The last hash: written down elsewhere, it proves later that nothing was removed.")
+    head: str = Field(
+        description="The last hash: written down elsewhere, it proves later that nothing was removed.", examples=[HASH]
+    )
     faults: tuple[str, ...] = Field(examples=[()])

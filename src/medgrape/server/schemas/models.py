@@ -24,10 +24,15 @@ class ModelCard(ModelTold):
     fingerprint: str = Field(description="Of its weights.", examples=["0f3a9c5d7e21"])
     classes: tuple[str, ...] = Field(examples=[("healthy", "sick_non_tb", "active_tb")])
     calibrated: bool = Field(description="Whether the safety check was calibrated on boxes.")
-    safety: Plain | None = Field(description="Its thresholds.")
-    data_set: Plain = Field(description="Name and checksum of what it was trained on.")
-    metrics: Plain = Field(description="Figures on validation films, from training.")
-    changes: tuple[str, ...] = Field(description="What was done to it since training, the first change first.")
+    safety: Plain | None = Field(description="Its thresholds.", examples=[{"eta": 0.05}])
+    data_set: Plain = Field(
+        description="Name and checksum of what it was trained on.", examples=[{"name": "tbx11k", "fingerprint": "0f3a"}]
+    )
+    metrics: Plain = Field(description="Figures on validation films, from training.", examples=[{"macro_auc": 0.97}])
+    changes: tuple[str, ...] = Field(
+        description="What was done to it since training, the first change first.",
+        examples=[("Learnt cavity from 1 film (1 box).",)],
+    )
 
 
 class ConceptTold(Told):
@@ -35,7 +40,7 @@ class ConceptTold(Told):
 
     name: str = Field(examples=["active_tb"])
     title: str = Field(examples=["Active tuberculosis"])
-    description: str
+    description: str = Field(examples=["Patchy or nodular opacities in the upper lobes, often with cavities."])
     trained: bool = Field(description="Else it was learnt later.")
     judged: bool = Field(description="Whether the classes depend on it.")
     taught_by_films: bool = Field(description="False where only its description is known.")
@@ -51,11 +56,11 @@ class PrototypeTold(Told):
     exemplar: int | None = Field(description="Where to find its picture: .../exemplars/{exemplar}.png.", examples=[7])
     patch: tuple[int, int] | None = Field(description="Row and column of that patch.", examples=[(2, 4)])
     grid: tuple[int, int] = Field(description="Rows and columns of patches on that film.", examples=[(7, 7)])
-    similarity: float | None
-    absent: float = Field(description="Its usual score on films without the finding.")
-    typical: float = Field(description="How much it is like the finding's other prototypes.")
+    similarity: float | None = Field(description="Of that patch to it.", examples=[0.83])
+    absent: float = Field(description="Its usual score on films without the finding.", examples=[0.21])
+    typical: float = Field(description="How much it is like the finding's other prototypes.", examples=[0.64])
     raises: str | None = Field(description="The class that gains most by it.", examples=["active_tb"])
-    gain: float | None
+    gain: float | None = Field(description="By how much it does.", examples=[0.12])
 
 
 class Curate(Asked):
@@ -102,9 +107,11 @@ class ComparedConcept(Told):
     """One finding as two models see it; null where a model does not know it."""
 
     name: str = Field(examples=["active_tb"])
-    scores: tuple[float | None, float | None]
-    strengths: tuple[float | None, float | None]
-    peaks: tuple[Plain | None, Plain | None] = Field(description="Where each sees it most, in film pixels.")
+    scores: tuple[float | None, float | None] = Field(examples=[(0.72, 0.68)])
+    strengths: tuple[float | None, float | None] = Field(examples=[(2.1, 1.8)])
+    peaks: tuple[Plain | None, Plain | None] = Field(
+        description="Where each sees it most, in film pixels.", examples=[({"x": 365, "y": 190}, None)]
+    )
 
 
 class Comparison(Told):

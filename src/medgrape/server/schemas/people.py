@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from medgrape.server.schemas.common import Asked, Identifier, Told, When
+from medgrape.server.schemas.common import HASH, Asked, Identifier, Told, When
 from medgrape.server.security.roles import Role
 
 
@@ -23,7 +23,9 @@ class SessionTold(Told):
     name: str = Field(examples=["ada"])
     role: Role
     login: bool = Field(description="False on a server that is for one person at this machine alone.")
-    csrf: str | None = Field(description="Send it as X-CSRF-Token with everything that changes something.")
+    csrf: str | None = Field(
+        description="Send it as X-CSRF-Token with everything that changes something.", examples=[HASH]
+    )
     notice: str = Field(examples=["Research software, not a medical device."])
 
 

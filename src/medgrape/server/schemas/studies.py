@@ -93,13 +93,15 @@ class CheckTold(Told):
     rival: str = Field(examples=["obsolete_tb"])
     gap: float = Field(description="By how much the rival leads over the claimed finding.", examples=[0.23])
     allowed: float = Field(description="A lead up to this is no warning.", examples=[0.05])
-    gate: float | None = Field(description="The rival is believed up to this variance; null: always.")
+    gate: float | None = Field(description="The rival is believed up to this variance; null: always.", examples=[0.002])
     silenced: bool = Field(description="The lead is large enough, but the rival's prototypes disagree too much.")
     mismatch: bool
     calibrated: bool = Field(description="Whether the thresholds were learnt from boxes.")
-    origin: str = Field(description="Where the thresholds come from, in one sentence.")
+    origin: str = Field(
+        description="Where the thresholds come from, in one sentence.", examples=["Calibrated on 120 validation boxes."]
+    )
     concepts: tuple[ConceptInBoxTold, ...]
-    reason: str = Field(description="In one sentence.")
+    reason: str = Field(description="In one sentence.", examples=["The model sees obsolete_tb here, not active_tb."])
 
 
 class CorrectionTold(Told):
@@ -122,7 +124,9 @@ class StudyTold(Told):
     opened_at: When
     changed_at: When
     revision: int = Field(description="Steps taken: corrections, undos and redos.", examples=[1])
-    at: int = Field(description="The step that this answer tells of; less than ``revision`` when looking back.")
+    at: int = Field(
+        description="The step that this answer tells of; less than ``revision`` when looking back.", examples=[1]
+    )
     prediction: Shares
     first_prediction: Shares = Field(description="Before any correction.")
     corrections: tuple[CorrectionTold, ...]
@@ -148,8 +152,8 @@ class StudyListed(Told):
     reader: str = Field(examples=["ada"])
     opened_at: When
     changed_at: When
-    revision: int
-    prediction: Shares = Field(examples=[PREDICTION])
+    revision: int = Field(examples=[1])
+    prediction: Shares
 
 
 class StepTold(Told):
@@ -161,7 +165,7 @@ class StepTold(Told):
     by: str = Field(examples=["ada"])
     kind: Literal["corrected", "undone", "redone"]
     correction: CorrectionTold | None
-    reason: str | None
+    reason: str | None = Field(examples=["seen on the earlier film"])
     before: Shares
     after: Shares
 

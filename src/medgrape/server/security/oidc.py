@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 
 import jwt
@@ -88,21 +89,25 @@ class Oidc:
 
     def _identity(self, token: str, nonce: str) -> Identity:
         try:
-            key = self._keys.get_signing_key_from_jwt(token)
             claims = jwt.decode(
-                token, key, algorithms=_SIGNATURES, audience=self._settings.client, issuer=self._settings.issuer,
-                leeway=30, options={"require": ["exp", "iat", "sub"]},
+                token, self._key_of(token), algorithms=_SIGNATURES, audience=self._settings.client,
+                issuer=self._settings.issuer, leeway=30, options={"require": ["exp", "iat", "sub"]},
             )  # fmt: skip
         except jwt.PyJWTError as error:
-            raise Problem(
-                401, "login_refused", "What the login provider said cannot be trusted; begin again."
-            ) from error
+            raise _refused() from error
         if not same(str(claims.get("nonce", "")), nonce):
-            raise Problem(401, "login_refused", "What the login provider said cannot be trusted; begin again.")
+            raise _refused()
         said = claims.get(self._settings.role_claim) or self._settings.default_role
         role = next((role for role in Role if role == said), None)
         name = str(claims.get("preferred_username") or claims.get("name") or "")
         return Identity(f"{claims['iss']} {claims['sub']}"[:512], name, role)
+
+    def _key_of(self, token: str) -> jwt.PyJWK:
+        """The key a token says it is signed with; a provider that has only one need not name it (OIDC Core, 10.1)."""
+        known = self._keys.get_signing_keys()
+        if len(known) == 1 and "kid" not in jwt.get_unverified_header(token):
+            return known[0]
+        return self._keys.get_signing_key_from_jwt(token)
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:
@@ -168,8 +173,21 @@ def _fetched(address: str, form: dict[str, Any] | None = None) -> dict[str, Any]
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             return dict(json.loads(answer.read(2**20)))
+    except HTTPError as refusal:
+        refusal.close()
+        if refusal.code == 400 and form is not None:  # a code that was used before, or never given
+            raise _refused() from refusal
+        raise _unavailable() from refusal
     except (OSError, HTTPException, ValueError, TypeError) as error:
-        raise Problem(503, "login_provider", "The login provider does not answer as it should; try later.") from error
+        raise _unavailable() from error
+
+
+def _refused() -> Problem:
+    return Problem(401, "login_refused", "What the login provider said cannot be trusted; begin again.")
+
+
+def _unavailable() -> Problem:
+    return Problem(503, "login_provider", "The login provider does not answer as it should; try later.")
 
 
 def _base64(raw: bytes) -> str:

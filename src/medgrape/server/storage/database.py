@@ -62,15 +62,13 @@ class Database:
         """Close every connection."""
         self.engine.dispose()
 
+    def __str__(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
 
 def default_url(folder: Path) -> str:
     """SQLite in a folder."""
     return f"sqlite:///{folder.resolve() / 'medgrape.db'}"
-
-
-def shown(url: str) -> str:
-    """A database's address without its password."""
-    return _parsed(url).render_as_string(hide_password=True)
 
 
 def _parsed(url: str) -> URL:

@@ -114,22 +114,34 @@ class EventLog:
                 draft.write_text(json.dumps([seq, found]), "utf-8")
                 draft.replace(self._anchor)
 
-    def verify(self, session: Session) -> Verdict:
-        """Look at every row."""
+    def verify(self, session: Session, expected: str | None = None) -> Verdict:
+        """Look at every row; ``expected`` is a hash that somebody wrote down earlier, which some event must have."""
         head = session.execute(select(ChainRow)).scalar_one()
         faults: list[str] = []
         last, count = ("", 0), 0
         anchor_seq, anchor_hash = self._anchored()
-        anchored = anchor_seq == 0
+        anchored = anchor_seq == head.seq == 0
         for event in events_in(session):
             faults.extend(_faults(event, *last, self._seal(event.hash)))
             anchored |= (event.seq, event.hash) == (anchor_seq, anchor_hash)
             last, count = (event.hash, event.seq), count + 1
         if (last[1], last[0]) != (head.seq, head.hash):
             faults.append(f"the log ends with event {last[1]}, but event {head.seq} was written last")
+        if expected is not None and not has_hash(session, expected):
+            faults.append(f"no event has the hash {expected}")
         if not anchored:
-            faults.append(f"event {anchor_seq}, which the room's folder remembers, is missing or another")
+            faults.append(self._unanchored(anchor_seq))
         return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
+
+    def belongs(self, session: Session) -> bool:
+        """Whether the database holds the event that the folder remembers as the last: else they are no pair."""
+        seq, found = self._anchored()
+        return seq == 0 or session.scalar(select(EventRow.hash).where(EventRow.seq == seq)) == found
+
+    def _unanchored(self, seq: int) -> str:
+        if seq == 0:
+            return f"{self._anchor.name}, in which the room's folder remembers the last event, is missing or damaged"
+        return f"event {seq}, which the room's folder remembers, is missing or another"
 
     def _seal(self, found: str) -> str:
         return hmac.new(self._key, found.encode(), hashlib.sha256).hexdigest()
@@ -149,9 +161,13 @@ def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:
         yield Event(**row)
 
 
-def verify_export(lines: Iterator[str]) -> Verdict:
-    """Look at an exported log, for which no database and no key is needed: is each event the next one's ancestor?"""
+def verify_export(lines: Iterator[str], expected: str | None = None) -> Verdict:
+    """Look at an exported log, for which no database and no key is needed: is each event the next one's ancestor?
+
+    ``expected`` is a hash that somebody wrote down earlier; some event must have it.
+    """
     faults: list[str] = []
+    found = expected is None
     last, count = ("", 0), 0
     for number, line in enumerate(lines, 1):
         try:
@@ -160,7 +176,10 @@ def verify_export(lines: Iterator[str]) -> Verdict:
             faults.append(f"line {number} is no event")
             continue
         faults.extend(_faults(event, *last, event.seal))
+        found |= event.hash == expected
         last, count = (event.hash, event.seq), count + 1
+    if not found:
+        faults.append(f"no event has the hash {expected}")
     return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
 
 

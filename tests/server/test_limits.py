@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from reading_room import corners, drawn, reading_room
@@ -180,6 +181,16 @@ def test_a_mistake_is_told_in_a_sentence_without_what_was_sent(shared_room, aske
     answer = shared_room.ask(who, method, path, **more)
     _check_problem(answer, shared_room)
     assert answer.status_code < 500
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "a\x1b[31mb", "a\nb"], ids=repr)
+def test_a_name_that_a_database_or_terminal_would_stumble_over_is_refused(room, odd):
+    discard = f"/models/{room.model_in_use()}/concepts/active_tb/discard"
+    for path, body in (("/tokens", {"role": "reader"}), (discard, {"prototypes": [0]}), ("/users", {"role": "reader"})):
+        assert room.post("alma", path, json=body | {"name": odd}).status_code == 422
+    for path in ("/films?search=", "/log?actor=", "/log?since=", "/users/"):
+        method = "PATCH" if path == "/users/" else "GET"
+        assert room.ask("alma", method, path + quote(odd), json={}).status_code in (200, 404)
 
 
 def test_a_file_that_cannot_be_used_is_told_without_its_place(shared_room, monkeypatch):

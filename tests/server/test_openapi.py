@@ -39,7 +39,7 @@ def described(shared_room):
 def test_every_operation_says_what_it_does_and_what_may_go_wrong(described):
     for name, operation in operations(described):
         assert operation["summary"], name
-        assert operation["description"].endswith((".", "?", "503.")), name
+        assert operation["description"].endswith((".", "?")), name
         assert len(operation["tags"]) == 1, name
         statuses = set(operation["responses"])
         assert statuses & {"200", "201", "202", "204", "303"}, name
@@ -86,18 +86,31 @@ def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("database", "times"), [("sqlite", 20), ("postgresql", 4)], indirect=["database"])
-def test_thousands_of_requests_are_answered_as_described(room, times, monkeypatch):
-    monkeypatch.setattr("medgrape.server.routes.concepts.teach", lambda *_: {})  # the lesson itself would take minutes
+@pytest.mark.parametrize(
+    ("database", "times", "least"), [("sqlite", 17, 2000), ("postgresql", 3, 300)], indirect=["database"]
+)
+def test_thousands_of_requests_are_answered_as_described(room, times, least, monkeypatch):
+    monkeypatch.setattr("medgrape.server.routes.concepts.teach", lambda *_: {})  # a lesson would outlast the test
     load_all_checks()
     asker = Asker(room, times)
     for found in schemathesis.openapi.from_dict(room.client.app.openapi()).get_all_operations():
         asker.ask_all(found.ok())
-    for l,c in LABELS.items(): print(l,dict(c))
-    print(asker.statuses, asker.statuses.total()); LABELS.clear()
-    assert asker.statuses.total() >= 100 * times
+    assert asker.statuses.total() >= least
     assert max(asker.statuses) < 500
-    assert min(asker.statuses[status] for status in (200, 201, 404, 409, 422)) >= times
+    assert min(asker.statuses[status] for status in (200, 404, 422)) >= least / 10
+    assert {201, 204, 400, 401, 409} <= set(asker.statuses)
+
+
+def test_who_curates_a_model_the_same_way_again_gets_the_same_model(room):
+    address = f"/models/{room.model_in_use()}/concepts/active_tb/discard"
+    first, second = (room.post("cora", address, json={"prototypes": [0]}) for _ in range(2))
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    version = first.json()["version"]
+    assert room.ask("cora", "DELETE", f"/models/{version}").status_code == 204
+    assert room.post("cora", address, json={"prototypes": [0]}).json()["version"] == version
+    assert room.get("cora", f"/models/{version}/concepts").status_code == 200
+    assert len(list(room.room.folder.models.iterdir())) == 1
 
 
 class Asker:
@@ -150,11 +163,10 @@ class Asker:
                 checks=CHECKS, allow_redirects=False,
             )  # fmt: skip
             self.statuses[answer.status_code] += 1
-            LABELS.setdefault(case.operation.label,Counter())[answer.status_code]+=1
 
         asked()
 
-LABELS={}
+
 def operations(described):
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
@@ -174,5 +186,9 @@ def is_telling(schema):
     """Whether a schema shows what to expect: by an example or a choice, or in each of its parts."""
     if TELLING & set(schema) or schema.get("type") in ("boolean", "null"):
         return True
-    parts = [*schema.get("anyOf", []), *schema.get("prefixItems", []), *([schema["items"]] if "items" in schema else [])]
+    parts = [
+        *schema.get("anyOf", []),
+        *schema.get("prefixItems", []),
+        *([schema["items"]] if "items" in schema else []),
+    ]
     return bool(parts) and all(is_telling(part) for part in parts)

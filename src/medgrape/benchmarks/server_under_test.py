@@ -36,6 +36,8 @@ class Caller:
     token: str
     _connection: http.client.HTTPConnection | None = field(default=None, repr=False)
     _used: float = 0.0
+    guests: list["Caller"] = field(default_factory=list, repr=False)
+    """Whom this one let in."""
 
     def ask(self, method: str, path: str, told: object = None, content: bytes | None = None) -> tuple[int, bytes]:
         """Status and body; what goes wrong on the way is raised, and the next call connects anew."""
@@ -57,7 +59,9 @@ class Caller:
             raise
 
     def hang_up(self) -> None:
-        """Close the connection; the next call makes another."""
+        """Close the connection, and those of all guests; the next call makes another."""
+        for guest in self.guests:
+            guest.hang_up()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -107,12 +111,21 @@ class ServerUnderTest:
         while time.perf_counter() - began < START:
             if self._process.poll() is not None:
                 break
-            with suppress(*LOST):
-                if Caller(self.port, "-").ask("GET", "/ready")[0] == 200:
-                    return time.perf_counter() - began
+            if self.is_ready():
+                return time.perf_counter() - began
             time.sleep(0.02)
         self.kill()
         raise ServerFailedError(f"The server did not start; see {self.room.parent / 'server.log'}.")
+
+    def is_ready(self) -> bool:
+        """Whether it says that it can read films."""
+        caller = Caller(self.port, "-")
+        try:
+            return caller.ask("GET", "/ready")[0] == 200
+        except LOST:
+            return False
+        finally:
+            caller.hang_up()
 
     def kill(self) -> None:
         """End every process of it at once, as a power cut would."""
@@ -166,6 +179,7 @@ def server(
     try:
         yield tested, admin
     finally:
+        admin.hang_up()
         tested.kill()
 
 
@@ -173,4 +187,5 @@ def new_reader(admin: Caller, name: str) -> Caller:
     """A reader with a token of their own."""
     admin.post("/users", {"name": name, "role": "reader"})
     told = admin.post("/tokens", {"name": "bench", "role": "reader", "user": name})
-    return Caller(admin.port, str(told["token"]))
+    admin.guests.append(Caller(admin.port, str(told["token"])))
+    return admin.guests[-1]

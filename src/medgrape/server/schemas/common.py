@@ -17,6 +17,8 @@ Shares = Annotated[
     dict[str, float], Field(description="Class to probability, the likeliest first.", examples=[PREDICTION])
 ]
 ConceptName = Annotated[str, Field(min_length=1, max_length=63, examples=["active_tb"])]
+LINE = r"^[^\x00-\x1f\x7f]*$"
+"""A line of text: without control characters, which PostgreSQL cannot keep and terminals obey."""
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 

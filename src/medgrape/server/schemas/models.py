@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from medgrape.server.schemas.common import ID, Asked, BoxAsked, Identifier, Plain, Shares, Told, Version, When
+from medgrape.server.schemas.common import ID, LINE, Asked, BoxAsked, Identifier, Plain, Shares, Told, Version, When
 
 
 class ModelTold(Told):
@@ -69,7 +69,9 @@ class Curate(Asked):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"prototypes": [3, 7]}]})
 
     prototypes: list[int] = Field(min_length=1, max_length=1000)
-    name: str | None = Field(default=None, min_length=1, max_length=128, description="What to call the new model.")
+    name: str | None = Field(
+        default=None, min_length=1, max_length=128, pattern=LINE, description="What to call the new model."
+    )
 
 
 class ExampleAsked(Asked):
@@ -97,7 +99,7 @@ class TeachConcept(Asked):
 
     name: str = Field(min_length=1, max_length=63, examples=["cavity"])
     description: str = Field(min_length=1, max_length=1000)
-    title: str | None = Field(default=None, min_length=1, max_length=128)
+    title: str | None = Field(default=None, min_length=1, max_length=128, pattern=LINE)
     examples: list[ExampleAsked] = Field(default=[], max_length=50)
     model: Version | None = Field(default=None, description="Which model learns it; the one in use unless told.")
     seed: int = Field(default=0, ge=0, le=4294967295)

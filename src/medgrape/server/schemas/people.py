@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from medgrape.server.schemas.common import HASH, Asked, Identifier, Told, When
+from medgrape.server.schemas.common import HASH, LINE, Asked, Identifier, Told, When
 from medgrape.server.security.roles import Role
 
 
@@ -82,7 +82,7 @@ class CreateToken(Asked):
         extra="forbid", json_schema_extra={"examples": [{"name": "orthanc", "role": "reader", "days": 90}]}
     )
 
-    name: str = Field(min_length=1, max_length=64)
+    name: str = Field(min_length=1, max_length=64, pattern=LINE)
     role: Role
     days: float | None = Field(default=90, gt=0, le=3650, description="null: it never ends by itself.")
     user: str | None = Field(default=None, min_length=1, max_length=64)

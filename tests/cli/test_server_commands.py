@@ -1,0 +1,95 @@
+"""Commands around a server: users, tokens, the log; bad input ends with one sentence."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PASSWORD = "correct horse battery\n"  # noqa: S105
+
+
+@pytest.fixture
+def run(tmp_path):
+    def typed(*words, told=None, where=True):
+        command = [sys.executable, "-m", "medgrape", *words, *(["--room", "room"] if where else [])]
+        return subprocess.run(command, cwd=tmp_path, input=told, capture_output=True, text=True, check=False)
+
+    return typed
+
+
+def test_users_and_tokens_come_and_go_and_the_log_tells_of_it(run, tmp_path):
+    added = run("user", "add", "ada", "--role", "curator", "--password-stdin", told=PASSWORD)
+    assert added.returncode == 0, added.stderr
+    assert run("user", "add", "pacs", "--no-password").returncode == 0
+    made = run("token", "create", "--user", "pacs", "--name", "orthanc")
+    token = made.stdout.strip()
+    assert token.startswith("mg_")
+    (listed,) = json.loads(run("token", "list", "--json").stdout)
+    assert (listed["user"], listed["name"], listed["revoked"]) == ("pacs", "orthanc", False)
+    assert token.split("_", 2)[2] not in run("token", "list").stdout
+    assert run("token", "revoke", listed["id"]).returncode == 0
+    assert json.loads(run("token", "list", "--json").stdout)[0]["revoked"]
+    assert run("user", "change", "ada", "--role", "reader", "--disable").returncode == 0
+    assert {one["name"]: one["disabled"] for one in json.loads(run("user", "list", "--json").stdout)} == {
+        "ada": True,
+        "pacs": False,
+    }
+    shown = json.loads(run("audit-log", "show", "--json").stdout)
+    assert [one["kind"] for one in shown] == [
+        "user.added", "user.added", "token.created", "token.revoked", "user.changed",
+    ]  # fmt: skip
+    verdict = run("audit-log", "verify")
+    assert verdict.returncode == 0
+    assert "nothing altered, nothing missing" in verdict.stdout
+    assert run("audit-log", "export", "log.jsonl").returncode == 0
+    assert run("audit-log", "verify", "log.jsonl", where=False).returncode == 0
+    head = json.loads(run("audit-log", "verify", "--json").stdout)["head"]
+    assert run("audit-log", "verify", "log.jsonl", "--head", head, where=False).returncode == 0
+    assert run("audit-log", "verify", "log.jsonl", "--head", head[:9], where=False).returncode == 1
+    log = tmp_path / "log.jsonl"
+    log.write_text(log.read_text("utf-8").replace("curator", "admin", 1), "utf-8")
+    altered = run("audit-log", "verify", "log.jsonl", where=False)
+    assert altered.returncode == 1
+    assert "event 1 was altered" in altered.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("user", "add", "Ada Lovelace", "--no-password"), "lower case"),
+        (("user", "add", "ada", "--role", "king", "--no-password"), "reader, curator or admin"),
+        (("user", "add", "ada"), "--password-stdin"),
+        (("token", "create", "--user", "nobody"), "no user"),
+        (("token", "revoke", "nothing"), "no token"),
+        (("user", "change", "nobody", "--disable"), "no user"),
+        (("user", "list", "--database", "mysql://x/y"), "SQLite file or PostgreSQL"),
+        (("user", "list", "--database", "nonsense"), "named like"),
+        (("audit-log", "verify"), "no room"),
+        (("serve", "nowhere"), "is no run"),
+        (("serve", "nowhere", "--host", "0.0.0.0"), "without login"),  # noqa: S104
+        (("serve", "nowhere", "--tls-key", "k.pem"), "go together"),
+        (("serve", "nowhere", "--port", "99999"), "65535"),
+        (("serve", "nowhere", "--config", "none.toml"), "not there"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence(run, words, said):
+    ended = run(*words)
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stdout
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_weak_password_is_refused(run):
+    for weak in ("short\n", "aaaaaaaaaaaaaaaa\n"):
+        ended = run("user", "add", "ada", "--password-stdin", told=weak)
+        assert ended.returncode == 2
+        assert "password" in ended.stderr
+
+
+def test_a_mistyped_setting_is_told_the_nearest_one(run, tmp_path):
+    (tmp_path / "server.toml").write_text("prot = 1\n", "utf-8")
+    ended = run("serve", "nowhere", "--config", "server.toml")
+    assert ended.returncode == 2
+    assert "port" in ended.stderr

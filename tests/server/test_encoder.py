@@ -1,5 +1,6 @@
 """One thread, few batches, each film once."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +12,7 @@ from medgrape.geometry import FilmSize
 from medgrape.server.reading.encoder import Encoder
 from medgrape.server.reading.features import FeatureStore
 from medgrape.server.reading.lately import Lately
+from medgrape.server.storage.tables import FilmRow
 
 
 class SlowBackbone:
@@ -84,3 +86,30 @@ def test_what_was_not_used_for_longest_is_forgotten_first():
     assert [kept.get(key) for key in "abcd"] == ["x", None, "x", "x"]
     kept.put("e", "too long by itself")
     assert [kept.get(key) for key in "acde"] == [None, None, None, "too long by itself"]
+
+
+def test_while_a_film_is_encoded_the_server_answers_others(shared_room, monkeypatch):
+    film, study = shared_room.film(seed=300), shared_room.study()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def stuck(_encoder, _name, reader, prepared):
+        begun.set()
+        assert go_on.wait(30)
+        return reader.encode([prepared])[0]
+
+    monkeypatch.setattr(Encoder, "encode", stuck)
+    shared_room.room.features.drop(_content(shared_room, film))
+    shared_room.client.app.state.desks.studies.forget(film)
+    with ThreadPoolExecutor(1) as other:
+        opening = other.submit(shared_room.study, "rolf", film)
+        assert begun.wait(30)
+        assert shared_room.get(None, "/health").status_code == 200
+        assert shared_room.get("rita", f"/studies/{study['id']}").status_code == 200
+        assert not opening.done()
+        go_on.set()
+        assert opening.result()["revision"] == 0
+
+
+def _content(room, film):
+    with room.room.database.reading() as session:
+        return session.get(FilmRow, film).content

@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reading_room import corners, drawn
@@ -141,8 +142,6 @@ def test_a_models_card_tells_what_it_was_trained_on_and_what_was_done_to_it(shar
 def test_films_that_arrive_together_are_encoded_in_few_batches(shared_room):
     room = shared_room.room
     films = [shared_room.upload("rita", drawn(100 + number)).json()["film"]["id"] for number in range(8)]
-    from concurrent.futures import ThreadPoolExecutor
-
     batches, encoded = room.encoder.batches, room.encoder.films
     with ThreadPoolExecutor(8) as readers:
         studies = list(readers.map(lambda film: shared_room.study("rolf", film), films))

@@ -96,7 +96,7 @@ def _database(error: Any) -> Problem:  # noqa: ANN401
     return Problem(
         503,
         "database_unavailable",
-        "The database does not answer, or its disk is full; nothing was changed. Try again.",
+        "The database does not answer, or its disk is full, so nothing can be promised: look again, then try again.",
     )
 
 

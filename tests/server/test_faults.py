@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 from reading_room import corners, drawn, reading_room
@@ -32,8 +33,11 @@ def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path
 
 def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
     shared_room.film(seed=20)
-    for process in shared_room.room.darkroom.process_ids():
-        os.kill(process, 9)
+    decoders = [psutil.Process(one) for one in shared_room.room.darkroom.process_ids()]
+    for decoder in decoders:
+        decoder.kill()
+    while any(decoder.status() != psutil.STATUS_ZOMBIE for decoder in decoders):
+        time.sleep(0.01)
     assert shared_room.upload("rita", drawn(21)).status_code == 201
 
 

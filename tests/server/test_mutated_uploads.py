@@ -60,7 +60,7 @@ def memory(room):
 
 
 def test_five_hundred_mutated_uploads_are_taken_or_refused_and_memory_stays(tmp_path, sceptic, chest):
-    chance, kinds, statuses = random.Random(SEED), originals(chest), []
+    chance, kinds, statuses = random.Random(SEED), originals(chest), []  # noqa: S311
     with reading_room(tmp_path / "room", sceptic, films={"max_pixels": 4_000_000}) as room:
         for number in range(UPLOADS):
             content = mutated(chance.choice(kinds), chance)

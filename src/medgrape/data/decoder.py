@@ -83,18 +83,26 @@ class Decoder:
         return self._asked(Request(path, limits, clean=True), _clean_film)
 
     def _asked(self, request: Request, understood: Callable[[dict[str, Any], IO[bytes]], T]) -> T:
-        process = self._running()
+        process = self._told(request)
         alarm = threading.Timer(self.seconds, process.kill)
         alarm.start()
         try:
-            return _ask(process, request, understood)
+            return _answered(process, understood)
         except FilmError:
             raise
-        except (BrokenPipeError, EOFError, ValueError, KeyError, TypeError):  # a hostile film may make it say anything
+        except (EOFError, ValueError, KeyError, TypeError):  # a hostile film may make it say anything
             self.close()
             raise FilmError(f"{request.path}: it broke the decoder or took too long; it is damaged.") from None
         finally:
             alarm.cancel()
+
+    def _told(self, request: Request) -> subprocess.Popen[bytes]:
+        """The process, once it has the request; one that died since the last film is not this film's fault."""
+        try:
+            return _sent(self._running(), request)
+        except BrokenPipeError:
+            self.close()
+            return _sent(self._running(), request)
 
     def close(self) -> None:
         """End the process."""
@@ -157,11 +165,17 @@ class DecoderPool:
             return refusal
 
 
-def _ask(process: subprocess.Popen[bytes], request: Request, understood: Callable[[dict[str, Any], IO[bytes]], T]) -> T:
-    if process.stdin is None or process.stdout is None:
-        raise EOFError
+def _sent(process: subprocess.Popen[bytes], request: Request) -> subprocess.Popen[bytes]:
+    if process.stdin is None:
+        raise BrokenPipeError
     process.stdin.write(request.to_line())
     process.stdin.flush()
+    return process
+
+
+def _answered(process: subprocess.Popen[bytes], understood: Callable[[dict[str, Any], IO[bytes]], T]) -> T:
+    if process.stdout is None:
+        raise EOFError
     answer = json.loads(process.stdout.readline() or b"")
     if "refused" in answer:
         raise FilmError(answer["refused"])

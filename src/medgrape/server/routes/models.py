@@ -24,6 +24,7 @@ from medgrape.server.schemas.models import (
     PrototypeTold,
 )
 from medgrape.server.security.roles import Role
+from medgrape.server.storage.tables import ModelRow
 from medgrape.server.teaching import curate
 from medgrape.server.telling import model_told
 from medgrape.vocabulary.new_concept import known_concepts
@@ -108,13 +109,13 @@ def exemplar(model: ModelVersion, exemplar: Exemplar, desk: Desk) -> Response:
 @curating.post("/models/{model}/concepts/{concept}/discard", status_code=201)
 def discard_prototypes(model: ModelVersion, concept: Concept, asked: Curate, desk: Desk, who: Who) -> ModelTold:
     """Make a model that goes by the finding's other prototypes only. Put it to use to read with it."""
-    return model_told(curate(desk.room, who, model, concept, asked.prototypes, asked.name, "discarded"), None)
+    return _kept(desk, curate(desk.room, who, model, concept, asked.prototypes, asked.name, "discarded"))
 
 
 @curating.post("/models/{model}/concepts/{concept}/restore", status_code=201)
 def restore_prototypes(model: ModelVersion, concept: Concept, asked: Curate, desk: Desk, who: Who) -> ModelTold:
     """Make a model that goes by discarded prototypes again."""
-    return model_told(curate(desk.room, who, model, concept, asked.prototypes, asked.name, "restored"), None)
+    return _kept(desk, curate(desk.room, who, model, concept, asked.prototypes, asked.name, "restored"))
 
 
 @routes.get("/films/{film}/comparison")
@@ -141,6 +142,11 @@ def _compared(name: str, *told: Explanation) -> ComparedConcept:
         strengths=(first.get("strength"), second.get("strength")),
         peaks=(first.get("peak"), second.get("peak")),
     )
+
+
+def _kept(desk: Desks, row: ModelRow) -> ModelTold:
+    with desk.room.database.reading() as session:
+        return model_told(row, model_rows.in_use(session))
 
 
 def _loaded(desk: Desks, model: str) -> Loaded:

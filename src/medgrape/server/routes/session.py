@@ -93,11 +93,14 @@ def go_to_provider(desk: Desk, request: Request) -> RedirectResponse:
 def come_back(
     desk: Desk,
     request: Request,
-    code: Annotated[str, Query(min_length=1, max_length=4096, examples=["SplxlOBeZQQYbYS6WxSbIA"])],
-    state: Annotated[str, Query(min_length=1, max_length=256, examples=["af0ifjsldkj"])],
+    code: Annotated[str | None, Query(min_length=1, max_length=4096, examples=["SplxlOBeZQQYbYS6WxSbIA"])] = None,
+    state: Annotated[str, Query(max_length=256, examples=["af0ifjsldkj"])] = "",
 ) -> RedirectResponse:
-    """Come back from the login provider's page."""
-    who = _provider(desk).arrive(code, state, request.cookies.get(JOURNEY, ""), _back_to(desk, request))
+    """Come back from the login provider's page; without a code, it let nobody in."""
+    provider = _provider(desk)
+    if code is None:
+        raise Problem(401, "login_refused", "The login provider did not let you in; begin again.")
+    who = provider.arrive(code, state, request.cookies.get(JOURNEY, ""), _back_to(desk, request))
     answer = RedirectResponse("/", 303)
     with desk.room.database.writing() as session:
         _let_in(desk, session, user_of(session, who), answer)

@@ -20,6 +20,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
+from medgrape.server.archive import journal
 from medgrape.server.problems import Problem
 from medgrape.server.security.accounts import add_user
 from medgrape.server.security.keys import new_key, same
@@ -98,7 +99,8 @@ class Oidc:
         if not same(str(claims.get("nonce", "")), nonce):
             raise _refused()
         said = claims.get(self._settings.role_claim) or self._settings.default_role
-        role = next((role for role in Role if role == said), None)
+        given = [role for role in Role if role in (said if isinstance(said, list) else [said])]
+        role = given[-1] if given else None  # of several, the one that may do most
         name = str(claims.get("preferred_username") or claims.get("name") or "")
         return Identity(f"{claims['iss']} {claims['sub']}"[:512], name, role)
 
@@ -117,7 +119,10 @@ class Oidc:
     def _provider(self) -> dict[str, Any]:
         told = _fetched(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
         if told.get("issuer") != self._settings.issuer:
-            raise OidcError(f"The provider calls itself {told.get('issuer')!r}; set oidc.issuer to exactly that.")
+            journal.error("the login provider calls itself %r; set oidc.issuer to exactly that", told.get("issuer"))
+            raise Problem(
+                503, "login_provider", "The login provider is not set up rightly; tell whoever runs the server."
+            )
         return told
 
     def _endpoint(self, name: str) -> str:

@@ -50,13 +50,18 @@ class Archive:
         with archive.database.reading() as session:
             together = archive.log.belongs(session)
         if not together:
-            archive.database.dispose()
+            archive.close()
             raise NoPairError(
                 f"{folder.root} and the database {archive.database} do not belong together: the last event that the "
                 f"folder remembers ({folder.anchor.name}) is not in the database. Give the --room and --database that "
                 "were used together, or put both back from the same backup."
             )
         return archive
+
+    def close(self) -> None:
+        """Let go of database and folder."""
+        self.database.dispose()
+        self.log.close()
 
     def note(self, session: Session, who: Person | str, kind: str, **told: object) -> Event:
         """Write down what somebody does; ``film``, ``study`` and ``model`` are columns, all else is the body."""

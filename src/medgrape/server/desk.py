@@ -39,18 +39,19 @@ class Desks:
         self.room.close()
 
 
-def _desk(request: Request) -> Desks:
+async def _desk(request: Request) -> Desks:
     desks: Desks = request.app.state.desks
     return desks
 
 
-def _person(request: Request) -> Person:
+async def _person(request: Request) -> Person:
     person: Person | None = request.state.person
     if person is None:
         raise Problem(401, "login_needed", "Log in first, or send a bearer token.")
     return person
 
 
+# These wait for nothing. They are async all the same, because FastAPI sends whatever is not through a thread.
 Desk = Annotated[Desks, Depends(_desk)]
 Who = Annotated[Person, Depends(_person)]
 
@@ -61,7 +62,7 @@ class Needs:
     def __init__(self, role: Role) -> None:
         self.role = role
 
-    def __call__(self, who: Who) -> None:
+    async def __call__(self, who: Who) -> None:
         """Refuse whoever may do less."""
         if not who.role.covers(self.role):
             raise forbidden(f"This takes the role {self.role}; yours is {who.role}.")

@@ -67,7 +67,7 @@ class RoomFolder:
     @property
     def anchor(self) -> Path:
         """Where the log's end is written down."""
-        return self.root / "log-end.json"
+        return self.root / "log-end"
 
     def film(self, film: str, suffix: str) -> Path:
         """A film's file."""

@@ -85,7 +85,7 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
             )
         register(archive, runs)
         _sweep(archive.database, folder)
-        archive.database.dispose()
+        archive.close()
     except BaseException:
         listening.close()
         lock.release()

@@ -39,4 +39,4 @@ class Room:
             self.encoder.close()
         if "darkroom" in self.__dict__:
             self.darkroom.close()
-        self.database.dispose()
+        self.archive.close()

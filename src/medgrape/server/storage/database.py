@@ -31,6 +31,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _parsed(url)
         self.engine = _engine(self.url)
+        self._writers = self.engine.execution_options(writes=True)
         self.after_commit: Callable[[Session], None] = lambda _: None
         """Called once what a session wrote is safe."""
         self._turn = threading.Lock() if self.is_sqlite else nullcontext()
@@ -53,9 +54,10 @@ class Database:
         SQLite lets one writer in at a time and makes the others ask again and again; in one process they wait in a
         queue instead, which is fair and much quicker.
         """
-        with self._turn, Session(self.engine.execution_options(writes=True), expire_on_commit=False) as session:
-            yield session
-            session.commit()
+        with Session(self._writers, expire_on_commit=False) as session:
+            with self._turn:
+                yield session
+                session.commit()
             self.after_commit(session)
 
     def dispose(self) -> None:

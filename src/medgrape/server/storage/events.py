@@ -10,19 +10,21 @@ import hmac
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-from sqlalchemy import select
+from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from medgrape.data.files import whole_file
+from medgrape.server.storage.anchor import Anchor
 from medgrape.server.storage.tables import ChainRow, EventRow, stamp
 
 _HEAD = "head"
+_END = select(ChainRow.seq, ChainRow.hash).with_for_update()
+_ADD, _MOVE = insert(EventRow), update(ChainRow)
 _MOST_TOLD = 20
 
 
@@ -61,8 +63,7 @@ class Event:
 
     def hashed(self) -> str:
         """What ``hash`` must be."""
-        told = asdict(self)
-        del told["hash"], told["seal"]
+        told = {name: value for name, value in vars(self).items() if name not in ("hash", "seal")}
         return hashlib.sha256(_canonical(told).encode()).hexdigest()
 
 
@@ -86,40 +87,38 @@ class EventLog:
 
     def __init__(self, key: bytes, anchor: Path) -> None:
         self._key = key
-        self._anchor = anchor
+        self._anchor = Anchor(anchor)
 
     def add(self, session: Session, deed: Deed) -> Event:
         """Write it down as part of what ``session`` does; others who add wait until that is done."""
-        head = session.execute(select(ChainRow).with_for_update()).scalar_one()
-        body = _canonical(dict(deed.body))
-        bare = Event(
-            head.seq + 1, stamp(datetime.now(UTC)), deed.actor, deed.kind, deed.film, deed.study, deed.model, body,
-            head.hash, "", "",
-        )  # fmt: skip
-        found = bare.hashed()
-        event = Event(**asdict(bare) | {"hash": found, "seal": self._seal(found)})
-        session.add(EventRow(**asdict(event)))
-        head.seq, head.hash = event.seq, event.hash
+        session.flush()
+        connection = session.connection()
+        seq, previous = connection.execute(_END).one()
+        now, body = stamp(datetime.now(UTC)), _canonical(deed.body)
+        bare = Event(seq + 1, now, deed.actor, deed.kind, deed.film, deed.study, deed.model, body, previous, "", "")
+        event = replace(bare, hash=bare.hashed())
+        event = replace(event, seal=self._seal(event.hash))
+        connection.execute(_ADD, asdict(event))
+        connection.execute(_MOVE, {"seq": event.seq, "hash": event.hash})
         session.info[_HEAD] = (event.seq, event.hash)
         return event
 
     def note_head(self, session: Session) -> None:
-        """Write the chain's end into the file; it may lag behind the table after a crash, and never runs ahead."""
-        if _HEAD not in session.info:
-            return
-        seq, found = session.info[_HEAD]
-        with suppress(OSError), FileLock(self._anchor.with_suffix(".lock")):  # on a full disk it lags behind
-            if self._anchored()[0] < seq:
-                draft = self._anchor.with_suffix(".part")
-                draft.write_text(json.dumps([seq, found]), "utf-8")
-                draft.replace(self._anchor)
+        """Write the chain's end into the folder; it may lag behind the table after a crash, and never runs ahead."""
+        if _HEAD in session.info:
+            with suppress(OSError):  # on a full disk it lags behind
+                self._anchor.write(*session.info[_HEAD])
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._anchor.close()
 
     def verify(self, session: Session, expected: str | None = None) -> Verdict:
         """Look at every row; ``expected`` is a hash that somebody wrote down earlier, which some event must have."""
         head = session.execute(select(ChainRow)).scalar_one()
         faults: list[str] = []
         last, count = ("", 0), 0
-        anchor_seq, anchor_hash = self._anchored()
+        anchor_seq, anchor_hash = self._anchor.read()
         anchored = anchor_seq == head.seq == 0
         for event in events_in(session):
             faults.extend(_faults(event, *last, self._seal(event.hash)))
@@ -135,23 +134,18 @@ class EventLog:
 
     def belongs(self, session: Session) -> bool:
         """Whether the database holds the event that the folder remembers as the last: else they are no pair."""
-        seq, found = self._anchored()
+        seq, found = self._anchor.read()
         return seq == 0 or session.scalar(select(EventRow.hash).where(EventRow.seq == seq)) == found
 
     def _unanchored(self, seq: int) -> str:
         if seq == 0:
-            return f"{self._anchor.name}, in which the room's folder remembers the last event, is missing or damaged"
+            return (
+                f"{self._anchor.path.name}, in which the room's folder remembers the last event, is missing or damaged"
+            )
         return f"event {seq}, which the room's folder remembers, is missing or another"
 
     def _seal(self, found: str) -> str:
         return hmac.new(self._key, found.encode(), hashlib.sha256).hexdigest()
-
-    def _anchored(self) -> tuple[int, str]:
-        try:
-            seq, found = json.loads(self._anchor.read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
-            return 0, ""
-        return int(seq), str(found)
 
 
 def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:

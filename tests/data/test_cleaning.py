@@ -1,6 +1,8 @@
 """A film that is kept shows what arrived, to the last bit, and names nobody."""
 
 import io
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -163,3 +165,58 @@ def _same_film_without_a_name(path, tmp_path):
     assert SECRET.lower() not in told.lower()
     if clean.arrival.facts.format == "DICOM":
         assert "PatientName" not in dcmread(kept)
+
+
+@pytest.mark.parametrize("kind", ["LT", "UT", "OW"])
+def test_text_in_a_look_up_table_that_nothing_uses_stays_behind(chest, tmp_path, kind):
+    dataset = planted(chest)
+    text = SECRET + " " if kind != "OW" else (SECRET + " ").encode()
+    dataset.add_new("LUTData", kind, text)
+    dataset.add_new("RedPaletteColorLookupTableData", kind, text)
+    _same_film_without_a_name(save(dataset, tmp_path / "film.dcm"), tmp_path)
+
+
+def test_what_stands_behind_a_look_up_tables_end_stays_behind(chest, tmp_path):
+    (table,) = lut()
+    table.LUTData += (SECRET + " ").encode()
+    _same_film_without_a_name(save(planted(chest, VOILUTSequence=[table]), tmp_path / "film.dcm"), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:The pixel data")  # pydicom remarks on such films; the decoder's process is silent
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("high", [11, 13])
+def test_writing_in_bits_that_are_no_greys_stays_behind(chest, tmp_path, signed, high):
+    bits = 12
+    greys = chest.astype(np.int32) - (2048 if signed else 0)
+    stored = (greys & 0xFFF) << (high - bits + 1)
+    overlay = np.zeros_like(stored)
+    overlay[50:60, 50:200] = 0x8000
+    pixels = (stored | overlay).astype(np.uint16)
+    dataset = planted(pixels, BitsStored=bits, HighBit=high, PixelRepresentation=int(signed))
+    path = save(dataset, tmp_path / "film.dcm")
+    _same_film_without_a_name(path, tmp_path)
+    kept = np.frombuffer(dcmread(tmp_path / "kept.dcm").PixelData, np.uint16).reshape(pixels.shape)
+    upper = kept >> (high + 1)
+    negative = (greys < 0) if signed and high == bits - 1 else np.zeros_like(greys, bool)
+    assert np.array_equal(upper != 0, negative)
+
+
+def test_what_hides_behind_a_pictures_pixels_stays_behind(chest, tmp_path):
+    out = io.BytesIO()
+    Image.fromarray((chest // 16).astype(np.uint8)).save(out, "PNG")
+    content = out.getvalue()
+    hidden = _png_chunk(b"IDAT", SECRET.encode()) + _png_chunk(b"tRNS", SECRET.encode()[:2] + SECRET.encode())
+    path = _file(tmp_path / "film.png", content[:-12] + hidden + content[-12:])
+    _same_film_without_a_name(path, tmp_path)
+
+
+def test_a_refusal_does_not_repeat_what_a_header_says(chest, tmp_path):
+    for number, change in enumerate(({"Modality": SECRET.upper()}, {"PhotometricInterpretation": SECRET.upper()})):
+        path = save(radiograph(chest, **change), tmp_path / f"film{number}.dcm")
+        with pytest.raises(FilmError) as refusal:
+            clean_film(path, LIMITS)
+        assert SECRET.lower() not in str(refusal.value).lower()
+
+
+def _png_chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -12,8 +12,10 @@ import psutil
 import pytest
 from PIL import Image
 from reading_room import corners, drawn, reading_room
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
-from medgrape.server.jobs import SILENCE
+from medgrape.server.jobs import SILENCE, JobDesk
 from medgrape.server.storage.tables import JobRow
 
 BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
@@ -156,8 +158,74 @@ def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, sceptic):
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"a film that was never written down")
     (folder.models / "deadbeef").mkdir()
-    folder.sweep({film}, set())
+    folder.sweep({film}, set(), set())
     assert list(folder.arrivals.iterdir()) == []
     assert not orphan.exists()
     assert list(folder.models.iterdir()) == []
     assert folder.film(film, ".png").exists()
+
+
+def test_a_film_whose_commit_was_in_doubt_is_there_whole_or_not_at_all(shared_room, monkeypatch):
+    database = shared_room.room.database
+    real = Session.commit
+
+    def lost(self):
+        real(self)
+        monkeypatch.setattr(Session, "commit", real)
+        raise OperationalError("COMMIT", {}, Exception("connection lost"))
+
+    monkeypatch.setattr(Session, "commit", lost)
+    answer = shared_room.upload("rita", drawn(60))
+    assert answer.status_code == 201, answer.text
+    assert shared_room.study("rita", answer.json()["film"]["id"])["revision"] == 0
+
+    def refused(self):
+        monkeypatch.setattr(Session, "commit", real)
+        self.rollback()
+        raise OperationalError("COMMIT", {}, Exception("disk full"))
+
+    monkeypatch.setattr(Session, "commit", refused)
+    before = sorted(shared_room.room.folder.films.rglob("*"))
+    assert shared_room.upload("rita", drawn(61)).status_code == 503
+    assert sorted(path for path in shared_room.room.folder.films.rglob("*") if path.is_file()) == [
+        path for path in before if path.is_file()
+    ]
+    assert shared_room.upload("rita", drawn(61)).status_code == 201
+    assert not database._queue.locked()
+
+
+def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room):
+    model = room.model_in_use()
+    made = room.post("cora", f"/models/{model}/concepts/active_tb/discard", json={"prototypes": [0]}).json()["version"]
+    desk, film = room.client.app.state.desks.studies, room.film()
+    first_sight = desk.first_sight
+
+    def slow(*about):
+        study = first_sight(*about)
+        assert room.ask("cora", "DELETE", f"/models/{made}").status_code == 204
+        return study
+
+    desk.first_sight = slow
+    assert room.post("rita", "/studies", json={"film": film, "model": made}).status_code == 404
+    desk.first_sight = first_sight
+    assert room.post("cora", f"/models/{made}/use").status_code == 404
+    assert room.get(None, "/ready").status_code == 200
+
+
+def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_not(shared_room, monkeypatch):
+    real = JobDesk._told
+
+    def cancelled_when_writing(self, job, progress, news):
+        if news == "writing the model":
+            with self._room.database.writing() as session:
+                session.get_one(JobRow, job).cancelled = True
+        return real(self, job, progress, news)
+
+    monkeypatch.setattr(JobDesk, "_told", cancelled_when_writing)
+    models = shared_room.get("rita", "/models").json()
+    lesson = {"name": "late", "description": "A late one.", "examples": [{"film": shared_room.film()}]}
+    job = shared_room.post("cora", "/concepts", json=lesson).json()["id"]
+    while (told := shared_room.get("cora", f"/jobs/{job}").json())["state"] in ("waiting", "running"):
+        time.sleep(0.05)
+    assert told["state"] == "cancelled"
+    assert shared_room.get("rita", "/models").json() == models

@@ -1,12 +1,15 @@
 """The log tells who did what, and whatever is altered or missing is found."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reading_room import corners, reading_room
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from medgrape.server.storage.anchor import Anchor
 from medgrape.server.storage.events import Event, verify_export
 
 BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
@@ -120,7 +123,8 @@ def test_an_exported_log_can_be_checked_anywhere(busy):
     assert verdict.head == busy.get("alma", "/log/verification").json()["head"]
     assert not verify_export(iter([*lines[:2], *lines[3:]])).whole
     assert not verify_export(iter([*lines[:2], lines[2].replace("rita", "rolf"), *lines[3:]])).whole
-    assert verify_export(iter(["nonsense"])).faults == ("line 1 is no event",)
+    assert verify_export(iter(["nonsense"])).faults == ("line 1 is no event", "there is no event in it")
+    assert not verify_export(iter([lines[0].replace('"seq": 1', '"seq": null'), *lines[1:]])).whole
 
 
 def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, sceptic, database):
@@ -131,3 +135,56 @@ def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, sceptic, datab
     with reading_room(tmp_path / "room", sceptic, database) as room:
         arrived = room.get("alma", "/log?kind=film.arrived").json()["events"]
         assert len(arrived) == 2
+
+
+def test_a_shortened_log_stays_found_out_while_the_server_writes_on(busy):
+    meddle(
+        busy,
+        "DELETE FROM events WHERE seq > 4",
+        "UPDATE chain SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)",
+        "UPDATE studies SET revision = 0",
+    )
+    for number in range(12):
+        busy.film(seed=40 + number)
+    assert any("the room's folder remembers" in told for told in faults(busy))
+
+
+def test_an_anchor_that_was_taken_away_stays_missed_until_somebody_accepts_it(busy):
+    busy.room.folder.anchor.unlink()
+    busy.film(seed=41)
+    assert any("missing or damaged" in told for told in faults(busy))
+    with busy.room.database.reading() as session:
+        busy.room.archive.log.accept(session)
+    busy.film(seed=42)
+    assert faults(busy) == []
+
+
+def test_a_log_is_whole_while_people_write_into_it(busy):
+    study = busy.study("rolf", busy.film(seed=43))["id"]
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            busy.post("rolf", f"/studies/{study}/boxes", json=BOX)
+            busy.post("rolf", f"/studies/{study}/undo", json={})
+
+    with ThreadPoolExecutor(2) as readers:
+        working = [readers.submit(draw) for _ in range(2)]
+        found = [faults(busy) for _ in range(25)]
+        stop.set()
+    assert [job.result() for job in working] == [None, None]
+    assert found == [[]] * 25
+
+
+@pytest.mark.parametrize("spoilt", [0, 1, None])
+def test_the_anchor_outlives_the_loss_of_either_of_its_lines(tmp_path, spoilt):
+    anchor = Anchor(tmp_path / "log-end")
+    assert anchor.read() is None
+    anchor.make()
+    for seq in range(1, 8):
+        anchor.write(seq, f"hash {seq}")
+    if spoilt is not None:
+        lines = anchor.path.read_bytes().splitlines(keepends=True)
+        lines[spoilt] = b"\0" * 128
+        anchor.path.write_bytes(b"".join(lines))
+    assert anchor.read() in ((7, "hash 7"), (6, "hash 6"))

@@ -18,6 +18,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+# The server's own threads draw random numbers while requests are generated, for which a strategy is then blamed.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -107,7 +107,9 @@ def _of_kills(found: Kills) -> Iterator[Finding]:
     yield Finding("the log verifies after every kill", "yes" if found.whole else "no", "yes", found.whole)
     start = found.slowest_start
     yield Finding("slowest start after a kill", f"{start:.1f} s", f"at most {RESTART:g} s", start <= RESTART)
-    yield Finding("a killed worker is replaced unasked", f"after {found.worker_replaced:.1f} s", "yes", True)
+    replaced = found.worker_replaced
+    told = "no" if replaced is None else f"after {replaced:.1f} s"
+    yield Finding("a killed worker is replaced unasked", told, "yes", replaced is not None)
     yield Finding("requests refused while it ran", f"{found.refused}", "0", found.refused == 0)
 
 

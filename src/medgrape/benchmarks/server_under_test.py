@@ -128,7 +128,7 @@ class ServerUnderTest:
             caller.hang_up()
 
     def kill(self) -> None:
-        """End every process of it at once, as a power cut would."""
+        """End every process of it at once."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

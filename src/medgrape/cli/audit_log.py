@@ -8,12 +8,14 @@ import typer
 from medgrape.cli.console import note, print_json, table
 from medgrape.cli.options import Json, outside_runs
 from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, archive, settings_with
+from medgrape.cli.user import COMMAND
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
+    from medgrape.server.archive import Archive
     from medgrape.server.storage.events import Verdict
 
-app = typer.Typer(no_args_is_help=True, help="What was done on a server: verify, export, show.")
+app = typer.Typer(no_args_is_help=True, help="What was done on a server: verify, export, show, accept.")
 BROKEN = 1
 """Exit code where something is altered or missing."""
 
@@ -48,6 +50,22 @@ def verify(
 
 
 @app.command()
+def accept(room: RoomOption = ROOM, database: DatabaseOption = None, config: SettingsFile = None) -> None:
+    """Remember the log's end as it is now, after you looked into what verify said of it; that is written down, too.
+
+    Until then a fault of the log's end is told by every verify. Events that are missing stay missing.
+
+    Example: medgrape audit-log accept --room reading-room
+    """
+    opened = _opened(room, database, config)
+    with opened.database.writing() as session:
+        opened.note(session, COMMAND, "log.accepted")
+    with opened.database.reading() as session:
+        opened.log.accept(session)
+    note("The log's end is remembered as it is now.")
+
+
+@app.command()
 def export(
     out: Annotated[Path, typer.Argument(help="File for an event on each line, as JSON.")],
     room: RoomOption = ROOM,
@@ -63,7 +81,7 @@ def export(
     from medgrape.server.storage.events import export as export_events
 
     with opened.database.writing() as session:
-        opened.note(session, "command line", "log.exported")
+        opened.note(session, COMMAND, "log.exported")
     with opened.database.reading() as session:
         count = export_events(session, out)
     note(f"{count:,} events: {out}")
@@ -98,17 +116,23 @@ def show(
 
 
 def _own(room: Path, database: str | None, config: Path | None, head: str | None) -> "Verdict":
+    opened = _opened(room, database, config)
+    with opened.database.reading() as session:
+        return opened.log.verify(session, head)
+
+
+def _opened(room: Path, database: str | None, config: Path | None) -> "Archive":
+    """A room that is there, whatever is wrong with its log."""
     settings = settings_with(config, database)
     from medgrape.server.archive import Archive
     from medgrape.server.folder import RoomFolder
     from medgrape.server.storage.migrating import migrate
 
-    if not room.is_dir():
+    if not (room / "secret.key").is_file():
         raise UserError(f"{room} is no room; name the folder of a server with --room.")
     opened = Archive.opened(RoomFolder(room), settings)
     migrate(opened.database)
-    with opened.database.reading() as session:
-        return opened.log.verify(session, head)
+    return opened
 
 
 def _exported(path: Path, head: str | None) -> "Verdict":

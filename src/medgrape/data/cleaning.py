@@ -1,9 +1,10 @@
 """A film as it may be kept: the same pixels, and nothing in the file that names a person."""
 
+import os
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import cv2
 import numpy as np
@@ -16,7 +17,8 @@ from medgrape.data.stripping import stripped
 
 PREVIEW = 256
 """Longest side of a preview, in pixels."""
-_SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}
+SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}
+"""What the name of a file of each format ends in."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Arrival:
     @property
     def suffix(self) -> str:
         """What the name of its file ends in."""
-        return _SUFFIXES[self.facts.format]
+        return SUFFIXES[self.facts.format]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -56,7 +58,7 @@ class CleanFilm:
 
 def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
     """The film in ``path``, cleaned; one that would not show the same pixels afterwards is refused."""
-    with film_file(path, limits) as file, tempfile.TemporaryFile() as kept, whatever_goes_wrong_is_damage():
+    with film_file(path, limits) as file, _scratch() as kept, whatever_goes_wrong_is_damage():
         arrived = read_whole(file, limits)
         file.seek(0)
         kept.write(_cleaned(file, limits))
@@ -67,6 +69,13 @@ def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
         arrival = _arrival(arrived, clean, kept)
         kept.seek(0)
         return CleanFilm(arrival, kept.read(), preview(clean))
+
+
+def _scratch() -> BinaryIO:
+    """A file in memory, so that a full disk is not taken for a damaged film; on disk where there is none such."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("film"), "w+b")
+    return cast(BinaryIO, tempfile.TemporaryFile())  # closed by whoever asked for it
 
 
 def preview(film: Film) -> UInt8[np.ndarray, "high wide"]:

@@ -21,8 +21,20 @@ def whole_file(path: Path) -> Iterator[Path]:
         with draft.open("rb+") as written:
             os.fsync(written.fileno())
         draft.replace(path)
+        _sync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """That a file has its name is on disk only once its folder is."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -15,10 +15,11 @@ from medgrape.data.film import FilmError
 from medgrape.data.picture import ORIENTATION, orientation_of
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_KEPT = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
+_PALETTED = 3
+"""PNG's colour type that needs a palette."""
 _START, _END, _SCAN, _JFIF, _EXIF, _ADOBE = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xEE
-_JPEG_KEPT = {*range(0xC0, 0xD0), _SCAN, 0xDB, 0xDC, 0xDD}
-"""Frames, tables, scans, lines and restart intervals."""
+_JPEG_KEPT = {*range(0xC0, 0xD0), _SCAN, 0xDB, 0xDD}
+"""Frames, tables, scans and restart intervals."""
 _RESTARTS = range(0xD0, 0xD8)
 _JFIF_BYTES, _ADOBE_BYTES = 14, 12
 """Of the two application segments that say how colours are stored; what follows may be a preview."""
@@ -39,22 +40,37 @@ def _exif(orientation: int) -> bytes:
 
 
 def _png(content: bytes, exif: bytes) -> bytes:
-    parts = [_PNG]
-    for kind, chunk in _chunks(content):
-        if kind in _PNG_KEPT:
-            parts.append(chunk)
-        if kind == b"IHDR" and exif:
-            body = b"eXIf" + exif.removeprefix(b"Exif\0\0")
-            parts.append(struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body)))
-    return b"".join(parts)
+    chunks = list(_chunks(content))
+    header = next((body for kind, body in chunks if kind == b"IHDR"), b"")
+    palette = [body for kind, body in chunks if kind == b"PLTE"] if header[9:10] == bytes([_PALETTED]) else []
+    pixels = _packed(b"".join(body for kind, body in chunks if kind == b"IDAT"))
+    turned = [_chunk(b"eXIf", exif.removeprefix(b"Exif\0\0"))] if exif else []
+    shown = [_chunk(b"PLTE", body) for body in palette[:1]]
+    return b"".join(
+        [_PNG, _chunk(b"IHDR", header[:13]), *turned, *shown, _chunk(b"IDAT", pixels), _chunk(b"IEND", b"")]
+    )
+
+
+def _packed(data: bytes) -> bytes:
+    """The packed pixels without what was put behind their end."""
+    unpacker, rest = zlib.decompressobj(), data
+    while rest and not unpacker.eof:
+        unpacker.decompress(rest, 2**20)
+        rest = unpacker.unconsumed_tail
+    return data[: len(data) - len(unpacker.unused_data)]
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and body of every chunk up to the end; whether its sum is right, the decoder has looked."""
     place = len(_PNG)
     while place + 12 <= len(content):
         length = struct.unpack(">I", content[place : place + 4])[0]
         kind, end = content[place + 4 : place + 8], place + 12 + length
-        yield kind, content[place:end]
+        yield kind, content[place + 8 : end - 4]
         if kind == b"IEND":
             return
         place = end

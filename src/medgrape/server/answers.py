@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import IntegrityError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -100,6 +101,10 @@ def _database(error: Any) -> Problem:  # noqa: ANN401
     )
 
 
+def _conflict(_error: Any) -> Problem:  # noqa: ANN401
+    return Problem(409, "conflict", "Somebody else did the same at the same moment; nothing was changed. Look again.")
+
+
 def _machine(error: Any) -> Problem:  # noqa: ANN401
     if error.errno in _FULL:
         journal.error("the disk is full")
@@ -115,6 +120,7 @@ _MEANINGS: tuple[tuple[type[Exception] | Any, Callable[[Any], Problem]], ...] = 
     (FilmRefusedError, _refused),
     (UserError, _users),
     (DarkroomBusyError, _busy),
+    (IntegrityError, _conflict),
     *((kind, _database) for kind in GONE),
     (TimeoutError, _slow),
     (OSError, _machine),

@@ -20,7 +20,7 @@ from medgrape.server import answers, model_rows, models
 from medgrape.server.archive import journal
 from medgrape.server.desk import Desks, open_to_all
 from medgrape.server.first_sights import FirstSights
-from medgrape.server.gate import Gate
+from medgrape.server.gate import BODY_SECONDS, Gate
 from medgrape.server.jobs import JobDesk
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
@@ -32,8 +32,10 @@ from medgrape.server.settings import API
 from medgrape.server.storage.database import GONE
 from medgrape.server.studies import StudyDesk
 
-THREADS = 80
+THREADS = 40
 """Requests that are worked on at once in one worker; most of them wait for a disk or for their turn."""
+UPLOADS = 16
+"""Uploads at once in one worker; others wait before their body is read."""
 DESCRIPTION = f"""Reading chest X-rays with concepts that one can point at, correct and extend. {NOTICE}
 
 Send a bearer token (`Authorization: Bearer mg_...`), or log in and send the session's CSRF token as `X-CSRF-Token` with
@@ -80,8 +82,7 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
         torch.set_num_threads(1)  # the encoder's thread alone uses all cores
         tempfile.tempdir = os.fspath(room.folder.arrivals)  # uploads are spooled where films are kept
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-        room.archive.database.after_commit = room.archive.log.note_head
-        desks = await anyio.to_thread.run_sync(_desks, room, anyio.CapacityLimiter(2 * room.settings.decoders))
+        desks = await anyio.to_thread.run_sync(_desks, room, anyio.CapacityLimiter(UPLOADS))
         app.state.desks = desks
         yield
         tempfile.tempdir = None
@@ -92,6 +93,7 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
 
 def _desks(room: Room, arrivals: anyio.CapacityLimiter) -> Desks:
     """Everything to work with; the model in use is loaded before anybody asks for it."""
+    room.folder.drop_stale_uploads(BODY_SECONDS + room.settings.film_seconds)
     desk = StudyDesk(room)
     provider = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
     desks = Desks(room, desk, JobDesk(room), FirstSights(room, desk), provider, arrivals)

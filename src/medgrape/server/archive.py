@@ -59,9 +59,8 @@ class Archive:
         return archive
 
     def close(self) -> None:
-        """Let go of database and folder."""
+        """Let go of the database."""
         self.database.dispose()
-        self.log.close()
 
     def note(self, session: Session, who: Person | str, kind: str, **told: object) -> Event:
         """Write down what somebody does; ``film``, ``study`` and ``model`` are columns, all else is the body."""

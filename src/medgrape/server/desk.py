@@ -79,7 +79,7 @@ _WORDS = {
     421: "The server is not called so.",
     422: "What was sent does not fit; nothing was changed.",
     429: "Too many requests.",
-    503: "The server cannot do it now; nothing was changed.",
+    503: "The server cannot do it now; try again later.",
 }
 _ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 503)
 

@@ -11,15 +11,15 @@ from sqlalchemy import ColumnElement, Select, String, cast, exists, func, or_, s
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from medgrape.data.cleaning import SUFFIXES
 from medgrape.data.film import Film, FilmFacts
 from medgrape.server.model_rows import in_use
 from medgrape.server.problems import forbidden, not_found
 from medgrape.server.room import Room
 from medgrape.server.security.keys import new_id
 from medgrape.server.security.roles import Person, Role
+from medgrape.server.storage.database import GONE
 from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow
-
-HOLDS = {"DICOM": ".dcm", "PNG": ".png", "JPEG": ".jpg"}
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ def take_in(room: Room, person: Person, upload: Path) -> Taken:
     """Keep a film that was uploaded: its pixels and what is allowed to stay of its header, and nothing else."""
     with upload.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
-    with room.database.reading() as session:
-        known = _by_content(session, content)
+    known = _known(room, content)
     if known is not None:
         return Taken(known, known=True)
     clean = room.darkroom.clean(upload)
@@ -69,32 +68,41 @@ def take_in(room: Room, person: Person, upload: Path) -> Taken:
         id=film, content=content, suffix=arrival.suffix, facts=arrival.facts.to_json(), view=arrival.facts.view,
         sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=person.id, deleted_at=None,
     )  # fmt: skip
-    room.darkroom.keep(film, clean)
     try:
+        room.darkroom.keep(film, clean)
         with room.database.writing() as session:
             session.add(row)
             session.flush()
             room.archive.note(session, person, "film.arrived", film=film, content=content, format=arrival.facts.format)
-    except IntegrityError:  # somebody uploaded the same film at the same moment
+    except (IntegrityError, OSError, *GONE) as error:
+        if _is_there(room, film):  # it was written down, and only the word of it was lost
+            return Taken(row, known=False)
         room.darkroom.drop(film, row.suffix)
-        with room.database.reading() as session:
-            known = _by_content(session, content)
+        known = _known(room, content) if isinstance(error, IntegrityError) else None
         if known is None:
             raise
-        return Taken(known, known=True)
-    except BaseException:
-        room.darkroom.drop(film, row.suffix)
-        raise
+        return Taken(known, known=True)  # somebody uploaded the same film at the same moment
     return Taken(row, known=False)
+
+
+def _is_there(room: Room, film: str) -> bool:
+    """Whether a film was written down; where nobody can say, that is raised, and its files stay."""
+    with room.database.reading() as session:
+        return session.get(FilmRow, film) is not None
+
+
+def _known(room: Room, content: str) -> FilmRow | None:
+    with room.database.reading() as session:
+        return _by_content(session, content)
 
 
 def _by_content(session: Session, content: str) -> FilmRow | None:
     return session.scalar(select(FilmRow).where(FilmRow.content == content, FilmRow.deleted_at.is_(None)))
 
 
-def film_row(session: Session, film: str) -> FilmRow:
-    """A film that is there."""
-    row = session.get(FilmRow, film)
+def film_row(session: Session, film: str, *, lock: bool = False) -> FilmRow:
+    """A film that is there; locked, it stays there until the session ends."""
+    row = session.get(FilmRow, film, with_for_update=lock)
     if row is None or row.deleted_at is not None:
         raise not_found("film", film)
     return row
@@ -154,7 +162,7 @@ def _matching(search: str) -> ColumnElement[bool]:
         func.lower(cast(FilmRow.view, String)) == low,
         ImpressionRow.likeliest.contains(low, autoescape=True),
         UserRow.name.contains(low, autoescape=True),
-        FilmRow.suffix == HOLDS.get(low.upper(), "-"),
+        FilmRow.suffix == SUFFIXES.get(low.upper(), "-"),
     )
 
 
@@ -169,7 +177,7 @@ def _readings(session: Session, films: Sequence[str]) -> dict[str, tuple[tuple[S
 def remove(room: Room, person: Person, film: str) -> None:
     """Take a film away for good: its files, its features; what was done with it stays in the log."""
     with room.database.writing() as session:
-        row = film_row(session, film)
+        row = film_row(session, film, lock=True)
         others = select(func.count()).select_from(StudyRow)
         others = others.where(StudyRow.film_id == film, StudyRow.reader_id != person.id)
         own = row.arrived_by == person.id and not session.scalar(others)

@@ -3,11 +3,14 @@
 import os
 import secrets
 import shutil
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from medgrape.errors import UserError
+from medgrape.server.storage.anchor import Anchor
 
 
 class RoomError(UserError):
@@ -30,19 +33,23 @@ class RoomFolder:
         for folder in (self.arrivals, self.films, self.features, self.models):
             folder.mkdir(mode=0o700, exist_ok=True)
 
-    def sweep(self, films: Collection[str], models: Collection[str]) -> None:
-        """Before anybody works here: drop uploads, films and models of which the database knows nothing.
+    def sweep(self, films: Collection[str], contents: Collection[str], models: Collection[str]) -> None:
+        """Before anybody works here: drop uploads, films, features and models of which the database knows nothing.
 
         They are left by a server that was killed between writing files and writing them down.
         """
         shutil.rmtree(self.arrivals, ignore_errors=True)
         self.arrivals.mkdir(mode=0o700)
-        for path in self.films.glob("*/*"):
-            if path.name.split(".")[0] not in films:
-                path.unlink()
-        for path in self.models.iterdir():
-            if path.name not in models:
-                shutil.rmtree(path, ignore_errors=True)
+        _keep_only(self.films.glob("*/*"), films)
+        _keep_only(self.features.glob("*/*/*"), contents)
+        _keep_only(self.models.iterdir(), models)
+
+    def drop_stale_uploads(self, seconds: float) -> None:
+        """Uploads that a killed worker left; those that are younger may be somebody's."""
+        for path in self.arrivals.iterdir():
+            with suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > seconds:
+                    path.unlink()
 
     @property
     def arrivals(self) -> Path:
@@ -78,20 +85,32 @@ class RoomFolder:
         return self.films / film[:2] / f"{film}.preview.png"
 
     def key(self) -> bytes:
-        """The secret that seals events and ties CSRF tokens to sessions; made at the first start."""
+        """The secret that seals events and ties CSRF tokens to sessions; made with the room, as is the log's anchor."""
         path = self.root / "secret.key"
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            key = path.read_bytes()
-            if len(key) != 32:
-                raise RoomError(
-                    f"{path} is damaged; put it back from a backup, for the log is sealed with it."
-                ) from None
-            return key
-        with os.fdopen(handle, "wb") as file:
-            key = secrets.token_bytes(32)
-            file.write(key)
+        if not path.exists():
+            self._make_key(path)
+        key = path.read_bytes()
+        if len(key) != 32:
+            raise RoomError(f"{path} is damaged; put it back from a backup, for the log is sealed with it.")
+        return key
+
+    def _make_key(self, path: Path) -> None:
+        """Whole or not there: two commands may make the room at once, and each may be killed."""
+        draft = path.with_name(f".secret.key.{os.getpid()}.part")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
             file.flush()
             os.fsync(file.fileno())
-        return key
+        with suppress(FileExistsError):
+            Anchor(self.anchor).make()
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+
+
+def _keep_only(paths: Iterable[Path], known: Collection[str]) -> None:
+    for path in [one for one in paths if one.name.split(".")[0] not in known]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

@@ -132,7 +132,7 @@ class JobDesk:
         """Write progress down, and stop if somebody asked for it or the server ends."""
         with self._room.database.writing() as session:
             row = session.get_one(JobRow, job)
-            if row.cancelled or self._room.closing.is_set():
+            if row.cancelled or row.state in ENDED or self._room.closing.is_set():
                 raise _Cancelled
             row.state, row.progress, row.news, row.beat_at = RUNNING, progress, news, datetime.now(UTC)
 

@@ -58,10 +58,10 @@ def models(session: Session) -> Sequence[ModelRow]:
     return session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None)).order_by(ModelRow.added_at)).all()
 
 
-def model_row(session: Session, version: str | None) -> ModelRow:
-    """A model by its version, or the one in use."""
+def model_row(session: Session, version: str | None, *, lock: bool = False) -> ModelRow:
+    """A model by its version, or the one in use; locked, it stays until the session ends."""
     wanted = version or in_use(session) or ""
-    row = session.get(ModelRow, wanted)
+    row = session.get(ModelRow, wanted, with_for_update=lock)
     if row is None or row.removed_at is not None:
         raise not_found("model", wanted)
     return row

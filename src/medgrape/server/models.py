@@ -43,6 +43,7 @@ def put_to_use(room: Room, person: Person, version: str) -> ModelRow:
         row = model_row(session, version)
     loaded(room, row)
     with room.database.writing() as session:
+        model_row(session, version, lock=True)  # it may be gone by now
         note_use(room.archive, session, person, version)
     return row
 
@@ -71,9 +72,9 @@ def keep(
 def remove(room: Room, person: Person, version: str) -> None:
     """Forget a model that was made here and that nothing depends on."""
     with room.database.writing() as session:
-        row = model_row(session, version)
+        row = model_row(session, version, lock=True)
         if not row.made_here:
-            raise Problem(409, "model_given", "This model was given to the server; start it without it instead.")
+            raise Problem(409, "model_given", "This model was given to the server, not made here; it stays.")
         if in_use(session) == version:
             raise Problem(409, "model_in_use", "This model is in use; put another one to use first.")
         if session.scalar(select(func.count()).select_from(StudyRow).where(StudyRow.model == version)):

@@ -171,9 +171,10 @@ def _has_users(database: Database) -> bool:
 
 def _sweep(database: Database, folder: RoomFolder) -> None:
     with database.reading() as session:
-        films = set(session.scalars(select(FilmRow.id).where(FilmRow.deleted_at.is_(None))))
+        there = select(FilmRow.id, FilmRow.content).where(FilmRow.deleted_at.is_(None))
+        films = {film: content for film, content in session.execute(there)}  # noqa: C416 (rows are no pairs to mypy)
         kept = session.scalars(select(ModelRow.folder).where(ModelRow.made_here, ModelRow.removed_at.is_(None)))
-        folder.sweep(films, set(kept))
+        folder.sweep(films, set(films.values()), set(kept))
 
 
 def _listening(settings: ServerSettings) -> socket.socket:

@@ -78,7 +78,8 @@ class StudyDesk:
         )  # fmt: skip
         try:
             with self._room.database.writing() as session:
-                film_row(session, film)  # it may be gone by now
+                film_row(session, film, lock=True)  # either may be gone by now
+                model_row(session, model_of.version, lock=True)
                 session.add(row)
                 session.flush()
                 told = {"prediction": dict(study.prediction)}

@@ -62,12 +62,12 @@ def teach(room: Room, person: Person, prepared: Prepared, track: Track) -> dict[
     learnt = reader.learn(
         lesson.name, lesson.description, prepared.shown, title=lesson.title, seed=lesson.seed, track=track
     )
-    for _ in track([None], "writing the model", 1):
-        row = keep(
-            room, person, _known_by_origin(learnt, prepared.contents), prepared.parent,
-            f"{prepared.parent.name} + {lesson.name}", "concept.taught", concept=lesson.name,
-            films=[film for film, _ in lesson.examples],
-        )  # fmt: skip
+    list(track([None], "writing the model", 1))  # the last moment at which it can be cancelled
+    row = keep(
+        room, person, _known_by_origin(learnt, prepared.contents), prepared.parent,
+        f"{prepared.parent.name} + {lesson.name}", "concept.taught", concept=lesson.name,
+        films=[film for film, _ in lesson.examples],
+    )  # fmt: skip
     return {"model": row.version, "concept": lesson.name, "what": row.what}
 
 

@@ -27,6 +27,7 @@ from medgrape.data.dicom.header import (
     view_of,
 )
 from medgrape.data.dicom.reader import check_deflated
+from medgrape.data.dicom.values import whole_number
 
 OLDEST = 89
 """Age in years from which on all are written as one year more: few people are older, so an age may name one."""
@@ -49,13 +50,9 @@ _NUMBERS = (
     "Rows", "Columns", "SamplesPerPixel", "PlanarConfiguration", "BitsAllocated", "BitsStored", "HighBit",
     "PixelRepresentation", "PixelPaddingValue", "PixelPaddingRangeLimit", "PixelSpacing", "ImagerPixelSpacing",
     "WindowCenter", "WindowWidth", "RescaleSlope", "RescaleIntercept", "ImageRotation",
-    "RedPaletteColorLookupTableDescriptor", "GreenPaletteColorLookupTableDescriptor",
-    "BluePaletteColorLookupTableDescriptor",
 )  # fmt: skip
-_TABLES = (
-    "RedPaletteColorLookupTableData", "GreenPaletteColorLookupTableData", "BluePaletteColorLookupTableData",
-    "LUTData",
-)  # fmt: skip
+_PALETTES = tuple(f"{colour}PaletteColorLookupTable" for colour in ("Red", "Green", "Blue"))
+_TABLE_KINDS = (VR.OW, VR.OB, VR.US, VR.SS, VR.US_SS_OW, VR.US_OW)
 _SEQUENCES = ("ModalityLUTSequence", "VOILUTSequence")
 _EDGE, _AGE = re.compile(r"[APRLHF]{1,3}"), re.compile(r"\d{3}[DWMY]")
 
@@ -70,7 +67,7 @@ def cleaned_dicom(file: BinaryIO, limits: FilmLimits) -> bytes:
     check_pixels(dataset, layout, limits)
     kept = _allowed(_unpacked(dataset))
     _put_pixels(kept, dataset, layout.keyword, layout.native_bytes)
-    return _written(kept, dataset)
+    return _written(kept, dataset, layout.keyword)
 
 
 def _unpacked(dataset: FileDataset) -> FileDataset:
@@ -89,8 +86,9 @@ def _allowed(dataset: Dataset) -> Dataset:
         _copy_word(kept, dataset, keyword, words)
     for keyword in _NUMBERS:
         _copy_numbers(kept, dataset, keyword)
-    for keyword in _TABLES:
-        _copy_table(kept, dataset, keyword)
+    for palette in _PALETTES if kept.get("PhotometricInterpretation") == "PALETTE COLOR" else ():
+        _copy_numbers(kept, dataset, f"{palette}Descriptor")
+        _copy_table(kept, dataset, f"{palette}Data", f"{palette}Descriptor")
     for keyword in _SEQUENCES:
         if dataset.get(keyword):
             setattr(kept, keyword, [_table_of(item) for item in dataset[keyword].value])
@@ -118,15 +116,20 @@ def _copy_numbers(kept: Dataset, dataset: Dataset, keyword: str) -> None:
     kept.add_new(keyword, dataset[keyword].VR, written if several else written[0])
 
 
-def _copy_table(kept: Dataset, dataset: Dataset, keyword: str) -> None:
-    if dataset.get(keyword) is not None:
-        kept.add_new(keyword, dataset[keyword].VR, dataset[keyword].value)
+def _copy_table(kept: Dataset, dataset: Dataset, keyword: str, descriptor: str) -> None:
+    """A look-up table's numbers, as many as its descriptor says."""
+    element = dataset.get(keyword) and dataset[keyword]
+    if not element or element.VR not in _TABLE_KINDS or descriptor not in kept:
+        return
+    entries = int(kept[descriptor].value[0]) or 65536
+    cut = element.value[: 2 * entries] if isinstance(element.value, bytes) else list(element.value)[:entries]
+    kept.add_new(keyword, element.VR, cut)
 
 
 def _table_of(item: Dataset) -> Dataset:
     kept = Dataset()
     _copy_numbers(kept, item, "LUTDescriptor")
-    _copy_table(kept, item, "LUTData")
+    _copy_table(kept, item, "LUTData", "LUTDescriptor")
     return kept
 
 
@@ -146,10 +149,25 @@ def _copy_patient(kept: Dataset, dataset: Dataset) -> None:
 def _put_pixels(kept: Dataset, dataset: Dataset, keyword: str, length: int) -> None:
     stored = bytes(dataset[keyword].value)
     if keyword == "PixelData":
-        stored = stored[: _native_length(dataset, length)]
+        stored = _greys_alone(dataset, stored[: _native_length(dataset, length)])
         kept.add_new(keyword, VR.OB if dataset.BitsAllocated == 8 else VR.OW, stored + b"\0" * (len(stored) % 2))
     else:
         kept.add_new(keyword, dataset[keyword].VR, stored[:length])
+
+
+def _greys_alone(dataset: Dataset, stored: bytes) -> bytes:
+    """The bits that are greys: in the others old films hide overlays, and these may be writing."""
+    allocated = int(dataset.BitsAllocated)
+    bits = whole_number(dataset, "BitsStored", allocated)
+    low = whole_number(dataset, "HighBit", bits - 1) - (bits - 1)
+    if allocated not in (8, 16) or not 0 < bits < allocated or not 0 <= low <= allocated - bits:
+        return stored
+    numbers = np.frombuffer(stored[: len(stored) // (allocated // 8) * (allocated // 8)], f"<u{allocated // 8}")
+    greys = numbers & numbers.dtype.type(((1 << bits) - 1) << low)
+    if whole_number(dataset, "PixelRepresentation", 0) == 1 and low == 0:  # the sign goes on through the upper bits
+        negative = (greys >> (bits - 1)) & 1
+        greys = greys | (negative * numbers.dtype.type(((1 << allocated) - 1) ^ ((1 << bits) - 1)))
+    return bytes(greys.astype(numbers.dtype).tobytes())
 
 
 def _native_length(dataset: Dataset, declared: int) -> int:
@@ -165,13 +183,13 @@ def _native_length(dataset: Dataset, declared: int) -> int:
     )
 
 
-def _written(kept: Dataset, dataset: Dataset) -> bytes:
+def _written(kept: Dataset, dataset: Dataset, keyword: str) -> bytes:
     meta = FileMetaDataset()
     known = dataset.get("SOPClassUID")
     meta.MediaStorageSOPClassUID = (
         known if known is not None and known.name != known else ComputedRadiographyImageStorage
     )
-    pixels = hashlib.sha256(b"".join(bytes(kept[key].value) for key in ("PixelData",) if key in kept)).hexdigest()
+    pixels = hashlib.sha256(bytes(kept[keyword].value)).hexdigest()
     meta.MediaStorageSOPInstanceUID = generate_uid(entropy_srcs=["medgrape clean film", pixels])
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
     kept.SOPClassUID, kept.SOPInstanceUID = meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID

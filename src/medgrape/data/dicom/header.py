@@ -19,6 +19,28 @@ from medgrape.geometry import FilmSize
 PROJECTIONS = {"CR", "DX", "RG", "DR", "SC", "OT"}
 """Modalities that a chest film may carry; secondary captures say OT, or at times SC."""
 
+_OTHERS = {
+    "MR",
+    "US",
+    "NM",
+    "PT",
+    "PET",
+    "MG",
+    "XA",
+    "RF",
+    "SR",
+    "PR",
+    "SEG",
+    "KO",
+    "ECG",
+    "IO",
+    "PX",
+    "OP",
+    "ES",
+    "REG",
+}
+"""Modalities that a refusal names; other words in their place may be anything, a name too."""
+
 _PIXEL_KEYWORDS = ("PixelData", "FloatPixelData", "DoubleFloatPixelData")
 _GREY = {"MONOCHROME1", "MONOCHROME2"}
 _COLOUR = {"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR"}
@@ -49,7 +71,13 @@ def refuse_other_examinations(dataset: Dataset) -> None:
     """Only a single projection radiograph is a film."""
     modality = _text(dataset, "Modality") or _modality_by_class(dataset)
     if modality and modality not in PROJECTIONS:
-        kind = "a CT slice" if modality == "CT" else f"of modality {modality}"
+        kind = (
+            "a CT slice"
+            if modality == "CT"
+            else f"of modality {modality}"
+            if modality in _OTHERS
+            else "of another kind"
+        )
         raise FilmError(f"it is {kind}; only chest radiographs are read ({', '.join(sorted(PROJECTIONS))}).")
     frames = whole_number(dataset, "NumberOfFrames", 1)
     if frames > 1:
@@ -70,7 +98,7 @@ def read_layout(dataset: Dataset) -> PixelLayout:
         raise FilmError("it has no pixel data; it may be a report or a header alone.")
     photometric = str(dataset.get("PhotometricInterpretation", "MONOCHROME2"))
     if photometric not in _GREY | _COLOUR:
-        raise FilmError(f"its photometric interpretation {photometric!r} is none that a film has.")
+        raise FilmError("its photometric interpretation is none that a film has.")
     layout = PixelLayout(
         FilmSize(int(dataset.Columns), int(dataset.Rows)),
         whole_number(dataset, "SamplesPerPixel", 1),

@@ -25,7 +25,8 @@ def grey_values(dataset: Dataset) -> np.ndarray:
         stored = np.asarray(dataset.pixel_array)
         stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
     if stored.dtype.kind in "ui" and unused > 0:
-        stored = stored >> unused  # the greys lie in the upper bits
+        # The greys do not begin at the lowest bit; bits on either side of them are none, and the sign is their own.
+        stored = (stored << (8 * stored.itemsize - unused - bits)) >> (8 * stored.itemsize - bits)
     elif stored.dtype.kind in "ui" and _exceeds(stored, bits, signed):
         dataset.pixel_array_options()
         stored = np.asarray(dataset.pixel_array)

@@ -1,6 +1,7 @@
 """Films on their way in and out: decoded in processes that may die, kept without names, shown at any window."""
 
 import queue
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class Darkroom:
         self._decoders = [Decoder(settings.film_seconds) for _ in range(settings.decoders)]
         for decoder in self._decoders:
             self._free.put(decoder)
+        self.lamp = threading.Semaphore(4)
+        """How many pictures are drawn at once: a large one takes a hundred megabytes."""
         self._seen: Lately[str, Pixels] = Lately(IN_MEMORY, lambda pixels: pixels.nbytes)
 
     def clean(self, upload: Path) -> CleanFilm:
@@ -87,7 +90,8 @@ class Darkroom:
 
     def picture(self, film: Film, window: Window) -> bytes:
         """The film as PNG."""
-        return png(shown(film.pixels, window))
+        with self.lamp:
+            return png(shown(film.pixels, window))
 
     def process_ids(self) -> list[int]:
         """Of the decoders, for whoever watches them."""

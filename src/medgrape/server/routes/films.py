@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import anyio.to_thread
-from fastapi import File, Query, Response, UploadFile
+from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
+from starlette.datastructures import UploadFile
 
 from medgrape.server import films
 from medgrape.server.desk import Desk, Desks, Who, produces, router
 from medgrape.server.films import Taken, Wanted
-from medgrape.server.problems import not_found
+from medgrape.server.problems import Problem, not_found
 from medgrape.server.reading.darkroom import Window
 from medgrape.server.routes.params import FilmId, Side
 from medgrape.server.schemas.films import FilmPage, FilmTaken, FilmTold
@@ -22,18 +23,38 @@ from medgrape.server.telling import film_told
 
 routes = router("films", Role.READER)
 PNG = produces("image/png", "The picture.")
-_A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
+A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
 
 
-@routes.post("/films", status_code=201, responses={200: {"model": FilmTaken, "description": "It was here before."}})
-async def upload(
-    file: Annotated[UploadFile, File(description="A PNG, JPEG or DICOM file.")],
-    desk: Desk,
-    who: Who,
-    response: Response,
-) -> FilmTaken:
+_FORM = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["file"],
+                "properties": {
+                    "file": {"type": "string", "format": "binary", "description": "A PNG, JPEG or DICOM file."}
+                },
+            }
+        }
+    },
+}
+
+
+@routes.post(
+    "/films",
+    status_code=201,
+    responses={200: {"model": FilmTaken, "description": "It was here before."}},
+    openapi_extra={"requestBody": _FORM},
+)
+async def upload(request: Request, desk: Desk, who: Who, response: Response) -> FilmTaken:
     """Take a film in. What names the patient is removed before anything is kept; its file's name is not kept."""
-    taken, told = await anyio.to_thread.run_sync(_taken, desk, who, file, limiter=desk.arrivals)
+    async with desk.arrivals, request.form(max_files=1, max_fields=0) as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile):
+            raise Problem(422, "invalid_request", "Send one file, as multipart/form-data, under the name file.")
+        taken, told = await anyio.to_thread.run_sync(_taken, desk, who, file)
     response.status_code = 200 if taken.known else 201
     return FilmTaken(known=taken.known, film=told)
 
@@ -100,7 +121,7 @@ def picture(
     with desk.room.database.reading() as session:
         row = films.film_row(session, film)
     shown = desk.room.darkroom.picture(films.pictured(desk.room, row), Window(centre, width, inverted, side))
-    return Response(shown, media_type="image/png", headers=_A_DAY)
+    return Response(shown, media_type="image/png", headers=A_DAY)
 
 
 @routes.get("/films/{film}/preview.png", response_class=FileResponse, responses=PNG)
@@ -111,7 +132,7 @@ def preview(film: FilmId, desk: Desk) -> FileResponse:
     path = desk.room.folder.preview(row.id)
     if not path.is_file():
         raise not_found("film", film)
-    return FileResponse(path, media_type="image/png", headers=_A_DAY)
+    return FileResponse(path, media_type="image/png", headers=A_DAY)
 
 
 @routes.delete("/films/{film}", status_code=204)

@@ -6,6 +6,7 @@ from sqlalchemy import text
 from medgrape import __version__
 from medgrape.server import metrics, model_rows, models
 from medgrape.server.desk import Desk, open_router, open_to_all, produces, router
+from medgrape.server.problems import Problem
 from medgrape.server.schemas.health import Health, Readiness
 from medgrape.server.security.roles import Role
 
@@ -15,7 +16,7 @@ TEXT = produces("text/plain", "Figures as Prometheus reads them.")
 
 @anybody.get("/health")
 @open_to_all
-def health() -> Health:
+async def health() -> Health:
     """Tell that the server answers."""
     return Health(status="ok", version=__version__)
 
@@ -26,7 +27,10 @@ def ready(desk: Desk) -> Readiness:
     """Tell that the database answers and the model in use is whole and loaded; else 503."""
     with desk.room.database.reading() as session:
         session.execute(text("SELECT 1"))
-        row = model_rows.model_row(session, None)
+        try:
+            row = model_rows.model_row(session, None)
+        except Problem as missing:
+            raise Problem(503, "model_unavailable", "There is no model in use; put one to use.") from missing
     models.loaded(desk.room, row)
     return Readiness(status="ready")
 

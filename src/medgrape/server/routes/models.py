@@ -12,7 +12,7 @@ from medgrape.server.films import film_row
 from medgrape.server.problems import not_found
 from medgrape.server.reading.darkroom import png
 from medgrape.server.reading.shelf import Loaded
-from medgrape.server.routes.films import PNG
+from medgrape.server.routes.films import A_DAY, PNG
 from medgrape.server.routes.params import Concept, Exemplar, FilmId, ModelVersion
 from medgrape.server.schemas.models import (
     ComparedConcept,
@@ -102,8 +102,7 @@ def exemplar(model: ModelVersion, exemplar: Exemplar, desk: Desk) -> Response:
     pictures = _loaded(desk, model).reader.loaded.run.exemplars.thumbnails
     if exemplar >= len(pictures):
         raise not_found("exemplar", str(exemplar))
-    headers = {"Cache-Control": "private, max-age=86400, immutable"}
-    return Response(png(pictures[exemplar]), media_type="image/png", headers=headers)
+    return Response(png(pictures[exemplar]), media_type="image/png", headers=A_DAY)
 
 
 @curating.post("/models/{model}/concepts/{concept}/discard", status_code=201)

@@ -22,5 +22,6 @@ At = Annotated[
     Query(ge=0, le=10**6, examples=[1], description="As the study stood after so many steps; else as it stands."),
 ]
 Side = Annotated[
-    int | None, Query(ge=16, le=8192, examples=[1024], description="Longest side in pixels; else as large as the film.")
+    int | None, Query(ge=16, le=4096, examples=[1024], description="Longest side in pixels; else as large as the film.")
 ]
+MapSide = Annotated[int, Query(ge=16, le=2048, examples=[512], description="Longest side in pixels.")]

@@ -10,12 +10,12 @@ from medgrape.explain.render_maps import map_overlay
 from medgrape.feedback.correction import BoxCorrection, Rejection
 from medgrape.geometry import Box, FilmSize
 from medgrape.server import studies
-from medgrape.server.desk import Desk, Desks, Who, problems, produces, router
+from medgrape.server.desk import Desk, Who, problems, produces, router
 from medgrape.server.problems import not_found
 from medgrape.server.reading.darkroom import png
 from medgrape.server.reading.steps import UNDONE, Standing
 from medgrape.server.routes.films import PNG
-from medgrape.server.routes.params import At, Concept, Side, StudyId
+from medgrape.server.routes.params import At, Concept, MapSide, StudyId
 from medgrape.server.schemas.common import BoxAsked
 from medgrape.server.schemas.studies import (
     CheckBox,
@@ -30,7 +30,7 @@ from medgrape.server.schemas.studies import (
     StudyMoved,
     StudyTold,
 )
-from medgrape.server.security.roles import Person, Role
+from medgrape.server.security.roles import Role
 from medgrape.server.studies import Sitting
 from medgrape.server.telling import step_told, study_listed, study_told
 
@@ -80,20 +80,23 @@ def evidence(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
     """Show the evidence as one picture, as medgrape read --save draws it."""
     from medgrape.explain.render import draw  # matplotlib and its fonts are slow to import
 
-    return Response(png(np.asarray(draw(desk.studies.get(who, study, at).study.explain()))), media_type="image/png")
+    explained = desk.studies.get(who, study, at).study.explain()
+    with desk.room.darkroom.lamp:
+        return Response(png(np.asarray(draw(explained))), media_type="image/png")
 
 
 @routes.get("/studies/{study}/maps/{concept}.png", response_class=Response, responses=PNG)
 def map_picture(
-    study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind = "mean", side: Side = None, at: At = None
+    study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind = "mean", side: MapSide = 1024, at: At = None
 ) -> Response:
     """Show a finding's map, clear where nothing is seen, to lay over the film."""
     explained = desk.studies.get(who, study, at).study.explain()
     found = next((one for one in explained.concepts if one.concept.name == concept), None)
     if found is None:
         raise not_found("concept", concept)
-    size = _sized(explained.film, side or 1024)
-    return Response(png(map_overlay(found, size, kind, explained.concepts)), media_type="image/png")
+    size = _sized(explained.film, side)
+    with desk.room.darkroom.lamp:
+        return Response(png(map_overlay(found, size, kind, explained.concepts)), media_type="image/png")
 
 
 @routes.get("/studies/{study}/maps/{concept}.npy", response_class=Response, responses=RAW)
@@ -149,10 +152,6 @@ def redo(study: StudyId, asked: StepBack, desk: Desk, who: Who) -> StudyMoved:
 @routes.get("/studies/{study}/history")
 def history(study: StudyId, desk: Desk, who: Who) -> tuple[StepTold, ...]:
     """Tell every step of a study: who, when, what, with which check, and what it did. ``?at=`` looks back at each."""
-    return _history(desk, who, study)
-
-
-def _history(desk: Desks, who: Person, study: str) -> tuple[StepTold, ...]:
     desk.studies.get(who, study)  # refuses whoever may not see it
     with desk.room.database.reading() as session:
         events = studies.steps_of(session, study)

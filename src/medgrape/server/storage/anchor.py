@@ -7,43 +7,53 @@ from pathlib import Path
 _LINE = 128
 """Bytes of one of the two lines."""
 
+End = tuple[int, str]
+"""Number and hash of an event; 0 and nothing before the first one."""
+
 
 class Anchor:
     """A file of two lines, overwritten in turn: if a crash spoils one, the other is the event before.
 
     Several workers write without waiting for each other. One that comes late puts an older event into its line; the
-    other line then has the newer one. So the file may lag behind, and never runs ahead.
+    other line then has the newer one. So the file may lag behind, and never runs ahead. It is made once, with the
+    room, and never made anew: a file that somebody took away stays missed.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: int | None = None
+
+    def make(self) -> None:
+        """The file of a log without events, safe on disk."""
+        with self.path.open("xb") as file:
+            file.write(_line(0, "") * 2)
+            file.flush()
+            os.fsync(file.fileno())
 
     def write(self, seq: int, found: str) -> None:
         """Remember an event that is safe in the database."""
-        if self._file is None:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
-        line = json.dumps([seq, found]).ljust(_LINE - 1) + "\n"
-        os.pwrite(self._file, line.encode(), seq % 2 * _LINE)
-
-    def read(self) -> tuple[int, str]:
-        """The last event that is remembered; 0 where there is none."""
+        handle = os.open(self.path, os.O_WRONLY)
         try:
-            lines = self.path.read_bytes().splitlines()
+            os.pwrite(handle, _line(seq, found), seq % 2 * _LINE)
+        finally:
+            os.close(handle)
+
+    def read(self) -> End | None:
+        """The last event that is remembered; None where the file is missing or damaged."""
+        try:
+            content = self.path.read_bytes()
         except FileNotFoundError:
-            return 0, ""
-        return max((_parsed(line) for line in lines), default=(0, ""))
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+            return None
+        ends = (_parsed(content[:_LINE]), _parsed(content[_LINE : 2 * _LINE]))
+        return max((end for end in ends if end is not None), default=None)
 
 
-def _parsed(line: bytes) -> tuple[int, str]:
+def _line(seq: int, found: str) -> bytes:
+    return (json.dumps([seq, found]).ljust(_LINE - 1) + "\n").encode()
+
+
+def _parsed(line: bytes) -> End | None:
     try:
         seq, found = json.loads(line)
         return int(seq), str(found)
     except (ValueError, TypeError):
-        return 0, ""
+        return None

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class Database:
         self._writers = self.engine.execution_options(writes=True)
         self.after_commit: Callable[[Session], None] = lambda _: None
         """Called once what a session wrote is safe."""
-        self._turn = threading.Lock() if self.is_sqlite else nullcontext()
+        self._queue = threading.Lock()
 
     @property
     def is_sqlite(self) -> bool:
@@ -55,10 +55,22 @@ class Database:
         queue instead, which is fair and much quicker.
         """
         with Session(self._writers, expire_on_commit=False) as session:
-            with self._turn:
+            with self._turn():
                 yield session
                 session.commit()
             self.after_commit(session)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self.is_sqlite:
+            yield
+            return
+        if not self._queue.acquire(timeout=PATIENCE):
+            raise TimeoutError
+        try:
+            yield
+        finally:
+            self._queue.release()
 
     def dispose(self) -> None:
         """Close every connection."""
@@ -88,7 +100,12 @@ def _parsed(url: str) -> URL:
 
 
 def _engine(url: URL) -> Engine:
-    common: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": PATIENCE}
+    common: dict[str, Any] = {
+        "pool_size": CONNECTIONS,
+        "max_overflow": 0,
+        "pool_timeout": PATIENCE,
+        "hide_parameters": True,
+    }
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, **common, connect_args={"timeout": PATIENCE, "check_same_thread": False})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -103,7 +120,13 @@ def _engine(url: URL) -> Engine:
 def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 (whatever the driver gives)
     connection.isolation_level = None  # we say BEGIN ourselves, below
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={PATIENCE * 1000}"):
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "recursive_triggers=ON",
+        f"busy_timeout={PATIENCE * 1000}",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
@@ -115,6 +138,6 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def what_is_wrong(error: Exception) -> str:
-    """What to tell an operator about a database that does not answer, in one line without its address."""
+    """What to tell an operator about a database that does not answer, in one line."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -19,7 +19,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from medgrape.data.files import whole_file
-from medgrape.server.storage.anchor import Anchor
+from medgrape.server.storage.anchor import Anchor, End
 from medgrape.server.storage.tables import ChainRow, EventRow, stamp
 
 _HEAD = "head"
@@ -100,52 +100,73 @@ class EventLog:
         event = replace(event, seal=self._seal(event.hash))
         connection.execute(_ADD, asdict(event))
         connection.execute(_MOVE, {"seq": event.seq, "hash": event.hash})
-        session.info[_HEAD] = (event.seq, event.hash)
+        if self._holds(session, self._anchor.read(), (seq, previous)):
+            session.info[_HEAD] = (event.seq, event.hash)
         return event
 
     def note_head(self, session: Session) -> None:
-        """Write the chain's end into the folder; it may lag behind the table after a crash, and never runs ahead."""
+        """Write the chain's end into the folder, once it is safe; it may lag behind, and never runs ahead."""
         if _HEAD in session.info:
             with suppress(OSError):  # on a full disk it lags behind
                 self._anchor.write(*session.info[_HEAD])
 
-    def close(self) -> None:
-        """Let go of the folder."""
-        self._anchor.close()
+    def accept(self, session: Session) -> None:
+        """Remember the chain's end as it is, whatever was remembered before: for somebody who looked into a fault."""
+        seq, found = session.connection().execute(select(ChainRow.seq, ChainRow.hash)).one()
+        self._anchor.path.unlink(missing_ok=True)
+        self._anchor.make()
+        self._anchor.write(seq, found)
 
     def verify(self, session: Session, expected: str | None = None) -> Verdict:
-        """Look at every row; ``expected`` is a hash that somebody wrote down earlier, which some event must have."""
-        head = session.execute(select(ChainRow)).scalar_one()
+        """Look at every row; ``expected`` is a hash that somebody wrote down earlier, which some event must have.
+
+        What the folder remembers is read first, and all rows at one moment: people may be at work meanwhile.
+        """
+        remembered = self._anchor.read()
+        if session.get_bind().dialect.name == "postgresql":
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        seq, found = session.execute(select(ChainRow.seq, ChainRow.hash)).one()
         faults: list[str] = []
         last, count = ("", 0), 0
-        anchor_seq, anchor_hash = self._anchor.read()
-        anchored = anchor_seq == head.seq == 0
         for event in events_in(session):
             faults.extend(_faults(event, *last, self._seal(event.hash)))
-            anchored |= (event.seq, event.hash) == (anchor_seq, anchor_hash)
             last, count = (event.hash, event.seq), count + 1
-        if (last[1], last[0]) != (head.seq, head.hash):
-            faults.append(f"the log ends with event {last[1]}, but event {head.seq} was written last")
+        if (last[1], last[0]) != (seq, found):
+            faults.append(f"the log ends with event {last[1]}, but event {seq} was written last")
         if expected is not None and not has_hash(session, expected):
             faults.append(f"no event has the hash {expected}")
-        if not anchored:
-            faults.append(self._unanchored(anchor_seq))
+        if not self._holds(session, remembered, (seq, found)):
+            faults.append(_unanchored(remembered, self._anchor.path.name))
         return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
 
     def belongs(self, session: Session) -> bool:
-        """Whether the database holds the event that the folder remembers as the last: else they are no pair."""
-        seq, found = self._anchor.read()
-        return seq == 0 or session.scalar(select(EventRow.hash).where(EventRow.seq == seq)) == found
+        """Whether database and folder are a pair.
 
-    def _unanchored(self, seq: int) -> str:
-        if seq == 0:
-            return (
-                f"{self._anchor.path.name}, in which the room's folder remembers the last event, is missing or damaged"
-            )
-        return f"event {seq}, which the room's folder remembers, is missing or another"
+        The database holds the event that the folder remembers as the last; or, where the folder remembers none, its
+        first event is sealed with the folder's key.
+        """
+        remembered, end = self._anchor.read(), session.execute(select(ChainRow.seq, ChainRow.hash)).one()
+        first = session.execute(select(EventRow.hash, EventRow.seal).where(EventRow.seq == 1)).one_or_none()
+        if remembered is None or (remembered[0] == 0 and end.seq > 0):
+            return first is not None and first.seal == self._seal(first.hash)
+        return self._holds(session, remembered, (end.seq, end.hash))
+
+    def _holds(self, session: Session, remembered: End | None, end: End) -> bool:
+        """Whether what the folder remembers is still part of a chain that ends so."""
+        if remembered is None or remembered[0] > end[0]:
+            return False
+        if remembered[0] in (0, end[0]):
+            return remembered[0] == 0 or remembered == end
+        return session.scalar(select(EventRow.hash).where(EventRow.seq == remembered[0])) == remembered[1]
 
     def _seal(self, found: str) -> str:
         return hmac.new(self._key, found.encode(), hashlib.sha256).hexdigest()
+
+
+def _unanchored(remembered: End | None, name: str) -> str:
+    if remembered is None:
+        return f"{name}, in which the room's folder remembers the last event, is missing or damaged"
+    return f"event {remembered[0]}, which the room's folder remembers, is missing or another"
 
 
 def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:
@@ -164,14 +185,15 @@ def verify_export(lines: Iterator[str], expected: str | None = None) -> Verdict:
     found = expected is None
     last, count = ("", 0), 0
     for number, line in enumerate(lines, 1):
-        try:
-            event = Event(**json.loads(line))
-        except (ValueError, TypeError):
+        event = _parsed(line)
+        if event is None:
             faults.append(f"line {number} is no event")
             continue
         faults.extend(_faults(event, *last, event.seal))
         found |= event.hash == expected
         last, count = (event.hash, event.seq), count + 1
+    if count == 0:
+        faults.append("there is no event in it")
     if not found:
         faults.append(f"no event has the hash {expected}")
     return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
@@ -202,6 +224,16 @@ def _faults(event: Event, previous: str, seq: int, seal: str) -> Iterator[str]:
         yield f"event {event.seq} was altered"
     elif event.seal != seal:
         yield f"event {event.seq} was written by somebody without the key"
+
+
+def _parsed(line: str) -> Event | None:
+    try:
+        told = json.loads(line)
+        event = Event(**told)
+    except (ValueError, TypeError):
+        return None
+    texts = (event.at, event.actor, event.kind, event.body, event.previous, event.hash, event.seal)
+    return event if isinstance(event.seq, int) and all(isinstance(one, str) for one in texts) else None
 
 
 def _canonical(told: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -126,9 +127,7 @@ class PatchGrid:
 
     def overlap(self, box: Box) -> Float[np.ndarray, "rows columns"]:
         """How much of each patch, from 0 to 1, the box covers."""
-        across = _share(box.x1, box.x2, np.linspace(0, self.film.width, self.columns + 1))
-        down = _share(box.y1, box.y2, np.linspace(0, self.film.height, self.rows + 1))
-        return np.outer(down, across)
+        return _overlap(self, box).copy()
 
     def patch(self, row: int, column: int) -> Box:
         """The part of the film that one patch stands for."""
@@ -136,6 +135,14 @@ class PatchGrid:
             raise GeometryError(f"Patch ({row}, {column}) is not on a {self.rows} x {self.columns} grid.")
         wide, high = self.film.width / self.columns, self.film.height / self.rows
         return Box(column * wide, row * high, (column + 1) * wide, (row + 1) * high)
+
+
+@lru_cache(maxsize=4096)
+def _overlap(grid: PatchGrid, box: Box) -> Float[np.ndarray, "rows columns"]:
+    """A corrected film asks for the same boxes again with every further one."""
+    across = _share(box.x1, box.x2, np.linspace(0, grid.film.width, grid.columns + 1))
+    down = _share(box.y1, box.y2, np.linspace(0, grid.film.height, grid.rows + 1))
+    return np.outer(down, across)
 
 
 def _share(start: float, end: float, edges: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n-1"]:

@@ -35,7 +35,7 @@ class Order:
     boxes: int = 20
     pause: float = 1.0
     requests: int = 10_000
-    workers: int = 1
+    workers: int = 2
     seed: int = 0
 
 

@@ -87,7 +87,7 @@ def server(
     boxes: Annotated[int, typer.Option(min=1, max=1000, help="How many boxes each of them draws.")] = 20,
     pause: Annotated[float, typer.Option(min=0, help="Mean seconds between two boxes of a reader.")] = 1.0,
     requests: Annotated[int, typer.Option(min=0, help="How many requests memory is watched over.")] = 10_000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Of the moments at which it is killed.")] = 0,
     as_json: Json = False,
 ) -> None:

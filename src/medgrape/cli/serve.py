@@ -33,7 +33,7 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any that is free. [default: 8000]")] = None,
     database: DatabaseOption = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that answer. [default: 1]")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that answer. [default: 2]")] = None,
     public_url: Annotated[str | None, typer.Option(help="Where people find it, when a proxy stands before it.")] = None,
     tls_certificate: Annotated[Path | None, typer.Option(help="PEM file; with it the server speaks HTTPS.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM file.")] = None,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from medgrape.geometry import Box
 from medgrape.model.checkpoint import Run
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Prediction
+from medgrape.once import once
 
 
 class ConceptMismatchError(UserError):
@@ -47,19 +47,19 @@ class Study:
     before: "Study | None" = field(default=None, repr=False)
     """The study without the last correction."""
 
-    @cached_property
+    @once
     def evidence(self) -> Evidence:
         """What was found, with every box taken into account; computed from the original each time."""
         return revise(self.original, self.corrections)
 
-    @cached_property
+    @once
     def judged(self) -> Prediction:
         """What the head makes of the evidence."""
         found = revised_scores(self.evidence, self.corrections, self.run.usual.absent)
         with torch.no_grad():
             return self.run.model.judge(found.unsqueeze(0))
 
-    @property
+    @once
     def prediction(self) -> Mapping[str, float]:
         """Class to probability, the likeliest first."""
         shares = dict(zip(self.run.classes, _row(self.judged.probabilities), strict=True))
@@ -150,4 +150,5 @@ class Study:
 
 
 def _row(batch: Tensor) -> list[float]:
-    return [float(value) for value in batch[0]]
+    values: list[float] = batch[0].tolist()
+    return values

@@ -49,7 +49,7 @@ class ServerSettings(Settings):
     """Address to listen on; any but this machine's own needs users who log in."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """0: any that is free."""
-    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    workers: Annotated[int, Field(ge=1, le=64)] = 2
     """Processes that answer; each holds its own copy of the models."""
     database: str = ""
     """URL of a PostgreSQL or SQLite database; empty: SQLite in the room's folder."""

@@ -77,12 +77,12 @@ def study_listed(row: StudyRow, reader: str) -> StudyListed:
 
 def correction_told(one: Correction) -> CorrectionTold:
     """A correction."""
-    told = one.to_json()
-    box = None
-    if isinstance(one, BoxCorrection):
-        box = BoxTold(x1=one.box.x1, y1=one.box.y1, x2=one.box.x2, y2=one.box.y2)
-    check = None if told["check"] is None else CheckTold.model_validate(told["check"])
-    return CorrectionTold(kind=told["kind"], concept=told["concept"], box=box, confirmed=told["confirmed"], check=check)
+    if not isinstance(one, BoxCorrection):
+        return CorrectionTold(kind="reject", concept=one.concept, box=None, confirmed=False, check=None)
+    check = None if one.check is None else CheckTold.model_validate(one.check)
+    box = BoxTold.model_validate(one.box)
+    kind: Literal["box", "not_box"] = "box" if one.positive else "not_box"
+    return CorrectionTold(kind=kind, concept=one.concept, box=box, confirmed=one.confirmed, check=check)
 
 
 def step_told(number: int, event: Event, correction: Correction | None) -> StepTold:

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import numpy as np
 from fastapi import Query, Response
 
-from medgrape.explain.render_maps import map_overlay
 from medgrape.feedback.correction import BoxCorrection, Rejection
 from medgrape.geometry import Box, FilmSize
 from medgrape.server import studies
@@ -90,6 +89,8 @@ def map_picture(
     study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind = "mean", side: MapSide = 1024, at: At = None
 ) -> Response:
     """Show a finding's map, clear where nothing is seen, to lay over the film."""
+    from medgrape.explain.render_maps import map_overlay  # matplotlib is slow to import
+
     explained = desk.studies.get(who, study, at).study.explain()
     found = next((one for one in explained.concepts if one.concept.name == concept), None)
     if found is None:

@@ -1,8 +1,9 @@
 """Studies: reading a film and correcting what a model saw."""
 
-from typing import Literal
+from math import inf
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from medgrape.server.schemas.common import (
     ID,
@@ -93,7 +94,9 @@ class CheckTold(Told):
     rival: str = Field(examples=["obsolete_tb"])
     gap: float = Field(description="By how much the rival leads over the claimed finding.", examples=[0.23])
     allowed: float = Field(description="A lead up to this is no warning.", examples=[0.05])
-    gate: float | None = Field(description="The rival is believed up to this variance; null: always.", examples=[0.002])
+    gate: Annotated[float | None, BeforeValidator(lambda gate: None if gate == inf else gate)] = Field(
+        description="The rival is believed up to this variance; null: always.", examples=[0.002]
+    )
     silenced: bool = Field(description="The lead is large enough, but the rival's prototypes disagree too much.")
     mismatch: bool
     calibrated: bool = Field(description="Whether the thresholds were learnt from boxes.")

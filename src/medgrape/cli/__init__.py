@@ -1,5 +1,8 @@
-"""The command line: parse, call one library function, print."""
+"""The ``medgrape`` command."""
 
-from medgrape.cli.app import main
 
-__all__ = ["main"]
+def main() -> None:
+    """What it runs. Nothing is imported before: a server's workers import this module, too, and never call it."""
+    from medgrape.cli.app import main as run
+
+    run()

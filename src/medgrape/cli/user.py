@@ -88,13 +88,7 @@ def change_user(
     kept = hashed(_password(from_input=password_stdin)) if new_password or password_stdin else None
     with opened.database.writing() as session:
         row = accounts.user_named(session, name)
-        row.role = wanted or row.role
-        row.disabled = row.disabled if disable is None else disable
-        if kept is not None:
-            row.password, row.failures, row.locked_until = kept, 0, None
-        accounts.end_sessions(session, row)
-        told = {"role": row.role, "disabled": row.disabled, "password_changed": kept is not None}
-        opened.note(session, COMMAND, "user.changed", user=name, **told)
+        opened.note(session, COMMAND, "user.changed", **accounts.change(session, row, wanted, disable, kept))
     note(f"{name} is {row.role}{', disabled' if row.disabled else ''}.")
 
 

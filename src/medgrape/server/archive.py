@@ -11,7 +11,6 @@ from medgrape.server.security.roles import Person
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database, default_url
 from medgrape.server.storage.events import Deed, Event, EventLog
-from medgrape.server.storage.migrating import migrate
 
 journal = logging.getLogger("medgrape.server")
 """Where the server speaks to whoever runs it; never of patients, and never of what people typed."""
@@ -45,6 +44,8 @@ class Archive:
         The folder remembers the last event that it saw. Without this look, a room that is started with another
         database would take its own films for something that was never written down.
         """
+        from medgrape.server.storage.migrating import migrate  # workers never need it
+
         archive = cls.opened(folder, settings)
         migrate(archive.database)
         with archive.database.reading() as session:

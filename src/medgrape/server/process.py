@@ -115,6 +115,8 @@ def run(ready: Ready) -> None:
         {"room": str(ready.folder.root), "login": ready.login, "settings": ready.settings.model_dump(mode="json")}
     )
     os.environ[METRICS_FOLDER] = figures
+    # Else the C library keeps memory apart for every thread, and a worker with forty of them grows for hours.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     settings = ready.settings
     config = Config(
         "medgrape.server.process:worker_app", factory=True, workers=settings.workers, log_config=LOGGING,

@@ -28,6 +28,8 @@ from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, Mod
 
 IN_MEMORY = 128 * 2**20
 """Bytes of evidence that are kept at hand."""
+STUDIES = 64
+"""Studies of which it is remembered where they stand."""
 MOST_STEPS = 1000
 _ATTEMPTS = 5
 
@@ -59,9 +61,7 @@ class StudyDesk:
     def __init__(self, room: Room) -> None:
         self._room = room
         self._opened: Lately[tuple[str, str], Study] = Lately(IN_MEMORY, _weight)
-        self._standing: Lately[tuple[str, int], tuple[Standing, Study]] = Lately(
-            IN_MEMORY, lambda found: 2 * _weight(found[1])
-        )
+        self._standing: Lately[str, tuple[Standing, Study]] = Lately(STUDIES)
 
     def open(self, person: Person, film: str, model: str | None) -> tuple[Sitting, bool]:
         """The person's study of a film with a model, and whether it is new; the film is encoded at most once."""
@@ -104,13 +104,13 @@ class StudyDesk:
         return Sitting(row, film, model, reader, now, opened)
 
     def _stood(self, study: str, revision: int, first: Study) -> tuple[Standing, Study]:
-        """Where a study stood after so many steps: from memory, or from the events."""
-        found = self._standing.get((study, revision))
-        if found is None:
-            with self._room.database.reading() as session:
-                now = standing(steps_of(session, study)[:revision])
-            found = self._standing.put((study, revision), (now, first.resumed(now.corrections)))
-        return found
+        """Where a study stood after so many steps: from memory where it stands there now, else from the events."""
+        found = self._standing.get(study)
+        if found is not None and found[0].revision == revision:
+            return found
+        with self._room.database.reading() as session:
+            now = standing(steps_of(session, study)[:revision])
+        return now, first.resumed(now.corrections)
 
     def first_sight(self, film: FilmRow, model: ModelRow) -> Study:
         """What a model sees on a film that nobody has corrected. The backbone runs only if it never did before."""
@@ -163,7 +163,7 @@ class StudyDesk:
             if written is not None:
                 event, row = written
                 now = before.standing.after(event)
-                self._standing.put((study, now.revision), (now, first_of(after).resumed(now.corrections)))
+                self._standing.put(study, (now, first_of(after).resumed(now.corrections)))
                 return before, Sitting(row, before.film, before.model, before.reader, now, after)
         raise _stale(before.standing.revision)
 

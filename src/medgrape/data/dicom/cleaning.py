@@ -11,22 +11,14 @@ import re
 from typing import BinaryIO
 
 import numpy as np
-from pydicom import Dataset, FileDataset, dcmread
+from pydicom import Dataset, FileDataset
 from pydicom.dataset import FileMetaDataset
 from pydicom.uid import ComputedRadiographyImageStorage, ExplicitVRLittleEndian, generate_uid
 from pydicom.valuerep import VR, DSfloat
 
 from medgrape.config import FilmLimits
-from medgrape.data.dicom.header import (
-    PROJECTIONS,
-    check_pixels,
-    name_transfer_syntax,
-    read_layout,
-    refuse_other_examinations,
-    transfer_syntax,
-    view_of,
-)
-from medgrape.data.dicom.reader import check_deflated
+from medgrape.data.dicom.header import PROJECTIONS, transfer_syntax, view_of
+from medgrape.data.dicom.reader import open_radiograph
 from medgrape.data.dicom.values import whole_number
 
 OLDEST = 89
@@ -59,12 +51,7 @@ _EDGE, _AGE = re.compile(r"[APRLHF]{1,3}"), re.compile(r"\d{3}[DWMY]")
 
 def cleaned_dicom(file: BinaryIO, limits: FilmLimits) -> bytes:
     """The file that is kept."""
-    check_deflated(file, limits)
-    dataset = dcmread(file, force=True)
-    name_transfer_syntax(dataset)
-    refuse_other_examinations(dataset)
-    layout = read_layout(dataset)
-    check_pixels(dataset, layout, limits)
+    dataset, layout = open_radiograph(file, limits)
     kept = _allowed(_unpacked(dataset))
     _put_pixels(kept, dataset, layout.keyword, layout.native_bytes)
     return _written(kept, dataset, layout.keyword)

@@ -4,13 +4,14 @@ import io
 import zlib
 from typing import BinaryIO
 
-from pydicom import dcmread
+from pydicom import FileDataset, dcmread
 from pydicom.filereader import read_dataset
 from pydicom.uid import DeflatedExplicitVRLittleEndian
 
 from medgrape.config import FilmLimits
 from medgrape.data.dicom.greys import grey_levels
 from medgrape.data.dicom.header import (
+    PixelLayout,
     check_pixels,
     facts_from,
     name_transfer_syntax,
@@ -30,12 +31,7 @@ _LONGEST_META = 65536
 
 def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
     """The film in a DICOM file, its stored pixels shrunk first."""
-    check_deflated(file, limits)
-    dataset = dcmread(file, force=True)
-    name_transfer_syntax(dataset)
-    refuse_other_examinations(dataset)
-    layout = read_layout(dataset)
-    check_pixels(dataset, layout, limits)
+    dataset, layout = open_radiograph(file, limits)
     facts = facts_from(dataset, layout)
     if layout.samples == 3 or layout.photometric == "PALETTE COLOR":
         film = grey_from_colour(facts, shrink(colour_values(dataset)))
@@ -44,6 +40,17 @@ def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -
     else:
         facts, grey = grey_levels(dataset, facts, shrink(grey_values(dataset)))
     return Film(*turn_upright(dataset, facts, grey))
+
+
+def open_radiograph(file: BinaryIO, limits: FilmLimits) -> tuple[FileDataset, PixelLayout]:
+    """A file that may be unpacked: a single radiograph, whole, and within the limits."""
+    check_deflated(file, limits)
+    dataset = dcmread(file, force=True)
+    name_transfer_syntax(dataset)
+    refuse_other_examinations(dataset)
+    layout = read_layout(dataset)
+    check_pixels(dataset, layout, limits)
+    return dataset, layout
 
 
 def dicom_stance(file: BinaryIO, limits: FilmLimits) -> Stance:

@@ -39,13 +39,8 @@ def change_user(user: UserName, asked: ChangeUser, desk: Desk, who: Who) -> User
         row = accounts.user_row(session, user.replace("\0", ""))
         if row is None:
             raise not_found("user", user)
-        row.role = asked.role or row.role
-        row.disabled = row.disabled if asked.disabled is None else asked.disabled
-        if kept is not None:
-            row.password, row.failures, row.locked_until = kept, 0, None
-        accounts.end_sessions(session, row)
-        told = {"role": row.role, "disabled": row.disabled, "password_changed": kept is not None}
-        desk.room.archive.note(session, who, "user.changed", user=row.name, **told)
+        told = accounts.change(session, row, asked.role, asked.disabled, kept)
+        desk.room.archive.note(session, who, "user.changed", **told)
         # Asked once the log's end is ours: two admins who demote each other at the same moment come one after another.
         if not accounts.keeps_an_admin(session, login=desk.room.login):
             raise Problem(409, "last_admin", "That would leave nobody who may let others in.")

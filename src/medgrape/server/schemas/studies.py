@@ -117,8 +117,8 @@ class CorrectionTold(Told):
     check: CheckTold | None
 
 
-class StudyTold(Told):
-    """A study as it stands."""
+class StudyListed(Told):
+    """A study in the list."""
 
     id: Identifier
     film: Identifier
@@ -126,11 +126,16 @@ class StudyTold(Told):
     reader: str = Field(examples=["ada"])
     opened_at: When
     changed_at: When
-    revision: int = Field(description="Steps taken: corrections, undos and redos.", examples=[1])
+    revision: int = Field(examples=[1])
+    prediction: Shares
+
+
+class StudyTold(StudyListed):
+    """A study as it stands."""
+
     at: int = Field(
         description="The step that this answer tells of; less than ``revision`` when looking back.", examples=[1]
     )
-    prediction: Shares
     first_prediction: Shares = Field(description="Before any correction.")
     corrections: tuple[CorrectionTold, ...]
     can_undo: bool
@@ -144,19 +149,6 @@ class StudyMoved(Told):
     study: StudyTold
     before: Shares
     after: Shares
-
-
-class StudyListed(Told):
-    """A study in the list."""
-
-    id: Identifier
-    film: Identifier
-    model: Version
-    reader: str = Field(examples=["ada"])
-    opened_at: When
-    changed_at: When
-    revision: int = Field(examples=[1])
-    prediction: Shares
 
 
 class StepTold(Told):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
@@ -107,6 +108,21 @@ def open_session(session: Session, user: UserRow, hours: float) -> str:
 def close_session(session: Session, key: str) -> None:
     """Log out; ``key`` is the hash of what the cookie holds."""
     session.execute(delete(SessionRow).where(SessionRow.key == key))
+
+
+def change(
+    session: Session, user: UserRow, role: Role | None, disabled: bool | None, kept: str | None
+) -> dict[str, Any]:
+    """Another role, another password (``kept`` is its hash), let in or kept out; None stays. They are logged out.
+
+    What is now, for the log.
+    """
+    user.role = role or user.role
+    user.disabled = user.disabled if disabled is None else disabled
+    if kept is not None:
+        user.password, user.failures, user.locked_until = kept, 0, None
+    end_sessions(session, user)
+    return {"user": user.name, "role": user.role, "disabled": user.disabled, "password_changed": kept is not None}
 
 
 def end_sessions(session: Session, user: UserRow) -> None:

@@ -135,7 +135,7 @@ def _replaced(tested: ServerUnderTest) -> float | None:
     while time.perf_counter() - began < PATIENCE:
         time.sleep(0.05)
         now = _workers(tested)
-        if victim not in now and len(now) == len(before) and tested.is_ready():
+        if victim not in now and now - before and tested.is_ready():
             return time.perf_counter() - began
     return None
 

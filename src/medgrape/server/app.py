@@ -12,11 +12,10 @@ import torch
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from starlette.responses import HTMLResponse
 
 from medgrape import __version__
 from medgrape.explain.listing import NOTICE
-from medgrape.server import answers, model_rows, models
+from medgrape.server import answers, front, model_rows, models
 from medgrape.server.archive import journal
 from medgrape.server.desk import Desks, open_to_all
 from medgrape.server.first_sights import FirstSights
@@ -56,7 +55,7 @@ def create_app(room: Room) -> FastAPI:
     )  # fmt: skip
     for router in ROUTERS:
         app.include_router(router, generate_unique_id_function=_operation)
-    app.add_api_route("/", _front_page, include_in_schema=False, response_class=HTMLResponse)
+    front.install(app)
     app.add_api_route(f"{API}/openapi.json", open_to_all(lambda: app.openapi()), include_in_schema=False)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     answers.install(app)
@@ -105,17 +104,6 @@ def _desks(room: Room, arrivals: anyio.CapacityLimiter) -> Desks:
     except (Problem, *GONE) as error:
         journal.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
     return desks
-
-
-@open_to_all
-def _front_page() -> HTMLResponse:
-    page = (
-        "<!doctype html><html lang='en'><meta charset='utf-8'><title>medgrape</title>"
-        f"<h1>medgrape {__version__}</h1><p>The reading room's server is running. <strong>{NOTICE}</strong></p>"
-        f"<p>Programs find it under <code>{API}</code>; <a href='{API}/openapi.json'>openapi.json</a> describes every "
-        "address with examples.</p></html>"
-    )
-    return HTMLResponse(page)
 
 
 def _operation(route: APIRoute) -> str:

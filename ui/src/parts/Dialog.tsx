@@ -1,0 +1,48 @@
+import { type ReactNode, useEffect, useId, useRef } from "react";
+
+import { useWords } from "../words/words";
+
+interface Props {
+  title: string;
+  /** Called by Escape and by the button at the top. */
+  onClose?: () => void;
+  children: ReactNode;
+  wide?: boolean;
+  /** Told to screen readers at once, as a warning. */
+  urgent?: boolean;
+}
+
+/** A panel that everything else waits for. The browser keeps the focus inside. */
+export function Dialog({ title, onClose, children, wide = false, urgent = false }: Props) {
+  const words = useWords();
+  const panel = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const shown = panel.current;
+    if (shown && !shown.open) shown.showModal();
+    return () => shown?.close();
+  }, []);
+  return (
+    <dialog
+      ref={panel}
+      className={wide ? "dialog wide" : "dialog"}
+      role={urgent ? "alertdialog" : undefined}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose?.();
+      }}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      <header>
+        <h2 id={heading}>{title}</h2>
+        {onClose && (
+          <button type="button" className="plain" aria-label={words.common.close} onClick={onClose}>
+            ✕
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  );
+}

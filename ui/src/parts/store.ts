@@ -1,0 +1,57 @@
+/** A value that parts of the page share, and that outlives all of them. */
+import { useSyncExternalStore } from "react";
+
+export interface Store<T> {
+  get: () => T;
+  set: (next: T | ((now: T) => T)) => void;
+  subscribe: (listener: () => void) => () => void;
+}
+
+export function createStore<T>(initial: T): Store<T> {
+  let value = initial;
+  const listeners = new Set<() => void>();
+  return {
+    get: () => value,
+    set: (next) => {
+      value = typeof next === "function" ? (next as (now: T) => T)(value) : next;
+      for (const listener of listeners) listener();
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+/** A store whose value is found again after a reload; `area` decides for how long. */
+export function createKeptStore<T>(key: string, initial: T, area: Storage): Store<T> {
+  const store = createStore(read(key, initial, area));
+  store.subscribe(() => {
+    try {
+      area.setItem(key, JSON.stringify(store.get()));
+    } catch {
+      // A browser that keeps nothing (private windows, full storage) still shows everything.
+    }
+  });
+  return store;
+}
+
+export function useStore<T>(store: Store<T>): T {
+  return useSyncExternalStore(store.subscribe, store.get);
+}
+
+function read<T>(key: string, initial: T, area: Storage): T {
+  try {
+    const kept = area.getItem(key);
+    if (kept === null) return initial;
+    const found = JSON.parse(kept) as T;
+    // What an older page kept may lack what a newer one knows.
+    return isRecord(initial) && isRecord(found) ? { ...initial, ...found } : found;
+  } catch {
+    return initial;
+  }
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -110,3 +110,15 @@ def boxed_film(ward: Path) -> tuple[bytes, str, list[float]]:
 
 def corners(values) -> dict[str, float]:
     return dict(zip(("x1", "y1", "x2", "y2"), values, strict=True))
+
+
+def doubted(room, study):
+    """A box and a claim that the model doubts."""
+    names = [one["name"] for one in room.get("rita", f"/studies/{study}/explanation").json()["concepts"]]
+    for left in range(0, 90, 15):
+        box = corners((left, 0, left + 12, 40))
+        for name in names:
+            check = room.post("rita", f"/studies/{study}/check", json={"box": box, "concept": name}).json()
+            if check["mismatch"]:
+                return box, name, check
+    raise AssertionError("the model doubts nothing")

@@ -29,6 +29,8 @@ LEFT = corners((5, 5, 40, 80))
 CHANGES = [
     ("boxes", {"box": LEFT, "concept": None}),
     ("rejections", {"concept": "active_tb"}),
+    ("corrections/0/withdraw", {}),
+    ("corrections/0/redraw", {"box": LEFT, "concept": None}),
     ("undo", {}),
     ("redo", {}),
 ]
@@ -43,7 +45,9 @@ def doors(app):
 
 def address(path):
     """A route's path with something that could be there in every gap."""
-    return re.sub(r"\{(\w+)\}", lambda gap: {"concept": "active_tb", "exemplar": "0"}.get(gap[1], "0" * 16), path)
+    return re.sub(
+        r"\{(\w+)\}", lambda gap: {"concept": "active_tb", "exemplar": "0", "number": "0"}.get(gap[1], "0" * 16), path
+    )
 
 
 def test_the_walk_misses_no_route(shared_room):

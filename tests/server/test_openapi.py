@@ -126,7 +126,7 @@ class Asker:
         self._known = {
             "film": study["film"], "study": study["id"], "model": study["model"], "one": study["model"],
             "other": study["model"], "concept": "active_tb", "exemplar": 0, "user": "rolf", "file": drawn(1),
-            "box": corners((5, 5, 40, 80)),
+            "box": corners((5, 5, 40, 80)), "number": 0,
         }  # fmt: skip
         self.statuses = Counter()
 

@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from reading_room import boxed_film, corners, drawn, reading_room
+from reading_room import boxed_film, corners, doubted, drawn, reading_room
 
 from medgrape.feedback.reader import load
 from medgrape.geometry import Box
@@ -39,7 +39,7 @@ def test_a_film_is_read_as_the_library_reads_it(room, sceptic, ward, tmp_path):
 
 def test_a_doubted_box_changes_nothing_until_somebody_confirms_it(room):
     study = room.study()
-    box, claimed, check = _doubted(room, study["id"])
+    box, claimed, check = doubted(room, study["id"])
 
     refused = room.post("rita", f"/studies/{study['id']}/boxes", json={"box": box, "concept": claimed})
     assert refused.status_code == 409
@@ -216,15 +216,3 @@ def test_a_box_that_makes_no_sense_is_refused_in_one_sentence(shared_room, box, 
 
 def _found(room, query):
     return [one["id"] for one in room.get("rita", f"/films?{query}").json()["films"]]
-
-
-def _doubted(room, study):
-    """A box and a claim that the model doubts."""
-    names = [one["name"] for one in room.get("rita", f"/studies/{study}/explanation").json()["concepts"]]
-    for left in range(0, 90, 15):
-        box = corners((left, 0, left + 12, 40))
-        for name in names:
-            check = room.post("rita", f"/studies/{study}/check", json={"box": box, "concept": name}).json()
-            if check["mismatch"]:
-                return box, name, check
-    raise AssertionError("the model doubts nothing")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import EllipsisType
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from medgrape.data.film import Film
 from medgrape.errors import UserError
 from medgrape.explain.assembling import explain
 from medgrape.explain.explanation import DrawnBox, Explanation
+from medgrape.feedback.change import Change
 from medgrape.feedback.correction import BoxCorrection, Correction, Rejection
 from medgrape.feedback.revise import rejected, revise, revised_scores
 from medgrape.feedback.safety import SafetyCheck, SafetyRule, check_box, on_film
@@ -33,6 +35,14 @@ class NothingToUndoError(UserError):
     """A study that nobody corrected."""
 
 
+class NoSuchCorrectionError(UserError):
+    """A number under which no correction is in force."""
+
+    def __init__(self, number: int, count: int) -> None:
+        there = f"those in force are numbered 0 to {count - 1}" if count else "none is in force"
+        super().__init__(f"There is no correction {number}: {there}.")
+
+
 @dataclass(frozen=True)
 class Study:
     """A film, what the model found on it, what a person said to that, and what comes of both."""
@@ -45,7 +55,9 @@ class Study:
     corrections: tuple[Correction, ...] = ()
     """The first one first. What they do together does not depend on their order."""
     before: "Study | None" = field(default=None, repr=False)
-    """The study without the last correction."""
+    """The study before the last step; None: nothing was done yet."""
+    change: Change | None = field(default=None, repr=False)
+    """What the last step did."""
 
     @once
     def evidence(self) -> Evidence:
@@ -97,19 +109,46 @@ class Study:
         """Several corrections in this order, all of them or, if one is refused, none."""
         study = self
         for correction in corrections:
-            accepted = study._accepted(correction, confirmed=confirmed)
-            study = replace(study, corrections=(*study.corrections, accepted), before=study)
+            study = study._with(study._accepted(correction, confirmed=confirmed))
         return study
+
+    def withdraw(self, number: int) -> "Study":
+        """A study without one correction, counted from 0 in ``corrections``; the others stay as they are."""
+        return self._after(Change("withdrawn", number, self._in_force(number)))
+
+    def redraw(
+        self,
+        number: int,
+        box: Box | None = None,
+        concept: str | EllipsisType | None = ...,
+        *,
+        positive: bool | None = None,
+        confirmed: bool = False,
+    ) -> "Study":
+        """A study in which another box stands in the place of box ``number``; what is left out stays as it was.
+
+        ``concept`` None is every concept, as in ``apply``. The new box goes through the same check, and
+        ``ConceptMismatchError`` leaves all as it was: that somebody confirmed the old one says nothing about this one.
+        """
+        old = self._in_force(number)
+        if isinstance(old, Rejection):
+            raise UserError(f"Correction {number} is a rejection and has no box to redraw; withdraw it instead.")
+        drawn = BoxCorrection(
+            old.box if box is None else box,
+            old.concept if isinstance(concept, EllipsisType) else concept,
+            old.positive if positive is None else positive,
+        )
+        return self._after(Change("redrawn", number, self._accepted(drawn, confirmed=confirmed), old))
 
     def resumed(self, accepted: Iterable[Correction]) -> "Study":
         """A study with corrections that were accepted at an earlier sitting, as they were accepted then."""
         study = self
         for correction in accepted:
-            study = replace(study, corrections=(*study.corrections, correction), before=study)
+            study = study._with(correction)
         return study
 
     def undo(self) -> "Study":
-        """The study without the last correction: the very one that it was made from."""
+        """The study before the last step, whatever that did: the very one that it was made from."""
         if self.before is None:
             raise NothingToUndoError("There is no correction to undo: this is the film as the model reads it.")
         return self.before
@@ -126,14 +165,29 @@ class Study:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """What was corrected and what it did, the first correction first: plain data, ready for JSON."""
+        """What was done and what came of it, the first step first: plain data, ready for JSON.
+
+        An entry is a correction; its ``step`` says whether that was "corrected" (made), "withdrawn", or "redrawn" in
+        place of the one ``replaced``, and ``number`` where it stood. What was undone is not told.
+        """
         steps: list[dict[str, Any]] = []
         study = self
-        while study.before is not None:
+        while study.before is not None and study.change is not None:
             shares = {"prediction_before": study.before.prediction, "prediction_after": study.prediction}
-            steps.append(study.corrections[-1].to_json() | {name: dict(share) for name, share in shares.items()})
+            steps.append(study.change.to_json() | {name: dict(share) for name, share in shares.items()})
             study = study.before
         return steps[::-1]
+
+    def _with(self, correction: Correction) -> "Study":
+        return self._after(Change("corrected", len(self.corrections), correction))
+
+    def _after(self, change: Change) -> "Study":
+        return replace(self, corrections=change.done(self.corrections), before=self, change=change)
+
+    def _in_force(self, number: int) -> Correction:
+        if not 0 <= number < len(self.corrections):  # -1 is the last one to Python, and a slip to a person
+            raise NoSuchCorrectionError(number, len(self.corrections))
+        return self.corrections[number]
 
     def _accepted(self, correction: Correction, *, confirmed: bool) -> Correction:
         """The correction with what the model had to say to it; the rule that no front end can forget."""

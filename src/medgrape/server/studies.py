@@ -1,6 +1,6 @@
 """Studies: a film in front of a model and a person. Opened once, asked often, and after a restart as they were."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,6 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from medgrape.feedback.correction import Correction
 from medgrape.feedback.study import ConceptMismatchError, Study
 from medgrape.server import metrics
 from medgrape.server.films import film_row, pictured
@@ -19,10 +18,11 @@ from medgrape.server.models import loaded
 from medgrape.server.problems import Problem, forbidden, not_found
 from medgrape.server.reading.lately import Lately
 from medgrape.server.reading.shelf import Loaded
-from medgrape.server.reading.steps import CORRECTED, REDONE, STEPS, UNDONE, Standing, standing
+from medgrape.server.reading.steps import STEPS, Standing, standing
 from medgrape.server.room import Room
 from medgrape.server.security.keys import new_id
 from medgrape.server.security.roles import Person, Role
+from medgrape.server.stepping import Step, first_of
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, ModelRow, StudyRow, UserRow
 
@@ -44,15 +44,6 @@ class Sitting:
     reader: str
     standing: Standing
     study: Study
-
-
-@dataclass(frozen=True)
-class Step:
-    """What is about to be done to a study."""
-
-    kind: str
-    change: Callable[[Study, Standing], Study]
-    reason: str | None = None
 
 
 class StudyDesk:
@@ -124,12 +115,8 @@ class StudyDesk:
         self._remember(film, model, study)
         return self._opened.put((film.id, model.version), study)
 
-    def correct(
-        self, person: Person, study: str, correction: Correction, *, confirmed: bool, reason: str | None,
-        revision: int | None,
-    ) -> tuple[Sitting, Sitting]:  # fmt: skip
+    def take(self, person: Person, study: str, step: Step, revision: int | None) -> tuple[Sitting, Sitting]:
         """The study before and after; a box that the model doubts and nobody confirmed changes nothing."""
-        step = Step(CORRECTED, lambda before, _: before.correct(correction, confirmed=confirmed), reason)
         try:
             return self._step(person, study, step, revision)
         except ConceptMismatchError as doubt:
@@ -139,14 +126,6 @@ class StudyDesk:
                 409, "concept_mismatch", f"{doubt.check.reason} Nothing was changed; to apply the box all the same, "
                 "send it again with confirmed = true.", check=doubt.check.to_json(),
             ) from doubt  # fmt: skip
-
-    def undo(self, person: Person, study: str, revision: int | None) -> tuple[Sitting, Sitting]:
-        """Take the last correction back."""
-        return self._step(person, study, Step(UNDONE, _undone), revision)
-
-    def redo(self, person: Person, study: str, revision: int | None) -> tuple[Sitting, Sitting]:
-        """Bring the correction back that was undone last."""
-        return self._step(person, study, Step(REDONE, _redone), revision)
 
     def forget(self, film: str) -> None:
         """Let go of a film that was removed."""
@@ -158,7 +137,7 @@ class StudyDesk:
         for _ in range(_ATTEMPTS):
             before = self.get(person, study)
             _check_may(person, before, expected)
-            after = step.change(before.study, before.standing)
+            after = step.taken(before.study, before.standing)
             written = self._written(person, before, after, step)
             if written is not None:
                 event, row = written
@@ -173,9 +152,8 @@ class StudyDesk:
             "revision": before.standing.revision + 1,
             "prediction_before": before.row.prediction,
             "prediction_after": dict(after.prediction),
+            **step.told(after),
         }
-        if step.kind == CORRECTED:
-            told |= {"correction": after.corrections[-1].to_json(), "reason": step.reason}
         row = before.row
         changed = {"revision": row.revision + 1, "prediction": dict(after.prediction), "changed_at": datetime.now(UTC)}
         mine = (StudyRow.id == row.id, StudyRow.revision == row.revision, StudyRow.film_id.in_(_FILMS_THERE))
@@ -264,28 +242,9 @@ def _stale(revision: int) -> Problem:
     return Problem(409, "stale_study", detail, revision=revision)
 
 
-def _undone(study: Study, _: Standing) -> Study:
-    if study.before is None:
-        raise Problem(409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it.")
-    return study.before
-
-
-def _redone(study: Study, now: Standing) -> Study:
-    if not now.undone:
-        raise Problem(409, "nothing_to_redo", "There is nothing to redo: no correction was undone last.")
-    return study.resumed(now.undone[-1:])
-
-
 def _study_row(session: Session, person: Person, film: FilmRow, model: ModelRow) -> StudyRow | None:
     wanted = select(StudyRow).where(StudyRow.film_id == film.id, StudyRow.model == model.version)
     return session.scalar(wanted.where(StudyRow.reader_id == person.id))
-
-
-def first_of(study: Study) -> Study:
-    """The study before any correction. Those in between hold evidence that nobody asks for again."""
-    while study.before is not None:
-        study = study.before
-    return study
 
 
 def _weight(study: Study) -> int:

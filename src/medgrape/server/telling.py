@@ -3,20 +3,21 @@
 from typing import Literal, cast
 
 from medgrape.explain.listing import NOTICE
+from medgrape.feedback.change import Change
 from medgrape.feedback.correction import BoxCorrection, Correction
 from medgrape.server.films import Listed
-from medgrape.server.reading.steps import CORRECTED
 from medgrape.server.schemas.common import BoxTold
 from medgrape.server.schemas.films import FilmFactsTold, FilmTold, ReadingTold
 from medgrape.server.schemas.jobs import JobTold, State
 from medgrape.server.schemas.log import EventTold
 from medgrape.server.schemas.models import ModelTold
 from medgrape.server.schemas.people import TokenTold, UserTold
-from medgrape.server.schemas.studies import CheckTold, CorrectionTold, StepTold, StudyListed, StudyTold
+from medgrape.server.schemas.studies import CheckTold, CorrectionTold, StepKind, StepTold, StudyListed, StudyTold
 from medgrape.server.security.roles import Person, Role
+from medgrape.server.stepping import first_of
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import JobRow, ModelRow, StudyRow, TokenRow, UserRow, stamp
-from medgrape.server.studies import Sitting, first_of
+from medgrape.server.studies import Sitting
 
 
 def film_told(one: Listed, person: Person) -> FilmTold:
@@ -61,7 +62,7 @@ def study_told(sitting: Sitting) -> StudyTold:
         prediction=dict(study.prediction),
         first_prediction=dict(first_of(study).prediction),
         corrections=tuple(correction_told(one) for one in now.corrections),
-        can_undo=bool(now.corrections),
+        can_undo=bool(now.done),
         can_redo=bool(now.undone),
         notice=NOTICE,
     )
@@ -85,14 +86,14 @@ def correction_told(one: Correction) -> CorrectionTold:
     return CorrectionTold(kind=kind, concept=one.concept, box=box, confirmed=one.confirmed, check=check)
 
 
-def step_told(number: int, event: Event, correction: Correction | None) -> StepTold:
-    """A step of a study's history."""
+def step_told(number: int, event: Event, change: Change) -> StepTold:
+    """A step of a study's history: the change that it made, took back or brought back."""
     body = event.told
-    kind = cast("Literal['corrected', 'undone', 'redone']", event.kind.removeprefix("study."))
-    reason = body.get("reason") if event.kind == CORRECTED else None
     return StepTold(
-        step=number, event=event.seq, at=event.at, by=event.actor, kind=kind,
-        correction=None if correction is None else correction_told(correction), reason=reason,
+        step=number, event=event.seq, at=event.at, by=event.actor,
+        kind=cast(StepKind, event.kind.removeprefix("study.")), about=change.kind,
+        correction=correction_told(change.correction),
+        replaced=None if change.replaced is None else correction_told(change.replaced), reason=body.get("reason"),
         before=_ranked(body["prediction_before"]), after=_ranked(body["prediction_after"]),
     )  # fmt: skip
 

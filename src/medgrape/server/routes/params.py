@@ -17,6 +17,9 @@ Concept = Annotated[
 ]  # fmt: skip
 Exemplar = Annotated[int, Path(ge=0, le=2**31 - 1, examples=[7], description="Number of a training film's picture.")]
 UserName = Annotated[str, Path(min_length=1, max_length=64, examples=["ada"], description="A user's name.")]
+CorrectionNumber = Annotated[
+    int, Path(ge=0, le=10**6, examples=[0], description="Which of the study's corrections as it stands, from 0.")
+]
 At = Annotated[
     int | None,
     Query(ge=0, le=10**6, examples=[1], description="As the study stood after so many steps; else as it stands."),

@@ -1,4 +1,4 @@
-"""Studies: open a film with a model, ask, correct, undo, look back."""
+"""Studies: open a film with a model, ask, correct, withdraw, redraw, undo, look back."""
 
 import io
 from typing import Annotated, Literal
@@ -12,9 +12,9 @@ from medgrape.server import studies
 from medgrape.server.desk import Desk, Who, problems, produces, router
 from medgrape.server.problems import not_found
 from medgrape.server.reading.darkroom import png
-from medgrape.server.reading.steps import UNDONE, Standing
+from medgrape.server.reading.steps import Standing
 from medgrape.server.routes.films import PNG
-from medgrape.server.routes.params import At, Concept, MapSide, StudyId
+from medgrape.server.routes.params import At, Concept, CorrectionNumber, MapSide, StudyId
 from medgrape.server.schemas.common import BoxAsked
 from medgrape.server.schemas.studies import (
     CheckBox,
@@ -28,8 +28,10 @@ from medgrape.server.schemas.studies import (
     StudyListed,
     StudyMoved,
     StudyTold,
+    WithdrawCorrection,
 )
 from medgrape.server.security.roles import Role
+from medgrape.server.stepping import REDO, UNDO, correcting, redrawing, withdrawing
 from medgrape.server.studies import Sitting
 from medgrape.server.telling import step_told, study_listed, study_told
 
@@ -121,33 +123,40 @@ def check(study: StudyId, asked: CheckBox, desk: Desk, who: Who) -> CheckTold:
 @routes.post("/studies/{study}/boxes", responses=problems(409))
 def draw_box(study: StudyId, drawn: DrawBox, desk: Desk, who: Who) -> StudyMoved:
     """Apply a box; an unconfirmed mismatch answers 409 with the check, and changes nothing."""
-    correction = BoxCorrection(_box(drawn.box), drawn.concept, drawn.positive)
-    return _moved(
-        desk.studies.correct(
-            who, study, correction, confirmed=drawn.confirmed, reason=drawn.reason, revision=drawn.revision
-        )
-    )
+    step = correcting(_correction(drawn), confirmed=drawn.confirmed, reason=drawn.reason)
+    return _moved(desk.studies.take(who, study, step, drawn.revision))
 
 
 @routes.post("/studies/{study}/rejections", responses=problems(409))
 def reject(study: StudyId, asked: RejectConcept, desk: Desk, who: Who) -> StudyMoved:
     """Say that a finding is not on the film."""
-    rejection = Rejection(asked.concept)
-    return _moved(
-        desk.studies.correct(who, study, rejection, confirmed=False, reason=asked.reason, revision=asked.revision)
-    )
+    step = correcting(Rejection(asked.concept), confirmed=False, reason=asked.reason)
+    return _moved(desk.studies.take(who, study, step, asked.revision))
+
+
+@routes.post("/studies/{study}/corrections/{number}/withdraw", responses=problems(409))
+def withdraw(study: StudyId, number: CorrectionNumber, asked: WithdrawCorrection, desk: Desk, who: Who) -> StudyMoved:
+    """Take one correction back, not only the last; those after it move up by one number."""
+    return _moved(desk.studies.take(who, study, withdrawing(number, asked.reason), asked.revision))
+
+
+@routes.post("/studies/{study}/corrections/{number}/redraw", responses=problems(409))
+def redraw(study: StudyId, number: CorrectionNumber, drawn: DrawBox, desk: Desk, who: Who) -> StudyMoved:
+    """Put another box in the place of one; an unconfirmed mismatch answers 409 with the check, and changes nothing."""
+    step = redrawing(number, _correction(drawn), confirmed=drawn.confirmed, reason=drawn.reason)
+    return _moved(desk.studies.take(who, study, step, drawn.revision))
 
 
 @routes.post("/studies/{study}/undo", responses=problems(409))
 def undo(study: StudyId, asked: StepBack, desk: Desk, who: Who) -> StudyMoved:
-    """Take the last correction back."""
-    return _moved(desk.studies.undo(who, study, asked.revision))
+    """Take the last step back, whatever it did."""
+    return _moved(desk.studies.take(who, study, UNDO, asked.revision))
 
 
 @routes.post("/studies/{study}/redo", responses=problems(409))
 def redo(study: StudyId, asked: StepBack, desk: Desk, who: Who) -> StudyMoved:
-    """Bring the correction back that was undone last."""
-    return _moved(desk.studies.redo(who, study, asked.revision))
+    """Take the step again that was undone last."""
+    return _moved(desk.studies.take(who, study, REDO, asked.revision))
 
 
 @routes.get("/studies/{study}/history")
@@ -158,15 +167,18 @@ def history(study: StudyId, desk: Desk, who: Who) -> tuple[StepTold, ...]:
         events = studies.steps_of(session, study)
     steps, now = [], Standing()
     for number, event in enumerate(events, 1):
-        before, now = now, now.after(event)
-        about = now.corrections[-1] if event.kind != UNDONE else before.corrections[-1]
-        steps.append(step_told(number, event, about))
+        now = now.after(event)
+        steps.append(step_told(number, event, now.last(event)))
     return tuple(steps)
 
 
 def _moved(steps: tuple[Sitting, Sitting]) -> StudyMoved:
     before, after = steps
     return StudyMoved(study=study_told(after), before=before.row.prediction, after=dict(after.study.prediction))
+
+
+def _correction(drawn: DrawBox) -> BoxCorrection:
+    return BoxCorrection(_box(drawn.box), drawn.concept, drawn.positive)
 
 
 def _box(asked: BoxAsked) -> Box:

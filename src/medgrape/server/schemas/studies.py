@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from medgrape.feedback.change import ChangeKind
 from medgrape.server.schemas.common import (
     ID,
     PREDICTION,
@@ -20,6 +21,7 @@ from medgrape.server.schemas.common import (
     When,
 )
 
+StepKind = ChangeKind | Literal["undone", "redone"]
 _BOX: Plain = {"x1": 310, "y1": 120, "x2": 420, "y2": 260}
 Revision = Field(
     default=None, ge=0, le=10**6, description="Refuse (409, stale_study) unless the study still stands here.",
@@ -66,6 +68,15 @@ class RejectConcept(Asked):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"concept": "obsolete_tb"}]})
 
     concept: ConceptName | None = Field(description="null: none of them is.")
+    reason: str | None = Field(default=None, max_length=500, description="Why, for the log. No patient's name.")
+    revision: int | None = Revision
+
+
+class WithdrawCorrection(Asked):
+    """Take one correction back, whenever it was made."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"revision": 2}]})
+
     reason: str | None = Field(default=None, max_length=500, description="Why, for the log. No patient's name.")
     revision: int | None = Revision
 
@@ -158,8 +169,12 @@ class StepTold(Told):
     event: int = Field(description="Its number in the log.", examples=[17])
     at: When
     by: str = Field(examples=["ada"])
-    kind: Literal["corrected", "undone", "redone"]
-    correction: CorrectionTold | None
+    kind: StepKind
+    about: ChangeKind = Field(description="What was undone or redone; else the same as ``kind``.")
+    correction: CorrectionTold = Field(
+        description="What was said, withdrawn or redrawn; of an undone or redone step likewise."
+    )
+    replaced: CorrectionTold | None = Field(description="In the place of which other, if ``about`` is redrawn.")
     reason: str | None = Field(examples=["seen on the earlier film"])
     before: Shares
     after: Shares

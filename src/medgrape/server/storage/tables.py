@@ -152,7 +152,7 @@ class StudyRow(Base):
     model: Mapped[str] = mapped_column(ForeignKey("models.version"))
     reader_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     revision: Mapped[int] = mapped_column(default=0)
-    """Counted up with every correction, undo and redo."""
+    """Counted up with every step: a correction made, withdrawn or redrawn, undo and redo."""
     prediction: Mapped[dict[str, Any]]
     """As it stands after the last of them."""
     opened_at: Mapped[datetime]

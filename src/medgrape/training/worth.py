@@ -1,4 +1,4 @@
-"""What a model's prototypes do on training films, and what the model is worth on validation films; never on test films."""
+"""What prototypes do on training films, and what a model is worth on validation films; test films are not read."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -21,6 +21,7 @@ OPEN = {
     "/api/v1/health",
     "/api/v1/ready",
     "/api/v1/session",
+    "/api/v1/session/ways",
     "/api/v1/oidc/login",
     "/api/v1/oidc/callback",
 }

@@ -158,7 +158,7 @@ def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, sceptic):
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"a film that was never written down")
     (folder.models / "deadbeef").mkdir()
-    folder.sweep({film}, set(), set())
+    folder.sweep({film}, set(), set(), set())
     assert list(folder.arrivals.iterdir()) == []
     assert not orphan.exists()
     assert list(folder.models.iterdir()) == []

@@ -84,7 +84,7 @@ def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
     assert described["security"] == [{"token": []}, {"session": []}]
     free = {name for name, operation in operations(described) if operation.get("security") == []}
     assert {name.split(" ")[1].removeprefix("/api/v1") for name in free} == {
-        "/session", "/oidc/login", "/oidc/callback", "/health", "/ready",
+        "/session", "/session/ways", "/oidc/login", "/oidc/callback", "/health", "/ready",
     }  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from medgrape.errors import UserError
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.feedback.curation import PrototypeCard
     from medgrape.feedback.reader import Reader
-    from medgrape.training.refit import Refit, RefitFigures, Standing
+    from medgrape.training.refit import Refit, RefitFigures
+    from medgrape.training.standing import Standing
 
 app = typer.Typer(no_args_is_help=True, help="The prototypes that a model goes by: list, discard, restore.")
 

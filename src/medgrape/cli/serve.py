@@ -33,6 +33,9 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any that is free. [default: 8000]")] = None,
     database: DatabaseOption = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A prepared data set to measure models on, such as the one they learnt from.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that answer. [default: 2]")] = None,
     public_url: Annotated[str | None, typer.Option(help="Where people find it, when a proxy stands before it.")] = None,
     tls_certificate: Annotated[Path | None, typer.Option(help="PEM file; with it the server speaks HTTPS.")] = None,
@@ -42,13 +45,14 @@ def serve(
 
     On this machine alone and while there are no users, nobody has to log in. For others: medgrape user add.
 
-    Example: medgrape serve runs/demo --port 8000
+    Example: medgrape serve runs/demo --data demo/data --port 8000
     """
     process = _server_process()
     from medgrape.server.folder import RoomFolder
 
     settings = settings_with(
         config, database, host=host, port=port, workers=workers, public_url=public_url,
+        data=None if data is None else str(data),
         tls_certificate=None if tls_certificate is None else str(tls_certificate),
         tls_key=None if tls_key is None else str(tls_key),
     )  # fmt: skip

@@ -29,6 +29,7 @@ from medgrape.feedback.boxes import BoxSeen, known_films, look
 from medgrape.feedback.claims import Claims, alarms, always, commonest
 from medgrape.feedback.safety import SafetyRule
 from medgrape.model.checkpoint import Run
+from medgrape.model.manifest import version_of
 from medgrape.progress import Track, quietly
 
 
@@ -37,6 +38,8 @@ class Audit:
     """Every figure for every group, with the blind answer, the rest of the films and the gap to them."""
 
     run: str
+    version: str
+    """Of the run, thresholds and all; empty where it lies nowhere."""
     data_set: str
     split: str
     refused: int
@@ -116,6 +119,7 @@ def audit_run(
         read.readings,
         by,
         run=loaded.folder.name,
+        version=version_of(loaded.folder),
         checked=_checked(run, dataset, look(run, dataset, read.films, split, track)) if isinstance(run, Run) else None,
         changed=_changed(run, dataset, read, track) if faithful else None,
         refused=len(read.refused),
@@ -135,6 +139,7 @@ def audit_readings(
     by: By,
     *,
     run: str,
+    version: str = "",
     checked: Checked | None = None,
     changed: Changed | None = None,
     refused: int = 0,
@@ -152,6 +157,7 @@ def audit_readings(
     )
     return Audit(
         run=run,
+        version=version,
         data_set=readings.dataset.name,
         split=" and ".join(sorted({film.split for film in readings.films})),
         refused=refused,

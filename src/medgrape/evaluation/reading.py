@@ -18,6 +18,7 @@ from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.report import Evaluation, ReportFiles, evaluate_readings, write_report
 from medgrape.feedback.boxes import check_concepts, known_films, opened
 from medgrape.model.checkpoint import LoadedRun, Run
+from medgrape.model.manifest import version_of
 from medgrape.progress import Track, quietly
 
 BATCH = 32
@@ -121,6 +122,7 @@ def _check_fit(loaded: Loaded, dataset: Dataset, split: str) -> None:
 def _facts(loaded: Loaded, data: Path) -> dict[str, object]:
     run, trained_on = loaded.run, loaded.manifest.dataset
     return {
+        "version": version_of(loaded.folder),
         "weights": loaded.manifest.fingerprint,
         "method": run.config.model.method,
         "backbone": run.config.backbone.name,

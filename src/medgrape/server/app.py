@@ -23,7 +23,7 @@ from medgrape.server.gate import BODY_SECONDS, Gate
 from medgrape.server.jobs import JobDesk
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.routes import concepts, films, health, jobs, log, people, session, studies
+from medgrape.server.routes import concepts, films, health, jobs, log, people, session, studies, worth
 from medgrape.server.routes import models as model_routes
 from medgrape.server.schemas.common import ProblemTold
 from medgrape.server.security.oidc import Oidc
@@ -43,7 +43,8 @@ everything that changes something. What goes wrong is told as RFC 9457 wants it:
 """
 ROUTERS = (
     session.anybody, session.routes, films.routes, studies.routes, model_routes.routes, model_routes.curating,
-    concepts.routes, jobs.routes, people.routes, people.keeping, log.routes, health.anybody, health.keeping,
+    worth.routes, worth.curating, concepts.routes, jobs.routes, people.routes, people.keeping, log.routes,
+    health.anybody, health.keeping,
 )  # fmt: skip
 
 

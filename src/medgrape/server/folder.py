@@ -30,10 +30,12 @@ class RoomFolder:
         if (self.root / "manifest.json").exists():
             raise RoomError(f"{self.root} is a run; choose another --room.")
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (self.arrivals, self.films, self.features, self.models):
+        for folder in (self.arrivals, self.films, self.features, self.models, self.worth):
             folder.mkdir(mode=0o700, exist_ok=True)
 
-    def sweep(self, films: Collection[str], contents: Collection[str], models: Collection[str]) -> None:
+    def sweep(
+        self, films: Collection[str], contents: Collection[str], models: Collection[str], versions: Collection[str]
+    ) -> None:
         """Before anybody works here: drop uploads, films, features and models of which the database knows nothing.
 
         They are left by a server that was killed between writing files and writing them down.
@@ -43,6 +45,7 @@ class RoomFolder:
         _keep_only(self.films.glob("*/*"), films)
         _keep_only(self.features.glob("*/*/*"), contents)
         _keep_only(self.models.iterdir(), models)
+        _keep_only(self.worth.iterdir(), versions)
 
     def drop_stale_uploads(self, seconds: float) -> None:
         """Uploads that a killed worker left; those that are younger may be somebody's."""
@@ -72,6 +75,11 @@ class RoomFolder:
         return self.root / "models"
 
     @property
+    def worth(self) -> Path:
+        """What was found out about models on data sets."""
+        return self.root / "worth"
+
+    @property
     def anchor(self) -> Path:
         """Where the log's end is written down."""
         return self.root / "log-end"
@@ -83,6 +91,14 @@ class RoomFolder:
     def preview(self, film: str) -> Path:
         """Its preview."""
         return self.films / film[:2] / f"{film}.preview.png"
+
+    def worth_of(self, version: str, data_set: str) -> Path:
+        """What was found out about a model on a data set, named by its checksum."""
+        return self.worth / f"{version}.{data_set[:16]}.json"
+
+    def all_worth_of(self, version: str) -> list[Path]:
+        """The same on every data set."""
+        return sorted(self.worth.glob(f"{version}.*.json"))
 
     def key(self) -> bytes:
         """The secret that seals events and ties CSRF tokens to sessions; made with the room, as is the log's anchor."""

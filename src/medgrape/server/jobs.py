@@ -1,6 +1,8 @@
 """Work that takes longer than a request: its progress stands in the database, where any worker can tell of it."""
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -27,6 +29,8 @@ ENDED = {DONE, FAILED, CANCELLED}
 SILENCE = timedelta(seconds=30)
 """After so long without a sign of life, whoever did the job is taken for dead."""
 BEAT = 5.0
+PAUSE = 0.2
+"""Seconds between two pieces of news of one part: it may have a hundred thousand steps, and each is written down."""
 MOST_WAITING = 20
 
 
@@ -119,9 +123,11 @@ class JobDesk:
 
         def track(items: Iterable[T], label: str, total: int) -> Iterator[T]:
             nonlocal reached
-            begun, share = reached, (1.0 - reached) / 2
+            begun, share, told_at = reached, (1.0 - reached) / 2, -math.inf
             for number, item in enumerate(items):
-                self._told(job, begun + share * number / max(total, 1), label)
+                if time.monotonic() - told_at > PAUSE:
+                    self._told(job, begun + share * number / max(total, 1), label)
+                    told_at = time.monotonic()
                 yield item
             reached = begun + share
             self._told(job, reached, label)

@@ -83,3 +83,5 @@ def remove(room: Room, person: Person, version: str) -> None:
         room.archive.note(session, person, "model.removed", model=version)
     room.shelf.forget(version)
     shutil.rmtree(folder_of(room, row), ignore_errors=True)
+    for path in room.folder.all_worth_of(version):
+        path.unlink(missing_ok=True)

@@ -72,6 +72,7 @@ class Ready:
 def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) -> Ready:
     """Everything that must be right before anybody is let in; nothing is touched while another server works here."""
     _check_tls(settings)
+    _check_data(settings)
     folder.prepare_place()
     lock = _locked(folder)
     listening = _listening(settings)
@@ -166,6 +167,14 @@ def _check_tls(settings: ServerSettings) -> None:
             raise ServeError(f"{path} is not there.")
 
 
+def _check_data(settings: ServerSettings) -> None:
+    """What is no data set is told now, and not when somebody first measures a model on it."""
+    if settings.data:
+        from medgrape.data.dataset import Dataset  # the start need not wait for it otherwise
+
+        Dataset.load(Path(settings.data))
+
+
 def _has_users(database: Database) -> bool:
     with database.reading() as session:
         return has_users(session)
@@ -175,8 +184,9 @@ def _sweep(database: Database, folder: RoomFolder) -> None:
     with database.reading() as session:
         there = select(FilmRow.id, FilmRow.content).where(FilmRow.deleted_at.is_(None))
         films = {film: content for film, content in session.execute(there)}  # noqa: C416 (rows are no pairs to mypy)
-        kept = session.scalars(select(ModelRow.folder).where(ModelRow.made_here, ModelRow.removed_at.is_(None)))
-        folder.sweep(films, set(films.values()), set(kept))
+        models = session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None))).all()
+    kept = {model.folder for model in models if model.made_here}
+    folder.sweep(films, set(films.values()), kept, {model.version for model in models})
 
 
 def _listening(settings: ServerSettings) -> socket.socket:

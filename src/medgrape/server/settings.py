@@ -53,6 +53,8 @@ class ServerSettings(Settings):
     """Processes that answer; each holds its own copy of the models."""
     database: str = ""
     """URL of a PostgreSQL or SQLite database; empty: SQLite in the room's folder."""
+    data: str = ""
+    """Folder of a prepared data set to measure models on, usually the one that they were trained on; empty: none."""
     public_url: str = ""
     """Where people find the server, when a proxy stands before it: https://reading.example.org."""
     proxies: Annotated[tuple[str, ...], Listed] = ()

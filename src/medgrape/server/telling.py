@@ -1,16 +1,19 @@
 """From what the server keeps to what it tells."""
 
+from math import inf
 from typing import Literal, cast
 
 from medgrape.explain.listing import NOTICE
 from medgrape.feedback.change import Change
 from medgrape.feedback.correction import BoxCorrection, Correction
+from medgrape.feedback.safety import SafetyRule
+from medgrape.model.checkpoint import LoadedRun, Run
 from medgrape.server.films import Listed
 from medgrape.server.schemas.common import BoxTold
 from medgrape.server.schemas.films import FilmFactsTold, FilmTold, ReadingTold
 from medgrape.server.schemas.jobs import JobTold, State
 from medgrape.server.schemas.log import EventTold
-from medgrape.server.schemas.models import ModelTold
+from medgrape.server.schemas.models import ModelCard, ModelTold, SafetyRuleTold
 from medgrape.server.schemas.people import TokenTold, UserTold
 from medgrape.server.schemas.studies import CheckTold, CorrectionTold, StepKind, StepTold, StudyListed, StudyTold
 from medgrape.server.security.roles import Person, Role
@@ -108,6 +111,39 @@ def model_told(row: ModelRow, in_use: str | None) -> ModelTold:
         version=row.version, name=row.name, in_use=row.version == in_use, made_here=row.made_here, parent=row.parent,
         what=row.what, added_at=stamp(row.added_at), added_by=row.added_by,
     )  # fmt: skip
+
+
+def model_card(row: ModelRow, in_use: str | None, found: LoadedRun) -> ModelCard:
+    """All there is to say about a model."""
+    run = found.run
+    return ModelCard(
+        **model_told(row, in_use).model_dump(),
+        fingerprint=found.manifest.fingerprint,
+        classes=run.classes,
+        calibrated=run.safety is not None,
+        safety=None if run.safety is None else run.safety.to_json(),
+        safety_rule=_rule_told(run),
+        concepts=len(run.concepts),
+        prototypes=run.config.model.prototypes,
+        head=run.config.model.head,
+        backbone=run.config.backbone.name,
+        input_size=run.config.preprocessing.size,
+        grid=run.exemplars.grid,
+        data_set=dict(found.manifest.dataset),
+        metrics=run.metrics,
+        changes=tuple(change.what for change in run.changes),
+    )
+
+
+def _rule_told(run: Run) -> SafetyRuleTold:
+    rule = SafetyRule.of(run)
+    return SafetyRuleTold(
+        calibrated=rule.calibrated,
+        origin=rule.origin,
+        leads={name: rule.lead(name) for name in run.concepts.names},
+        gate=None if rule.gate == inf else rule.gate,
+        unbelieved=tuple(name for name in run.concepts.names if name in rule.unbelieved),
+    )
 
 
 def job_told(row: JobRow) -> JobTold:

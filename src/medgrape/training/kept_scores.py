@@ -110,7 +110,11 @@ def _name(run: Run, films: TrainingFilms, views: int) -> str:
 def usage_of(run: Run, data: Path, track: Track = quietly) -> Usage:
     """What the run's prototypes do on the training films of a data set."""
     films = films_for(run, data, track)
-    found = kept_scores(run, films, data, track=track)
+    return usage_on(run, films, kept_scores(run, films, data, track=track))
+
+
+def usage_on(run: Run, films: TrainingFilms, found: KeptScores) -> Usage:
+    """The same, from scores that are at hand."""
     learnt, concepts = films.positions("train"), films.dataset.concepts
     shape = found.where.shape[1:]
     shown, strongest, in_box = np.zeros(shape[0], np.int64), np.zeros(shape, np.int64), np.full(shape, np.nan)

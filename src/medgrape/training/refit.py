@@ -6,32 +6,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
-from jaxtyping import Int
 from lightning_fabric import Fabric
-from torch import Tensor
 
 from medgrape.data.dataset import checksum
 from medgrape.feedback.reader import Reader
 from medgrape.model.checkpoint import Run
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.training.films import UNKNOWN_CLASS, TrainingFilms
+from medgrape.training.films import TrainingFilms
 from medgrape.training.journal import Journal
 from medgrape.training.keepsakes import peaks_again
 from medgrape.training.kept_scores import KeptScores, films_for, kept_scores
 from medgrape.training.lesson import hold_still
 from medgrape.training.loop import Workshop, learn
-from medgrape.training.scoring import macro_f1
 from medgrape.training.stage4_head import HeadLesson
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How good answers are on validation films."""
-
-    macro_f1: float
-    accuracy: float
+from medgrape.training.standing import Standing, ValidationFilms
 
 
 @dataclass(frozen=True)
@@ -119,19 +108,17 @@ def _figures(
     steps: tuple[Grape, Grape, Grape], found: KeptScores, films: TrainingFilms, *, its_own: bool, best_epoch: int
 ) -> RefitFigures:
     """Before, with the old head, and after, on the validation films themselves."""
-    known = [film for film in films.positions("val") if films.classes[film] != UNKNOWN_CLASS]
-    truth, scores = films.classes[known], torch.from_numpy(found.scores[0][known])
-    before, unfitted, after = (_answers(model, scores) for model in steps)
-    common = _most_frequent(films)
+    validation = ValidationFilms.of(films)
+    before, unfitted, after = (validation.answers(model, found) for model in steps)
     return RefitFigures(
         data_set=films.dataset.name,
         its_own=its_own,
-        films=len(known),
-        before=_standing(before, truth),
-        unfitted=_standing(unfitted, truth),
-        after=_standing(after, truth),
-        trivial=_standing(torch.full_like(truth, common), truth),
-        trivial_answer=films.dataset.classes[common],
+        films=len(validation),
+        before=validation.standing(before),
+        unfitted=validation.standing(unfitted),
+        after=validation.standing(after),
+        trivial=validation.trivial,
+        trivial_answer=validation.trivial_answer,
         changed=int((before != after).sum()),
         best_epoch=best_epoch,
     )
@@ -143,18 +130,3 @@ def _changed(reader: Reader, fitted: Run, films: TrainingFilms, figures: RefitFi
     learnt = tuple(sorted({*fitted.learnt_from, *films.fingerprints}))
     what = f"Fitted the head again on {figures.data_set!r}, {where}."
     return reader.changed(replace(fitted, learnt_from=learnt), what)
-
-
-@torch.no_grad()
-def _answers(model: Grape, scores: Tensor) -> Int[Tensor, " n"]:
-    known = model.atlas.kept.shape[0]  # a concept may have been added since
-    return model.judge(scores[:, :known]).logits.argmax(dim=1)
-
-
-def _standing(answers: Int[Tensor, " n"], truth: Int[Tensor, " n"]) -> Standing:
-    return Standing(macro_f1(answers, truth), float((answers == truth).float().mean()))
-
-
-def _most_frequent(films: TrainingFilms) -> int:
-    classes = films.classes[films.positions("train")]
-    return int(torch.bincount(classes[classes != UNKNOWN_CLASS], minlength=len(films.dataset.classes)).argmax())

@@ -26,7 +26,7 @@ from medgrape.server.schemas.models import (
 from medgrape.server.security.roles import Role
 from medgrape.server.storage.tables import ModelRow
 from medgrape.server.teaching import curate
-from medgrape.server.telling import model_told
+from medgrape.server.telling import model_card, model_told
 from medgrape.vocabulary.new_concept import known_concepts
 
 routes, curating = router("models", Role.READER), router("models", Role.CURATOR)
@@ -46,17 +46,7 @@ def get_model(model: ModelVersion, desk: Desk) -> ModelCard:
     """Tell all there is to say about a model."""
     with desk.room.database.reading() as session:
         row, used = model_rows.model_row(session, model), model_rows.in_use(session)
-    found = models.loaded(desk.room, row).reader.loaded
-    return ModelCard(
-        **model_told(row, used).model_dump(),
-        fingerprint=found.manifest.fingerprint,
-        classes=found.run.classes,
-        calibrated=found.run.safety is not None,
-        safety=None if found.run.safety is None else found.run.safety.to_json(),
-        data_set=dict(found.manifest.dataset),
-        metrics=found.run.metrics,
-        changes=tuple(change.what for change in found.run.changes),
-    )
+    return model_card(row, used, models.loaded(desk.room, row).reader.loaded)
 
 
 @curating.post("/models/{model}/use")

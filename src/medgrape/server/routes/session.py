@@ -6,11 +6,12 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
+from medgrape import __version__
 from medgrape.explain.listing import NOTICE
 from medgrape.server.desk import Desk, Desks, Who, open_router, open_to_all, router
 from medgrape.server.gate import cookie_name
 from medgrape.server.problems import Problem
-from medgrape.server.schemas.people import LogIn, SessionTold
+from medgrape.server.schemas.people import LogIn, SessionTold, WaysTold
 from medgrape.server.security import accounts
 from medgrape.server.security.keys import csrf_token, digest
 from medgrape.server.security.oidc import MINUTES, Oidc, user_of
@@ -55,6 +56,13 @@ def _let_in(desk: Desks, session: Session, user: UserRow, response: Response) ->
     )  # fmt: skip
     csrf = csrf_token(room.key, digest(key))
     return SessionTold(name=user.name, role=Role(user.role), login=True, csrf=csrf, notice=NOTICE)
+
+
+@anybody.get("/session/ways")
+@open_to_all
+async def ways_in(desk: Desk) -> WaysTold:
+    """Tell how one logs in here, for whoever stands before the door."""
+    return WaysTold(login=desk.room.login, provider=desk.oidc is not None, version=__version__, notice=NOTICE)
 
 
 @routes.get("/session/me")

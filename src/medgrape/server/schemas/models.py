@@ -18,6 +18,23 @@ class ModelTold(Told):
     added_by: str = Field(examples=["server"])
 
 
+class SafetyRuleTold(Told):
+    """From when on the model's safety check warns."""
+
+    calibrated: bool = Field(description="Whether it was learnt from boxes, for every finding that the model knows.")
+    origin: str = Field(
+        description="Where the thresholds come from, in one sentence.",
+        examples=["The thresholds were learnt from boxes on films like these."],
+    )
+    leads: dict[str, float] = Field(
+        description="By how much another finding must lead over each finding.", examples=[{"active_tb": 0.05}]
+    )
+    gate: float | None = Field(
+        description="A leading finding is believed up to this variance; null: always.", examples=[0.0002]
+    )
+    unbelieved: tuple[str, ...] = Field(description="Findings that no film has taught; they never lead.", examples=[()])
+
+
 class ModelCard(ModelTold):
     """All there is to say about one."""
 
@@ -25,6 +42,13 @@ class ModelCard(ModelTold):
     classes: tuple[str, ...] = Field(examples=[("healthy", "sick_non_tb", "active_tb")])
     calibrated: bool = Field(description="Whether the safety check was calibrated on boxes.")
     safety: Plain | None = Field(description="Its thresholds.", examples=[{"eta": 0.05}])
+    safety_rule: SafetyRuleTold
+    concepts: int = Field(description="How many findings it can point at.", examples=[3])
+    prototypes: int = Field(description="Of each finding, discarded ones too.", examples=[100])
+    head: str = Field(description="What judges by the prototypes' answers.", examples=["gat"])
+    backbone: str = Field(examples=["efficientnet_lite0"])
+    input_size: int = Field(description="Side in pixels of the square that a film is stretched to.", examples=[224])
+    grid: tuple[int, int] = Field(description="Rows and columns of patches on a film.", examples=[(7, 7)])
     data_set: Plain = Field(
         description="Name and checksum of what it was trained on.", examples=[{"name": "tbx11k", "fingerprint": "0f3a"}]
     )

@@ -29,6 +29,15 @@ class SessionTold(Told):
     notice: str = Field(examples=["Research software, not a medical device."])
 
 
+class WaysTold(Told):
+    """How one logs in, and nothing else about the server."""
+
+    login: bool = Field(description="Whether anybody has to; else the server is for one person at its machine.")
+    provider: bool = Field(description="Whether GET /oidc/login leads to a login provider.")
+    version: str = Field(description="Of medgrape.", examples=["0.1.0"])
+    notice: str = Field(examples=["Research software, not a medical device."])
+
+
 class UserTold(Told):
     """Somebody who may use the server."""
 

@@ -1,0 +1,183 @@
+"""What was found out beside a run is told of exactly that run, and of no other."""
+
+import json
+import shutil
+
+import pytest
+from reading_room import reading_room
+
+from medgrape.baselines.checkpoint import load_any
+from medgrape.evaluation.audit import audit_folder, audit_run
+from medgrape.evaluation.reading import evaluate_run, report_folder
+from medgrape.evaluation.subgroups import attributes
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory, graduate, ward):
+    """A run with a report and an audit beside it."""
+    run = shutil.copytree(graduate, tmp_path_factory.mktemp("judged") / "run")
+    loaded = load_any(run)
+    evaluate_run(loaded, ward, report_folder(run, "test"))
+    audit_run(loaded, ward, audit_folder(run, "test"), attributes("sex,view"))
+    return run
+
+
+@pytest.fixture
+def run(judged, tmp_path):
+    """The same, for oneself."""
+    return shutil.copytree(judged.parent, tmp_path / "runs") / "run"
+
+
+@pytest.fixture
+def told(tmp_path, run):
+    """What a room tells of the run, asked at any time."""
+    with reading_room(tmp_path / "room", run) as room:
+        model = room.model_in_use()
+        yield lambda: room.get("rita", f"/models/{model}/evaluation").json()
+
+
+def changed(path, **parts):
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(content | parts), "utf-8")
+
+
+def test_the_figures_of_the_report_are_told_with_what_trivial_answers_get(told, run):
+    found, written = told()["report"], json.loads((report_folder(run, "test") / "report.json").read_text("utf-8"))
+    for name in ("split", "data_set", "films", "known_films", "headline", "warnings"):
+        assert found[name] == written[name]
+    classes, pointing = written["classification"], written["localisation"]["per_pair"]
+    assert found["classification"]["macro_f1"] == {"value": classes["macro_f1"], **classes["interval"]}
+    assert found["classification"]["majority"] == classes["majority"]
+    assert [one["f1"] for one in found["classification"]["classes"]] == [one["f1"] for one in classes["classes"]]
+    assert (found["pointing"]["chance"], found["pointing"]["fixed"]) == (pointing["chance"], pointing["fixed"])
+    assert found["pointing"]["mean"] == {"value": pointing["mean"]["share"], **pointing["mean"]["interval"]}
+    checks = {one["name"]: one for one in written["interaction"]["checks"]}
+    own = checks.get("calibrated") or checks.get("settings") or checks["paper"]
+    assert found["safety"]["own"]["title"] == own["title"]
+    assert found["safety"]["own"]["caught"]["value"] == own["caught"]["share"]
+    assert found["safety"]["majority"]["title"] == checks["majority"]["title"]
+    assert found["its_own"]
+
+
+def test_every_group_of_the_audit_is_told_with_its_flags(told, run):
+    path = audit_folder(run, "test") / "audit.json"
+    written = json.loads(path.read_text("utf-8"))
+    interval = {"low": -0.4, "high": -0.1}
+    figure = written["tables"][0]["groups"][0]["figures"][0] | {
+        "too_few": False, "value": 0.5, "interval": {"low": 0.4, "high": 0.6},
+        "trivial": [{"name": "majority", "title": "always “healthy”", "value": "nan"}],
+        "gap": {"rest": 0.75, "rest_interval": interval, "difference": -0.25, "interval": interval, "p_value": 0.01,
+                "flagged": True, "corrected_p_value": 0.2, "still_flagged": False},
+    }  # fmt: skip
+    written["tables"][0]["groups"][0]["figures"][0] = figure
+    path.write_text(json.dumps(written), "utf-8")
+    found = told()["audit"]
+    assert found["measures"] == written["measures"]
+    assert [table["title"] for table in found["tables"]] == ["sex", "view"]
+    for table, origin in zip(found["tables"], written["tables"], strict=True):
+        for group, its in zip(table["groups"], origin["groups"], strict=True):
+            assert [group[name] for name in ("name", "films", "patients")] == [
+                its[name] for name in ("name", "films", "patients")
+            ]
+            assert [one["value"] for one in group["figures"]] == [one["value"] for one in its["figures"]]
+    first, *others = found["tables"][0]["groups"][0]["figures"]
+    assert (first["low"], first["high"], first["rest"]) == (0.4, 0.6, 0.75)
+    assert (first["flagged"], first["still_flagged"], first["trivial"][0]["value"]) == (True, False, None)
+    assert not any(one["flagged"] for one in others)
+
+
+def test_where_both_lie_there_nothing_is_missing(told):
+    assert told()["how"] is None
+
+
+def test_where_nothing_lies_there_the_commands_are_told(told, run):
+    shutil.rmtree(report_folder(run, "test"))
+    shutil.rmtree(audit_folder(run, "test"))
+    found = told()
+    assert (found["report"], found["audit"]) == (None, None)
+    assert "medgrape evaluate RUN --data DIR" in found["how"]
+    assert "medgrape audit RUN --data DIR" in found["how"]
+    assert str(run.parent) not in found["how"]
+
+
+def test_what_is_about_another_run_is_not_told(told, run):
+    changed(audit_folder(run, "test") / "audit.json", version="0" * 16)
+    report = report_folder(run, "test") / "report.json"
+    facts = json.loads(report.read_text("utf-8"))["facts"]
+    changed(report, facts=facts | {"version": "0" * 16})
+    found = told()
+    assert (found["report"], found["audit"]) == (None, None)
+    assert found["how"].count("about another model") == 2
+
+
+def test_what_does_not_say_which_run_it_is_about_is_not_told(told, run):
+    path = audit_folder(run, "test") / "audit.json"
+    content = json.loads(path.read_text("utf-8"))
+    del content["version"]
+    path.write_text(json.dumps(content), "utf-8")
+    assert told()["audit"] is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no JSON",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"facts": 3}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"facts": {"version": 1}}',
+    ],
+    ids=lambda content: repr(content[:12]),
+)
+def test_a_file_that_is_damaged_is_as_good_as_none(told, run, content):
+    for path in (report_folder(run, "test") / "report.json", audit_folder(run, "test") / "audit.json"):
+        path.write_bytes(content)
+    found = told()
+    assert (found["report"], found["audit"]) == (None, None)
+    assert found["how"].count("damaged") == 2
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e999", '"much"', "[]"])
+def test_a_figure_that_is_none_makes_no_answer_that_cannot_be_read(told, run, value):
+    path = report_folder(run, "test") / "report.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["classification"]["accuracy"] = "HERE"
+    path.write_text(json.dumps(content).replace('"HERE"', value), "utf-8")
+    found = told()
+    assert found["report"] is None
+    assert found["audit"] is not None
+
+
+def test_validation_films_count_where_test_films_were_never_read(told, run):
+    assert told()["report"]["split"] == "test"
+    report_folder(run, "test").rename(report_folder(run, "val"))
+    changed(report_folder(run, "val") / "report.json", split="val")
+    assert told()["report"]["split"] == "val"
+
+
+def test_a_model_that_was_made_here_has_neither_and_it_is_said_why(tmp_path, run):
+    with reading_room(tmp_path / "room", run) as room:
+        address = f"/models/{room.model_in_use()}/concepts/active_tb/discard"
+        made = room.post("cora", address, json={"prototypes": [1]}).json()["version"]
+        found = room.get("rita", f"/models/{made}/evaluation").json()
+    assert (found["report"], found["audit"]) == (None, None)
+    assert "made in the room" in found["how"]
+
+
+def test_a_models_card_tells_how_it_is_built_and_from_when_on_it_warns(tmp_path, run, sceptic):
+    with reading_room(tmp_path / "room", run) as room:
+        card = room.get("rita", f"/models/{room.model_in_use()}").json()
+    made = load_any(run).run
+    assert (card["concepts"], card["head"], card["backbone"]) == (3, made.config.model.head, made.config.backbone.name)
+    assert (card["input_size"], tuple(card["grid"])) == (made.config.preprocessing.size, made.exemplars.grid)
+    assert not card["safety_rule"]["calibrated"]
+    assert "Nobody calibrated" in card["safety_rule"]["origin"]
+    assert set(card["safety_rule"]["leads"].values()) == {made.config.safety.lead}
+    with reading_room(tmp_path / "another", sceptic) as room:
+        strict = room.get("rita", f"/models/{room.model_in_use()}").json()["safety_rule"]
+    assert set(strict["leads"].values()) == {0.0}
+    assert strict["gate"] is None

@@ -1,0 +1,214 @@
+"""What a model is worth on the server's data set: measured as a job, kept in the room, gone with the model."""
+
+import json
+import time
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+from reading_room import reading_room
+from sklearn.metrics import accuracy_score, f1_score
+from typer.testing import CliRunner
+
+import medgrape as mg
+from medgrape.cli.app import app
+from medgrape.data.dataset import Dataset, DatasetError, checksum
+from medgrape.feedback.curation import discard
+from medgrape.server.folder import RoomFolder
+from medgrape.server.process import prepare
+from medgrape.server.settings import ServerSettings
+
+
+@pytest.fixture
+def measuring(tmp_path, graduate, ward, database):
+    """A room whose server was given the data set that its model was trained on."""
+    with reading_room(tmp_path / "room", graduate, database, data=str(ward)) as opened:
+        yield opened
+
+
+def measured(room, model, who="cora"):
+    """What the job of measuring a model ended with."""
+    asked = room.post(who, f"/models/{model}/worth")
+    assert asked.status_code == 202, asked.text
+    assert asked.json()["kind"] == "model.worth"
+    job = asked.json()
+    while job["state"] in ("waiting", "running"):
+        time.sleep(0.05)
+        job = room.get(who, f"/jobs/{job['id']}").json()
+    return job
+
+
+def without(room, model, *prototypes):
+    """The version of a model without some prototypes of active_tb."""
+    address = f"/models/{model}/concepts/active_tb/discard"
+    return room.post("cora", address, json={"prototypes": list(prototypes)}).json()["version"]
+
+
+def named(reader, film):
+    """The class that a reader gives a film, one film at a time."""
+    shares = reader.open(film).prediction
+    return max(shares, key=shares.get)
+
+
+def figures(truth, answers):
+    """Macro-F1 and accuracy as scikit-learn counts them."""
+    f1 = f1_score(truth, answers, labels=sorted(set(truth)), average="macro", zero_division=0)
+    return {"macro_f1": pytest.approx(f1), "accuracy": pytest.approx(accuracy_score(truth, answers))}
+
+
+def commonest(dataset):
+    """The class that most training films are of."""
+    return Counter(film.class_name for film in dataset.in_split("train")).most_common(1)[0][0]
+
+
+def test_prototypes_are_told_to_do_what_the_command_tells_too(measuring, graduate, ward):
+    model = measuring.model_in_use()
+    assert measuring.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
+    job = measured(measuring, model)
+    assert (job["state"], job["result"]["model"]) == ("done", model), job
+    told = measuring.get("rita", f"/models/{model}/worth").json()
+    words = ["atlas", "list", str(graduate), "--data", str(ward), "--json"]
+    cards = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)["prototypes"]
+    used = [
+        (concept["name"], one["number"], concept["shown"], one["strongest"], one["in_box"])
+        for concept in told["concepts"]
+        for one in concept["prototypes"]
+    ]
+    assert used == [tuple(card[key] for key in ("concept", "number", "shown", "strongest", "in_box")) for card in cards]
+    assert sum(one[3] for one in used) == sum(concept["shown"] for concept in told["concepts"]) > 0
+    assert (told["its_own"], told["checksum"], told["parent"]) == (True, checksum(ward), None)
+
+
+@pytest.fixture(scope="module")
+def wayward(graduate, tmp_path_factory):
+    """The graduate with a head drawn by lot, so that every prototype counts for some class."""
+    reader, chance = mg.load(graduate), torch.Generator().manual_seed(1)
+    model = deepcopy(reader.loaded.run.model)
+    with torch.no_grad():
+        for weights in model.head.parameters():
+            weights.copy_(torch.randn(weights.shape, generator=chance))
+    drawn = reader.changed(replace(reader.loaded.run, model=model), "Drew a head by lot.")
+    return drawn.save(tmp_path_factory.mktemp("runs") / "wayward").loaded.folder
+
+
+def test_what_discarding_did_is_told_beside_the_parent_and_the_trivial_answer(tmp_path, wayward, ward, database):
+    with reading_room(tmp_path / "room", wayward, database, data=str(ward)) as room:
+        model = room.model_in_use()
+        made = without(room, model, 0, 1, 2)
+        assert measured(room, made)["state"] == "done"
+        told = room.get("rita", f"/models/{made}/worth").json()
+    reader, dataset = mg.load(wayward), Dataset.load(ward)
+    curated, films = discard(reader, "active_tb", [0, 1, 2]), dataset.in_split("val")
+    before, after = ([named(one, dataset.film_path(film)) for film in films] for one in (reader, curated))
+    truth, common = [film.class_name for film in films], commonest(dataset)
+    assert told["films"] == len(films)
+    assert before != after
+    assert told["parent"] == {
+        "parent": model, "changed": sum(one != other for one, other in zip(before, after, strict=True)),
+    } | figures(truth, before)  # fmt: skip
+    assert told["standing"] == figures(truth, after)
+    assert told["trivial"] == {"answer": common} | figures(truth, [common] * len(films))
+    spoken = next(one["prototypes"] for one in told["concepts"] if one["name"] == "active_tb")
+    assert [one["strongest"] for one in spoken[:3]] == [0, 0, 0]
+    assert spoken[3]["strongest"] > 0
+
+
+def test_a_model_that_is_removed_takes_its_worth_with_it(measuring):
+    made = without(measuring, measuring.model_in_use(), 1)
+    measured(measuring, made)
+    folder = measuring.room.folder
+    assert len(folder.all_worth_of(made)) == 1
+    assert measuring.ask("cora", "DELETE", f"/models/{made}").status_code == 204
+    assert folder.all_worth_of(made) == []
+    assert without(measuring, measuring.model_in_use(), 1) == made
+    assert measuring.get("rita", f"/models/{made}/worth").json()["code"] == "not_measured"
+
+
+def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(tmp_path, graduate, ward, monkeypatch):
+    from medgrape.training import worth
+
+    real = worth.worth_of
+    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+        made = without(room, room.model_in_use(), 1)
+
+        def slow(*given, **more):
+            found = real(*given, **more)
+            assert room.ask("cora", "DELETE", f"/models/{made}").status_code == 204
+            return found
+
+        monkeypatch.setattr(worth, "worth_of", slow)
+        end = measured(room, made)
+        assert end["state"] == "failed"
+        assert made in end["news"]
+        assert list(room.room.folder.worth.iterdir()) == []
+
+
+def test_without_a_data_set_nothing_is_measured_but_what_was_measured_is_told(tmp_path, graduate, ward):
+    with reading_room(tmp_path / "room", graduate) as room:
+        model = room.model_in_use()
+        asked, told = room.post("cora", f"/models/{model}/worth"), room.get("rita", f"/models/{model}/worth")
+        assert (asked.status_code, asked.json()["code"]) == (409, "no_data_set")
+        assert (told.status_code, told.json()["code"]) == (404, "not_measured")
+        assert "--data" in asked.json()["detail"]
+        assert "--data" in told.json()["detail"]
+    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+        measured(room, model)
+    with reading_room(tmp_path / "room", graduate) as room:
+        assert room.get("rita", f"/models/{model}/worth").json()["data_set"] == Dataset.load(ward).name
+
+
+def test_what_was_measured_on_another_data_set_does_not_count_for_this_one(tmp_path, graduate, ward):
+    elsewhere = tmp_path / "elsewhere"
+    replace(Dataset.load(ward), name="elsewhere").save(elsewhere)
+    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+        model = room.model_in_use()
+        measured(room, model)
+    with reading_room(tmp_path / "room", graduate, data=str(elsewhere)) as room:
+        assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
+        measured(room, model)
+        told = room.get("rita", f"/models/{model}/worth").json()
+        assert (told["data_set"], told["its_own"]) == ("elsewhere", False)
+
+
+def test_a_data_set_with_other_classes_is_refused_at_once(tmp_path, graduate, ward):
+    swapped = replace(Dataset.load(ward), classes=tuple(reversed(Dataset.load(ward).classes)))
+    swapped.save(tmp_path / "swapped")
+    with reading_room(tmp_path / "room", graduate, data=str(tmp_path / "swapped")) as room:
+        answer = room.post("cora", f"/models/{room.model_in_use()}/worth")
+        assert (answer.status_code, answer.json()["code"]) == (409, "other_classes")
+        assert room.get("cora", "/jobs").json() == []
+
+
+def test_a_file_that_is_damaged_counts_as_not_measured(tmp_path, graduate, ward):
+    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+        model = room.model_in_use()
+        room.room.folder.worth_of(model, checksum(ward)).write_text('{"model": 1')
+        assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
+
+
+def test_a_folder_that_is_no_data_set_is_refused_at_the_start(tmp_path, graduate):
+    with pytest.raises(DatasetError, match="no prepared data set"):
+        prepare([graduate], RoomFolder(tmp_path / "room"), ServerSettings(port=0, data=str(tmp_path)))
+    assert not (tmp_path / "room").exists()
+
+
+def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, graduate, ward):
+    folder = RoomFolder(tmp_path / "room")
+    with reading_room(folder.root, graduate, data=str(ward)) as room:
+        model = room.model_in_use()
+        measured(room, model)
+    folder.worth_of("0" * 16, checksum(ward)).write_text("{}")
+    ready = prepare([graduate], folder, ServerSettings(port=0, data=str(ward)))
+    ready.listening.close()
+    ready.lock.release()
+    assert [path.name.split(".")[0] for path in folder.worth.iterdir()] == [model]
+
+
+def test_anybody_is_told_how_to_log_in_and_nothing_else(tmp_path, graduate):
+    notice = "Research software, not a medical device."
+    for number, (login, oidc) in enumerate([(True, {}), (False, {}), (True, {"issuer": "https://login.example.org"})]):
+        with reading_room(tmp_path / f"room{number}", graduate, login=login, oidc=oidc) as room:
+            told = room.get(None, "/session/ways").json()
+        assert told == {"login": login, "provider": bool(oidc), "version": mg.__version__, "notice": notice}

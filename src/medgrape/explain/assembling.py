@@ -1,5 +1,6 @@
 """From a model's evidence to an explanation: ranked, compared with training films, with the films behind it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from medgrape.concepts import Concept
@@ -25,10 +26,14 @@ def explain(
     rejected: frozenset[str] = frozenset(),
     notes: tuple[str, ...] = (),
     drawn: tuple[DrawnBox, ...] = (),
+    moves: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Explanation:
     """What was found, the concept that stands out most first; ``notes`` tell what a person made of it."""
+    moved = moves or {}
     found = [
-        replace(_concept(run, evidence, row, concept), rejected=concept.name in rejected)
+        replace(
+            _concept(run, evidence, row, concept), rejected=concept.name in rejected, moves=moved.get(concept.name)
+        )
         for row, concept in enumerate(run.concepts)
     ]
     ranked = sorted(found, key=_rank, reverse=True)
@@ -85,7 +90,7 @@ def _exemplar(films: ExemplarFilms, row: int, prototype: int) -> Exemplar:
     grid = PatchGrid(FilmSize(picture.shape[1], picture.shape[0]), *films.grid)
     down, across = divmod(int(films.patch[row, prototype]), grid.columns)
     similarity = float(films.similarity[row, prototype])
-    return Exemplar(films.films[film], prototype, similarity, picture, grid.patch(down, across))
+    return Exemplar(films.films[film], prototype, similarity, picture, grid.patch(down, across), film)
 
 
 def _untrained(run: Run) -> list[str]:

@@ -30,9 +30,7 @@ def moves(run: Run, heard: Float[Tensor, "k m"], shares: Mapping[str, float], si
     return moved
 
 
-def _silenced(
-    heard: Float[Tensor, "k m"], rows: list[int], absent: Float[Tensor, "k m"]
-) -> Float[Tensor, "b k m"]:
+def _silenced(heard: Float[Tensor, "k m"], rows: list[int], absent: Float[Tensor, "k m"]) -> Float[Tensor, "b k m"]:
     """The scores once for each of the rows, with that row as on films without the concept."""
     several = heard.repeat(len(rows), 1, 1)
     several[torch.arange(len(rows)), rows] = absent[rows]

@@ -27,7 +27,7 @@ def evidence(concept=TB[0], strength=1.0, spot=(1, 12), absent=0.2, present=0.6,
     mean[spot] = absent + strength * (present - absent)
     spread = np.full_like(mean, 1e-3)
     thumbnail = np.full((32, 32), 90, np.uint8)
-    like = tuple(Exemplar(f"tb-{n:06}-00", n, 0.83, thumbnail, Box(8, 8, 12, 12)) for n in range(exemplars))
+    like = tuple(Exemplar(f"tb-{n:06}-00", n, 0.83, thumbnail, Box(8, 8, 12, 12), n) for n in range(exemplars))
     return ConceptEvidence(concept, float(mean[spot]), absent, present, mean, spread, like)
 
 
@@ -244,7 +244,8 @@ def test_the_listing_is_plain_and_complete():
     assert np.array(first["mean"]).shape == np.array(first["disagreement"]).shape == (7, 14)
     assert first["mean"][1][12] == 0.64
     assert first["disagreement"][0][0] == 0.001
-    assert first["exemplars"][0]["film"] == "tb-000000-00"
+    assert (first["exemplars"][0]["film"], first["exemplars"][0]["picture"]) == ("tb-000000-00", 0)
+    assert first["moves"] is None
     assert first["exemplars"][0]["patch"] == {"x1": 8.0, "y1": 8.0, "x2": 12.0, "y2": 12.0}
     assert {"listener": "active_tb", "speaker": "obsolete_tb", "weight": 0.1} in told["attention"]
     assert told["probabilities"] == {"healthy": 0.5, "active_tb": 0.5}

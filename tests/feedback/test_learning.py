@@ -139,6 +139,8 @@ def test_a_new_concept_is_at_once_in_findings_maps_scores_and_safety_checks(show
     assert found["cavity"].mean.shape == found["active_tb"].mean.shape
     assert study.evidence.scores.shape[0] == 4
     assert "cavity" in {one.name for one in study.check(mg.Box(0, 0, 20, 20), "active_tb").concepts}
+    assert (found["cavity"].moves, set(found["active_tb"].moves)) == (None, set(study.prediction))
+    assert set(shown.grow_head().study(*test_films[0]).moves) == set(shown.concepts.names)
 
 
 @pytest.mark.parametrize("way", ["reader", "textless"])

@@ -57,6 +57,9 @@ def test_an_explanation_ranks_concepts_and_shows_the_films_behind_them(reader, f
         for exemplar in one.exemplars:
             assert learnt[exemplar.film].labels[one.concept.name] is True
             assert exemplar.patch.within(mg.FilmSize(112, 112))
+            films = reader.loaded.run.exemplars
+            assert films.films[exemplar.picture] == exemplar.film
+            assert np.array_equal(films.thumbnails[exemplar.picture], exemplar.thumbnail)
     assert explanation.attention.sum(axis=1) == pytest.approx(np.ones(3))
 
 

@@ -10,6 +10,7 @@ import { Header } from "./parts/Header";
 import { useStore } from "./parts/store";
 import { Trouble } from "./parts/Trouble";
 import { ReadingScreen } from "./reading/ReadingScreen";
+import { suggested } from "./reading/Try";
 import { Login } from "./session/Login";
 import { settings } from "./settings/settings";
 import { useWords } from "./words/words";
@@ -62,7 +63,14 @@ function Screens() {
           <Redirect to="/films" replace />
         </Route>
         <Route path="/films" component={Worklist} />
-        <Route path="/films/:film">{({ film }) => <ReadingScreen key={film} film={film} />}</Route>
+        <Route path="/films/:film/:version?">
+          {({ film, version }) => <ReadingScreen key={film} film={film} version={version} />}
+        </Route>
+        <Route path="/try/:film/:concept/:corners">
+          {({ film, concept, corners }) => (
+            <ReadingScreen key={film} film={film} suggestion={suggested(concept, corners)} />
+          )}
+        </Route>
         <Route path="/atlas/:model?/:concept?">
           {({ model, concept }) => <Atlas model={model} concept={concept} />}
         </Route>

@@ -1,8 +1,8 @@
 """From a model's evidence to an explanation: ranked, compared with training films, with the films behind it."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from medgrape.concepts import Concept
 from medgrape.data.film import Film
 from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation
 from medgrape.explain.listing import tells
@@ -25,11 +25,13 @@ def explain(
     rejected: frozenset[str] = frozenset(),
     notes: tuple[str, ...] = (),
     drawn: tuple[DrawnBox, ...] = (),
+    moves: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Explanation:
     """What was found, the concept that stands out most first; ``notes`` tell what a person made of it."""
+    moved = moves or {}
     found = [
-        replace(_concept(run, evidence, row, concept), rejected=concept.name in rejected)
-        for row, concept in enumerate(run.concepts)
+        replace(one, rejected=one.concept.name in rejected, moves=moved.get(one.concept.name))
+        for one in _concepts(run, evidence)
     ]
     ranked = sorted(found, key=_rank, reverse=True)
     shares = {name: float(share) for name, share in zip(run.classes, judged.probabilities[0], strict=True)}
@@ -50,27 +52,32 @@ def _rank(found: ConceptEvidence) -> tuple[bool, bool, float]:
     return not found.rejected, tells(found), found.strength if tells(found) else found.score
 
 
-def _concept(run: Run, evidence: Evidence, row: int, concept: Concept) -> ConceptEvidence:
-    mean, disagreement = evidence.mean[row], evidence.disagreement[row]
-    return ConceptEvidence(
-        concept=concept,
-        score=float(mean.max()),
-        absent_score=float(run.usual.absent_peak[row]),
-        present_score=float(run.usual.present_peak[row]),
-        mean=mean.double().numpy(),
-        disagreement=disagreement.double().numpy(),
-        exemplars=tuple(_exemplars(run.exemplars, row, evidence)),
-    )
+def _concepts(run: Run, evidence: Evidence) -> Iterator[ConceptEvidence]:
+    """Every concept in the model's order; its maps are worked out once for all of them."""
+    means, spreads, scores = evidence.mean, evidence.disagreement, evidence.scores
+    for row, concept in enumerate(run.concepts):
+        answers = scores[row].argsort(descending=True, stable=True).tolist()
+        if evidence.kept is not None:
+            kept = evidence.kept[row].tolist()
+            answers = [prototype for prototype in answers if kept[prototype]]
+        yield ConceptEvidence(
+            concept=concept,
+            score=float(means[row].max()),
+            absent_score=float(run.usual.absent_peak[row]),
+            present_score=float(run.usual.present_peak[row]),
+            mean=means[row].double().numpy(),
+            disagreement=spreads[row].double().numpy(),
+            exemplars=tuple(_exemplars(run.exemplars, row, answers)),
+        )
 
 
-def _exemplars(films: ExemplarFilms, row: int, evidence: Evidence) -> list[Exemplar]:
-    """Films nearest to the prototypes that answer most strongly, each film once; none of a discarded prototype."""
+def _exemplars(films: ExemplarFilms, row: int, prototypes: Sequence[int]) -> list[Exemplar]:
+    """Films nearest to the prototypes, which come strongest first and none of them discarded; each film once."""
     chosen: list[Exemplar] = []
     shown = {-1}  # stands for a film that is withheld
-    kept = None if evidence.kept is None else evidence.kept[row].tolist()
-    for prototype in evidence.scores[row].argsort(descending=True, stable=True).tolist():
+    for prototype in prototypes:
         film = int(films.film[row, prototype])
-        if film in shown or not (kept is None or kept[prototype]):
+        if film in shown:
             continue
         shown.add(film)
         chosen.append(_exemplar(films, row, prototype))
@@ -85,7 +92,7 @@ def _exemplar(films: ExemplarFilms, row: int, prototype: int) -> Exemplar:
     grid = PatchGrid(FilmSize(picture.shape[1], picture.shape[0]), *films.grid)
     down, across = divmod(int(films.patch[row, prototype]), grid.columns)
     similarity = float(films.similarity[row, prototype])
-    return Exemplar(films.films[film], prototype, similarity, picture, grid.patch(down, across))
+    return Exemplar(films.films[film], prototype, similarity, picture, grid.patch(down, across), film)
 
 
 def _untrained(run: Run) -> list[str]:

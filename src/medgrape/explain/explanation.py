@@ -25,6 +25,8 @@ class Exemplar:
     thumbnail: UInt8[np.ndarray, "side side"]
     patch: Box
     """In pixels of the thumbnail."""
+    picture: int
+    """Number of the thumbnail among those of the run."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class ConceptEvidence:
     """Of the prototypes that answer most strongly, strongest first; empty where films are withheld."""
     rejected: bool = False
     """Whether a person said that it is not on this film; score and map are still what the model found."""
+    moves: Mapping[str, float] | None = None
+    """Class to how much of its probability is owed to the concept: what it is now, less what it would be if the concept
+    scored as on films without it. All 0 for a rejected one, which scores so already; None where the head does not
+    listen to it."""
 
     @property
     def strength(self) -> float:

@@ -1,7 +1,7 @@
 """The evidence on one film as words and plain data, for programs and for files."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,10 @@ def tells(evidence: ConceptEvidence) -> bool:
     return math.isfinite(step) and step >= LEAST_STEP and math.isfinite(evidence.score)
 
 
-def in_words(evidence: ConceptEvidence) -> str:
+Words = Literal["clearly seen", "perhaps", "not seen", "rejected", "cannot be told"]
+
+
+def in_words(evidence: ConceptEvidence) -> Words:
     """How strongly a concept is seen, as one would say it."""
     if evidence.rejected:
         return "rejected"
@@ -62,6 +65,7 @@ def _concept(evidence: ConceptEvidence, grid: PatchGrid) -> dict[str, Any]:
         "peak": {"x": _number(x, 2), "y": _number(y, 2)},
         "mean": [[_number(value) for value in row] for row in evidence.mean.tolist()],
         "disagreement": [[_significant(value) for value in row] for row in evidence.disagreement.tolist()],
+        "moves": None if evidence.moves is None else {name: _number(by) for name, by in evidence.moves.items()},
         "exemplars": [_exemplar(exemplar) for exemplar in evidence.exemplars],
     }
 
@@ -71,6 +75,7 @@ def _exemplar(exemplar: Exemplar) -> dict[str, Any]:
         "film": exemplar.film,
         "prototype": int(exemplar.prototype),
         "similarity": _number(exemplar.similarity),
+        "picture": exemplar.picture,
         "thumbnail_side": int(exemplar.thumbnail.shape[0]),
         "patch": _box(exemplar.patch),
     }

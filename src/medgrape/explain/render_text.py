@@ -22,7 +22,7 @@ NO_BREAK = "\u00a0"
 Font = ImageFont.FreeTypeFont
 
 
-def _typeface(bold: bool) -> Path:
+def typeface(*, bold: bool) -> Path:
     """DejaVu Sans, which comes with matplotlib; Pillow's own typeface lacks every accent."""
     return Path(matplotlib.get_data_path()) / "fonts/ttf" / ("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf")
 
@@ -30,13 +30,13 @@ def _typeface(bold: bool) -> Path:
 @cache
 def font(size: int, *, bold: bool = False) -> Font:
     """The typeface at a height in pixels."""
-    return ImageFont.truetype(_typeface(bold), size)
+    return ImageFont.truetype(typeface(bold=bold), size)
 
 
 @cache
 def _letters() -> frozenset[int]:
     """What both weights can draw."""
-    regular, bold = (FT2Font(str(_typeface(weight))).get_charmap() for weight in (False, True))
+    regular, bold = (FT2Font(str(typeface(bold=weight))).get_charmap() for weight in (False, True))
     return frozenset(regular) & frozenset(bold)
 
 

@@ -14,6 +14,7 @@ from medgrape.explain.assembling import explain
 from medgrape.explain.explanation import DrawnBox, Explanation
 from medgrape.feedback.change import Change
 from medgrape.feedback.correction import BoxCorrection, Correction, Rejection
+from medgrape.feedback.moving import Moves, moves
 from medgrape.feedback.revise import rejected, revise, revised_scores
 from medgrape.feedback.safety import SafetyCheck, SafetyRule, check_box, on_film
 from medgrape.geometry import Box
@@ -76,6 +77,15 @@ class Study:
         """Class to probability, the likeliest first."""
         shares = dict(zip(self.run.classes, _row(self.judged.probabilities), strict=True))
         return dict(sorted(shares.items(), key=lambda one: -one[1]))
+
+    @once
+    def moves(self) -> Moves:
+        """Concept to class to how much its probability would fall if the concept were rejected: what moved the classes.
+
+        Concepts that the head does not listen to are left out; rejected ones move nothing any more.
+        """
+        gone = rejected(self.original.concepts, self.corrections)
+        return moves(self.run, self.judged.scores[0], self.prediction, gone)
 
     def check(self, box: Box, concept: str) -> SafetyCheck:
         """Does the model see ``concept`` inside the box?
@@ -161,7 +171,9 @@ class Study:
         gone = rejected(concepts, self.corrections)
         boxes = (one for one in self.corrections if isinstance(one, BoxCorrection))
         drawn = tuple(DrawnBox(one.box, one.concept, one.positive) for one in boxes)
-        return explain(self.run, self.film, self.evidence, self.judged, rejected=gone, notes=notes, drawn=drawn)
+        return explain(
+            self.run, self.film, self.evidence, self.judged, rejected=gone, notes=notes, drawn=drawn, moves=self.moves
+        )
 
     @property
     def log(self) -> list[dict[str, Any]]:

@@ -23,7 +23,19 @@ from medgrape.server.gate import BODY_SECONDS, Gate
 from medgrape.server.jobs import JobDesk
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.routes import concepts, films, health, jobs, log, people, session, studies, worth
+from medgrape.server.routes import (
+    concepts,
+    exports,
+    films,
+    first_sights,
+    health,
+    jobs,
+    log,
+    people,
+    session,
+    studies,
+    worth,
+)
 from medgrape.server.routes import models as model_routes
 from medgrape.server.schemas.common import ProblemTold
 from medgrape.server.security.oidc import Oidc
@@ -42,9 +54,9 @@ everything that changes something. What goes wrong is told as RFC 9457 wants it:
 `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    session.anybody, session.routes, films.routes, studies.routes, model_routes.routes, model_routes.curating,
-    worth.routes, worth.curating, concepts.routes, jobs.routes, people.routes, people.keeping, log.routes,
-    health.anybody, health.keeping,
+    session.anybody, session.routes, films.routes, first_sights.routes, studies.routes, exports.routes,
+    model_routes.routes, model_routes.curating, worth.routes, worth.curating, concepts.routes, jobs.routes,
+    people.routes, people.keeping, log.routes, health.anybody, health.keeping,
 )  # fmt: skip
 
 

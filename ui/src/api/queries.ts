@@ -4,6 +4,7 @@ import { QueryClient, queryOptions } from "@tanstack/react-query";
 import { client, reachAt, told } from "./client";
 import { connection } from "./connection";
 import { passes, Problem } from "./problems";
+import type { ModelCard, Prototype } from "./types";
 
 const LONGEST_PAUSE = 4000;
 
@@ -39,10 +40,11 @@ export const meQuery = queryOptions({
 
 export const modelsQuery = queryOptions({ queryKey: ["models"], queryFn: () => told(client.GET("/api/v1/models")) });
 
+// openapi-fetch forgets that a pair has two members, hence casts to what the schema says.
 export const modelQuery = (model: string) =>
   queryOptions({
     queryKey: ["model", model],
-    queryFn: () => told(client.GET("/api/v1/models/{model}", { params: { path: { model } } })),
+    queryFn: () => told(client.GET("/api/v1/models/{model}", { params: { path: { model } } })) as Promise<ModelCard>,
   });
 
 export const conceptsQuery = (model: string) =>
@@ -58,7 +60,7 @@ export const prototypesQuery = (model: string, concept: string) =>
     queryFn: () =>
       told(
         client.GET("/api/v1/models/{model}/concepts/{concept}/prototypes", { params: { path: { model, concept } } }),
-      ),
+      ) as Promise<Prototype[]>,
     ...FOR_GOOD,
   });
 

@@ -1,2 +1,2 @@
-export const en = {};
-export const de: typeof en = {};
+export { de } from "./words.de";
+export { en } from "./words.en";

@@ -8,6 +8,8 @@ export interface Settings {
   lengths: "millimetres" | "pixels";
   /** How probabilities are told. */
   shares: "percent" | "decimals";
+  /** Whether single letters are keys. */
+  keys: boolean;
 }
 
 const FIRST: Settings = {
@@ -15,6 +17,7 @@ const FIRST: Settings = {
   theme: "dark",
   lengths: "millimetres",
   shares: "percent",
+  keys: true,
 };
 
 export const settings = createKeptStore<Settings>("medgrape.settings", FIRST, window.localStorage);

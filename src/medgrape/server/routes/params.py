@@ -1,6 +1,6 @@
 """Parts of addresses."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path, Query
 
@@ -28,3 +28,7 @@ Side = Annotated[
     int | None, Query(ge=16, le=4096, examples=[1024], description="Longest side in pixels; else as large as the film.")
 ]
 MapSide = Annotated[int, Query(ge=16, le=2048, examples=[512], description="Longest side in pixels.")]
+Kind = Annotated[
+    Literal["mean", "disagreement"],
+    Query(description="Where the finding is seen, or where its prototypes disagree.", examples=["mean"]),
+]

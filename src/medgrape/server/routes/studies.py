@@ -1,26 +1,25 @@
 """Studies: open a film with a model, ask, correct, withdraw, redraw, undo, look back."""
 
 import io
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from fastapi import Query, Response
 
 from medgrape.feedback.correction import BoxCorrection, Rejection
-from medgrape.geometry import Box, FilmSize
-from medgrape.server import studies
+from medgrape.geometry import Box
+from medgrape.server import showing, studies
 from medgrape.server.desk import Desk, Who, problems, produces, router
 from medgrape.server.problems import not_found
-from medgrape.server.reading.darkroom import png
 from medgrape.server.reading.steps import Standing
-from medgrape.server.routes.films import PNG
-from medgrape.server.routes.params import At, Concept, CorrectionNumber, MapSide, StudyId
+from medgrape.server.routes.films import A_DAY, PNG
+from medgrape.server.routes.params import At, Concept, CorrectionNumber, Kind, MapSide, StudyId
 from medgrape.server.schemas.common import BoxAsked
+from medgrape.server.schemas.explanations import ExplanationTold
 from medgrape.server.schemas.studies import (
     CheckBox,
     CheckTold,
     DrawBox,
-    ExplanationTold,
     OpenStudy,
     RejectConcept,
     StepBack,
@@ -36,10 +35,6 @@ from medgrape.server.studies import Sitting
 from medgrape.server.telling import step_told, study_listed, study_told
 
 routes = router("studies", Role.READER)
-Kind = Annotated[
-    Literal["mean", "disagreement"],
-    Query(description="Where the finding is seen, or where its prototypes disagree.", examples=["mean"]),
-]
 RAW = produces("application/octet-stream", "Rows by columns of float32, as NumPy's .npy.")
 
 
@@ -79,11 +74,8 @@ def explanation(study: StudyId, desk: Desk, who: Who, at: At = None) -> Explanat
 @routes.get("/studies/{study}/evidence.png", response_class=Response, responses=PNG)
 def evidence(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
     """Show the evidence as one picture, as medgrape read --save draws it."""
-    from medgrape.explain.render import draw  # matplotlib and its fonts are slow to import
-
-    explained = desk.studies.get(who, study, at).study.explain()
-    with desk.room.darkroom.lamp:
-        return Response(png(np.asarray(draw(explained))), media_type="image/png")
+    shown = showing.evidence_picture(desk.room, desk.studies.get(who, study, at).study)
+    return Response(shown, media_type="image/png", headers=_kept(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.png", response_class=Response, responses=PNG)
@@ -91,15 +83,8 @@ def map_picture(
     study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind = "mean", side: MapSide = 1024, at: At = None
 ) -> Response:
     """Show a finding's map, clear where nothing is seen, to lay over the film."""
-    from medgrape.explain.render_maps import map_overlay  # matplotlib is slow to import
-
-    explained = desk.studies.get(who, study, at).study.explain()
-    found = next((one for one in explained.concepts if one.concept.name == concept), None)
-    if found is None:
-        raise not_found("concept", concept)
-    size = _sized(explained.film, side)
-    with desk.room.darkroom.lamp:
-        return Response(png(map_overlay(found, size, kind, explained.concepts)), media_type="image/png")
+    shown = showing.map_picture(desk.room, desk.studies.get(who, study, at).study, concept, kind, side)
+    return Response(shown, media_type="image/png", headers=_kept(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.npy", response_class=Response, responses=RAW)
@@ -111,7 +96,7 @@ def raw_map(study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind =
     maps = seen.mean if kind == "mean" else seen.disagreement
     out = io.BytesIO()
     np.save(out, maps[seen.concepts.index(concept)].numpy(), allow_pickle=False)
-    return Response(out.getvalue(), media_type="application/octet-stream")
+    return Response(out.getvalue(), media_type="application/octet-stream", headers=_kept(at))
 
 
 @routes.post("/studies/{study}/check")
@@ -185,6 +170,6 @@ def _box(asked: BoxAsked) -> Box:
     return Box(asked.x1, asked.y1, asked.x2, asked.y2)
 
 
-def _sized(film: FilmSize, side: int) -> FilmSize:
-    scale = side / max(film.width, film.height)
-    return FilmSize(max(round(film.width * scale), 1), max(round(film.height * scale), 1))
+def _kept(at: int | None) -> dict[str, str] | None:
+    """A study as it stood never changes; as it stands it may."""
+    return None if at is None else A_DAY

@@ -8,7 +8,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from medgrape.feedback.change import ChangeKind
 from medgrape.server.schemas.common import (
     ID,
-    PREDICTION,
     Asked,
     BoxAsked,
     BoxTold,
@@ -178,33 +177,3 @@ class StepTold(Told):
     reason: str | None = Field(examples=["seen on the earlier film"])
     before: Shares
     after: Shares
-
-
-class ExplanationTold(Told):
-    """What the model saw and why: the same as ``medgrape read --json`` tells."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "notice": "Research software, not a medical device.",
-                    "film": {"width": 2048, "height": 2500},
-                    "grid": {"rows": 7, "columns": 7},
-                    "warnings": [],
-                    "drawn": [],
-                    "probabilities": PREDICTION,
-                    "concepts": [],
-                    "attention": None,
-                }
-            ]
-        }
-    )
-
-    notice: str
-    film: Plain
-    grid: Plain
-    warnings: tuple[str, ...]
-    drawn: tuple[Plain, ...]
-    probabilities: dict[str, float | None]
-    concepts: tuple[Plain, ...] = Field(description="The one that stands out most first, with maps and exemplars.")
-    attention: tuple[Plain, ...] | None = Field(description="Who listened to whom; null where the head does not.")

@@ -1,0 +1,130 @@
+"""A reading on paper: everything is there, in letters that can be read, whatever was typed and however much of it."""
+
+import io
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pypdf
+import pytest
+from paper_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
+
+from medgrape.explain.listing import NOTICE
+from medgrape.server.paper.letters import UNPRINTABLE, said
+from medgrape.server.paper.reading import paper
+
+
+def sheets(explained, steps=(), warnings=(), **changes):
+    """The words on each sheet, with every gap made one blank."""
+    content = paper(reading(explained, steps, **changes), explained, warnings)
+    return [re.sub(r"\s+", " ", page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(content)).pages]
+
+
+def of_steps(*reasons, **changes):
+    explained = explanation(usual())
+    steps = [step(number, explained, reason, **changes) for number, reason in enumerate(reasons, 1)]
+    return " ".join(sheets(explained, steps)[2:])
+
+
+@pytest.mark.parametrize("size", [tall(), wide(), usual()], ids=["tall", "wide", "usual"])
+def test_a_reading_with_fourteen_findings_and_no_correction_takes_two_sheets(size):
+    first, second = sheets(explanation(size), warnings=("The film is of unknown view.",))
+    for one in NIH:
+        assert one.title in first
+    for told in ("2" * 16, "female, 57 years", "DX, PA", "ada", "nih, version", "9f86d081884c", "2026-11-18 09:30 UTC",
+                 "nobody corrected it", "unknown view", "clearly seen", "not seen", "+30.0", "60 %"):  # fmt: skip
+        assert told in first.replace("\u00a0", " "), told
+    assert "The evidence" in second
+
+
+def test_every_sheet_has_the_notice_and_its_number():
+    explained = explanation(usual())
+    found = sheets(explained, [step(number, explained, "word " * 90) for number in range(1, 41)])
+    assert len(found) > 4
+    for number, page in enumerate(found, 1):
+        assert NOTICE in page
+        assert f"page {number} of {len(found)}" in page
+    told = " ".join(found[2:])
+    assert [number for number in range(1, 41) if f"y {120 + number} to {260 + number}" not in told] == []
+    assert all("When and who" in page for page in found[2:])
+
+
+def test_a_step_is_told_with_its_check_its_confirmation_and_its_reason():
+    told = of_steps("Seen on the film of last year.")
+    assert "A box for Mass at x 310 to 420, y 121 to 261" in told
+    assert "Check: mismatch. Inside the box Nodule leads over Mass by 0.230" in told
+    assert "Confirmed all the same." in told
+    assert "Reason given: “Seen on the film of last year.”" in told
+    assert "(−0.2)" in told
+
+
+def test_rejections_boxes_against_and_steps_back_are_told_as_what_they_are():
+    rejected = correction(kind="reject", concept=None, box=None, check=None)
+    assert "Rejected: every finding" in of_steps(None, correction=rejected)
+    assert "A box against every finding at" in of_steps(
+        None, correction=correction(kind="not_box", concept=None, check=None)
+    )
+    assert "Taken back: A box for Mass" in of_steps(None, kind="undone")
+    assert "Check:" not in of_steps(None, kind="undone")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "größer, früher",
+        "β > 3 mm",
+        "Кажется, это узел",
+        "<b>bold</b> & <img src='file:///etc/passwd'/>",
+        "</para>",
+        "&amp;",
+    ],
+)
+def test_what_people_type_is_printed_as_they_typed_it(typed):
+    assert f"“{typed}”" in of_steps(typed)
+
+
+def test_letters_that_cannot_be_printed_are_owned_up_to():
+    for typed in ("肺", "مرحبا", "שלום"):
+        assert said(typed).startswith("?")
+        assert UNPRINTABLE in said(typed)
+    assert UNPRINTABLE not in said("really?")
+
+
+@pytest.mark.parametrize("typed", ["W" * 500, "\x00\x07\x1b[31m", "\u202egnitirw", "a\nb\tc", " " * 500])
+def test_no_typing_keeps_a_reading_from_being_printed(typed):
+    assert "What was corrected" in of_steps(typed, typed)
+
+
+def test_a_look_back_says_so():
+    explained = explanation(usual())
+    first, *_ = sheets(explained, [step(1, explained)], revision=5, at=1)
+    assert "how the reading stood after 1 of 5 steps, not how it stands" in first
+    assert "after step 1 of 5" in first
+
+
+def test_classes_that_do_not_fit_beside_the_film_are_counted():
+    explained = explanation(usual())
+    many = dict(explained.probabilities) | {f"class_{number}": 1e-6 for number in range(25)}
+    assert "Less likely, and told in reading.json: 25 more." in sheets(replace(explained, probabilities=many))[0]
+
+
+def test_the_typeface_is_part_of_the_file():
+    explained = explanation(usual())
+    pdf = pypdf.PdfReader(io.BytesIO(paper(reading(explained), explained, ())))
+    fonts = [font.get_object() for font in pdf.pages[0]["/Resources"]["/Font"].values()]
+    used = [font for font in fonts if "DejaVu" in font["/BaseFont"]]
+    assert len(used) >= 2
+    assert all("/FontFile2" in font["/FontDescriptor"].get_object() for font in used)
+    assert pdf.metadata.title == f"Reading of film {'2' * 16}"
+    assert (round(pdf.pages[0].mediabox.width), round(pdf.pages[0].mediabox.height)) == (595, 842)
+
+
+def test_several_people_print_at_once_and_each_gets_their_own():
+    explained = explanation(wide())
+
+    def one(number):
+        return sheets(explained, [step(1, explained, f"reason {number} Ж{'ßβя'[number % 3]}")])[-1]
+
+    with ThreadPoolExecutor(4) as hands:
+        for number, told in enumerate(hands.map(one, range(6))):
+            assert f"reason {number} Ж{'ßβя'[number % 3]}" in told

@@ -1,0 +1,65 @@
+import type { ModelCard } from "../api/types";
+import { figure, readable } from "../parts/format";
+import { useStore } from "../parts/store";
+import { settings } from "../settings/settings";
+import { useWords } from "../words/words";
+import { textAt } from "./metrics";
+
+/** From when on the safety check warns, and where that comes from. */
+export function Safety({ card }: { card: ModelCard }) {
+  const words = useWords().model;
+  const { language } = useStore(settings);
+  const { calibrated, origin, leads, gate, unbelieved } = card.safety_rule;
+  const why = textAt(card.metrics, "safety_not_calibrated");
+  return (
+    <section className="card stack" aria-labelledby="safety-title">
+      <div className="row">
+        <h2 id="safety-title">{words.safety}</h2>
+        <span className={calibrated ? "badge good" : "badge warn"}>
+          {calibrated ? words.calibrated : words.notCalibrated}
+        </span>
+      </div>
+      <p lang="en">{origin}</p>
+      {!calibrated && <p className="film-warning">{words.recalibrate}</p>}
+      {!calibrated && why && (
+        <p className="quiet small" lang="en">
+          {why}
+        </p>
+      )}
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{words.concept}</th>
+            <th scope="col" className="number">
+              {words.lead}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {Object.entries(leads).map(([name, lead]) => (
+            <tr key={name}>
+              <th scope="row">{readable(name)}</th>
+              <td className="number">{figure(lead, language, 3)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="small">
+        {words.gate} {gate === null ? words.gateOpen : figure(gate, language, 5)}.
+      </p>
+      {unbelieved.length > 0 && (
+        <p className="small">
+          {words.unbelieved}: {unbelieved.map(readable).join(", ")}.
+        </p>
+      )}
+      {card.safety !== null && (
+        <details>
+          <summary>{words.rawSafety}</summary>
+          <pre className="raw" tabIndex={0} aria-label={words.rawSafety}>
+            {JSON.stringify(card.safety, null, 2)}
+          </pre>
+        </details>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,48 @@
+import { useState } from "react";
+
+import type { ConceptSeen, ExemplarSeen } from "../api/types";
+import { Dialog } from "../parts/Dialog";
+import { figure } from "../parts/format";
+import { PatchPicture } from "../parts/PatchPicture";
+import { useStore } from "../parts/store";
+import { settings } from "../settings/settings";
+import { useWords } from "../words/words";
+
+/** The patches of training films that the strongest prototypes stand for. */
+export function LooksLike({ seen, model }: { seen: ConceptSeen; model: string }) {
+  const words = useWords().reading;
+  const { language } = useStore(settings);
+  const [opened, setOpened] = useState<ExemplarSeen | null>(null);
+  const told = (one: ExemplarSeen) => words.exemplar(one.film, figure(one.similarity ?? 0, language));
+  return (
+    <section className="block" aria-labelledby="looks-like">
+      <div className="row spread">
+        <h2 id="looks-like">{words.looksLike}</h2>
+        <a href={`#/atlas/${model}/${seen.name}`}>{words.openAtlas}</a>
+      </div>
+      <p className="quiet">{words.looksLikeOf(seen.title)}</p>
+      {seen.exemplars.length === 0 && <p className="quiet">{words.withheld}</p>}
+      <ul className="exemplars">
+        {seen.exemplars.map((one) => (
+          <li key={one.prototype}>
+            <button type="button" onClick={() => setOpened(one)} aria-label={told(one)}>
+              <PatchPicture address={pictured(model, one)} side={one.thumbnail_side} patch={one.patch} label={told(one)} />
+              <span className="quiet">{words.prototype(one.prototype)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {opened && (
+        <Dialog title={told(opened)} onClose={() => setOpened(null)} wide>
+          <div className="whole-film">
+            <PatchPicture address={pictured(model, opened)} side={opened.thumbnail_side} patch={opened.patch} whole label={told(opened)} />
+          </div>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function pictured(model: string, one: ExemplarSeen): string {
+  return `/api/v1/models/${model}/exemplars/${one.picture}.png`;
+}

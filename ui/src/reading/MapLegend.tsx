@@ -1,0 +1,44 @@
+import { useStore } from "../parts/store";
+import { useWords } from "../words/words";
+import { mapped } from "./desk";
+import { titleOf, useSitting } from "./sitting";
+
+/** What the colours on the film mean. */
+export function MapLegend() {
+  const words = useWords().reading;
+  const { desk, reading } = useSitting();
+  const choice = useStore(desk.choice);
+  const concept = mapped(choice);
+  const [low, high] = words.fromTo[choice.kind];
+  return (
+    <section className="legend" aria-label={words.map}>
+      <strong>{concept === null ? words.noMap : titleOf(reading, concept, words)}</strong>
+      <div className="row">
+        <select
+          aria-label={words.map}
+          value={choice.kind}
+          onChange={(event) => desk.choice.set({ ...choice, kind: event.target.value === "mean" ? "mean" : "disagreement" })}
+        >
+          <option value="mean">{words.mean}</option>
+          <option value="disagreement">{words.disagreement}</option>
+        </select>
+        <label className="row">
+          <span className="quiet small">{words.opacity}</span>
+          <input
+            type="range"
+            min={0}
+            max={1}
+            step={0.05}
+            value={choice.opacity}
+            onChange={(event) => desk.choice.set({ ...choice, opacity: Number(event.target.value) })}
+          />
+        </label>
+      </div>
+      <div className={`scale ${choice.kind}`} aria-hidden="true" />
+      <div className="row spread quiet small">
+        <span>{low}</span>
+        <span>{high}</span>
+      </div>
+    </section>
+  );
+}

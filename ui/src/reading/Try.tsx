@@ -1,0 +1,35 @@
+import type { Box } from "../film/box";
+import { useWords } from "../words/words";
+import { titleOf, useSitting } from "./sitting";
+
+export interface Suggestion {
+  concept: string;
+  box: Box;
+}
+
+/** A first thing to try, for whoever comes from the demo. */
+export function Try({ suggestion, onDo, onClose }: { suggestion: Suggestion; onDo: () => void; onClose: () => void }) {
+  const words = useWords().reading;
+  const { reading } = useSitting();
+  return (
+    <section className="try" aria-labelledby="try">
+      <h2 id="try">{words.tryTitle}</h2>
+      <p>{words.tryWords(titleOf(reading, suggestion.concept, words))}</p>
+      <div className="row">
+        <button type="button" className="primary" onClick={onDo}>
+          {words.tryDo}
+        </button>
+        <button type="button" onClick={onClose}>
+          {words.tryNo}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+/** `active_tb`, `53,82,76,107` from the page's address. */
+export function suggested(concept: string | undefined, corners: string | undefined): Suggestion | null {
+  const [x1, y1, x2, y2, ...more] = (corners ?? "").split(",").map(Number);
+  if (!concept || x1 === undefined || y1 === undefined || x2 === undefined || y2 === undefined || more.length > 0) return null;
+  return [x1, y1, x2, y2].every(Number.isFinite) ? { concept, box: { x1, y1, x2, y2 } } : null;
+}

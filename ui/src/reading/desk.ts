@@ -1,0 +1,74 @@
+/** What lies on the desk while a film is read: what was chosen, drawn and turned, none of it yet on the server. */
+import { createContext, useContext } from "react";
+
+import type { Box } from "../film/box";
+import type { Tool } from "../film/gestures";
+import { type Greys, PLAIN } from "../film/greys";
+import type { View } from "../film/view";
+import { createKeptStore, createStore, type Store } from "../parts/store";
+
+/** A box that somebody draws, or an applied one that they move. */
+export interface Edit {
+  box: Box;
+  concept: string;
+  positive: boolean;
+  /** Position among the corrections in force; null: a new one. */
+  number: number | null;
+  /** Whether the hand is still on it. */
+  moving: boolean;
+}
+
+export interface Choice {
+  /** The finding that boxes are drawn for; null until the film was read. */
+  concept: string | null;
+  /** Whether its map stays on the film. */
+  pinned: boolean;
+  hovered: string | null;
+  kind: "mean" | "disagreement";
+  opacity: number;
+}
+
+export interface Desk {
+  film: string;
+  edit: Store<Edit | null>;
+  greys: Store<Greys>;
+  /** null: as large as fits. */
+  view: Store<View | null>;
+  tool: Store<Tool>;
+  choice: Store<Choice>;
+  /** The step that one looks back at; null: as the study stands. */
+  back: Store<number | null>;
+  /** Whether boxes are examples of a new finding instead of corrections. */
+  teaching: Store<boolean>;
+}
+
+const FIRST_CHOICE: Choice = { concept: null, pinned: true, hovered: null, kind: "mean", opacity: 0.85 };
+
+export function createDesk(film: string): Desk {
+  const edit = createKeptStore<Edit | null>(`medgrape.edit.${film}`, null, window.sessionStorage);
+  const drawn = edit.get();
+  if (drawn?.moving) edit.set({ ...drawn, moving: false });
+  return {
+    film,
+    edit,
+    greys: createKeptStore<Greys>(`medgrape.greys.${film}`, PLAIN, window.sessionStorage),
+    view: createStore<View | null>(null),
+    tool: createStore<Tool>("draw"),
+    choice: createKeptStore<Choice>(`medgrape.choice.${film}`, FIRST_CHOICE, window.sessionStorage),
+    back: createStore<number | null>(null),
+    teaching: createStore(false),
+  };
+}
+
+export const DeskContext = createContext<Desk | null>(null);
+
+export function useDesk(): Desk {
+  const desk = useContext(DeskContext);
+  if (!desk) throw new Error("There is no desk here.");
+  return desk;
+}
+
+/** The finding whose map lies on the film. */
+export function mapped(choice: Choice): string | null {
+  return choice.hovered ?? (choice.pinned ? choice.concept : null);
+}

@@ -1,0 +1,107 @@
+/** A film in front of a model and a person, as the page knows it. */
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
+
+import { client, told } from "../api/client";
+import { conceptsQuery, filmQuery, modelsQuery } from "../api/queries";
+import { Problem } from "../api/problems";
+import type { Check, Concept, Explanation, Film, Model, Step, Study } from "../api/types";
+import { useStore } from "../parts/store";
+import type { Desk } from "./desk";
+import { type StepAsked, taken } from "./steps";
+
+export interface Reading {
+  film: Film | undefined;
+  model: Model | undefined;
+  models: readonly Model[];
+  concepts: readonly Concept[];
+  /** As it stands. */
+  study: Study | undefined;
+  /** As one looks at it: as it stands, or as it stood. */
+  shown: Study | undefined;
+  explanation: Explanation | undefined;
+  steps: readonly Step[];
+  error: unknown;
+  again: () => void;
+}
+
+export function useReading(desk: Desk, version: string | undefined): Reading {
+  const back = useStore(desk.back);
+  const film = useQuery(filmQuery(desk.film));
+  const models = useQuery(modelsQuery);
+  const opened = useQuery(studyQuery(desk.film, version));
+  const study = opened.data;
+  const at = back ?? study?.revision ?? 0;
+  const stood = useQuery({ ...studyAtQuery(study?.id ?? "", at), enabled: back !== null && study !== undefined });
+  const explanation = useQuery({ ...explanationQuery(study?.id ?? "", at), enabled: study !== undefined });
+  const steps = useQuery({ ...historyQuery(study?.id ?? "", study?.revision ?? 0), enabled: (study?.revision ?? 0) > 0 });
+  const concepts = useQuery({ ...conceptsQuery(study?.model ?? ""), enabled: study !== undefined });
+  return {
+    film: film.data,
+    model: models.data?.find((one) => one.version === study?.model),
+    models: models.data ?? NONE,
+    concepts: concepts.data ?? NONE,
+    study,
+    shown: back === null ? study : stood.data,
+    explanation: explanation.data,
+    steps: study?.revision ? (steps.data ?? NONE) : NONE,
+    error: opened.error ?? film.error ?? explanation.error,
+    again: () => void Promise.all([opened.refetch(), film.refetch(), explanation.refetch()]),
+  };
+}
+
+const NONE: never[] = [];
+
+/** Opening a film again finds one's study as it was left, so it may be asked like anything else. */
+export const studyQuery = (film: string, version: string | undefined) => ({
+  queryKey: ["study", film, version ?? ""],
+  queryFn: () => told(client.POST("/api/v1/studies", { body: { film, ...(version ? { model: version } : {}) } })),
+});
+
+const studyAtQuery = (study: string, at: number) => ({
+  queryKey: ["study-at", study, at],
+  queryFn: () => told(client.GET("/api/v1/studies/{study}", { params: { path: { study }, query: { at } } })),
+  placeholderData: keepPreviousData,
+});
+
+export const explanationQuery = (study: string, at: number) => ({
+  queryKey: ["explanation", study, at],
+  queryFn: () => told(client.GET("/api/v1/studies/{study}/explanation", { params: { path: { study }, query: { at } } })),
+  placeholderData: keepPreviousData,
+  staleTime: Infinity,
+});
+
+const historyQuery = (study: string, revision: number) => ({
+  queryKey: ["history", study, revision],
+  queryFn: () => told(client.GET("/api/v1/studies/{study}/history", { params: { path: { study } } })),
+  placeholderData: keepPreviousData,
+  staleTime: Infinity,
+});
+
+export interface Doubt {
+  check: Check;
+  asked: StepAsked & { kind: "box" | "redraw" };
+}
+
+/** Take a step; a box that the model doubts is handed back instead. */
+export function useStep(reading: Reading, version: string | undefined, onDoubt: (doubt: Doubt) => void) {
+  const queries = useQueryClient();
+  const { study } = reading;
+  const mutation = useMutation({
+    mutationFn: ({ study, asked }: { study: Study; asked: StepAsked }) => taken(study, asked),
+    onSuccess: (now) => queries.setQueryData(studyQuery(now.film, version).queryKey, now),
+    onError: (error, { asked }) => {
+      if (!(error instanceof Problem)) return;
+      if (error.code === "stale_study") void queries.invalidateQueries({ queryKey: ["study"] });
+      if (error.check && (asked.kind === "box" || asked.kind === "redraw")) onDoubt({ check: error.check, asked });
+    },
+  });
+  const { mutate } = mutation;
+  const step = useCallback(
+    (asked: StepAsked, done?: (now: Study) => void) => {
+      if (study) mutate({ study, asked }, { onSuccess: (now) => done?.(now) });
+    },
+    [study, mutate],
+  );
+  return { step, mutation };
+}

@@ -1,0 +1,45 @@
+/** A finding that is being taught. It outlives a film, since examples may come from several, and a reload. */
+import type { Box } from "../film/box";
+import type { Size } from "../film/view";
+import { createKeptStore } from "../parts/store";
+
+export interface Example {
+  film: string;
+  size: Size;
+  box: Box;
+}
+
+export interface Lesson {
+  /** Whether somebody is teaching. */
+  open: boolean;
+  title: string;
+  description: string;
+  examples: Example[];
+  /** The model that learns; what it becomes is another one. */
+  job: string | null;
+  learnt: { model: string; concept: string } | null;
+}
+
+export const NOTHING: Lesson = { open: false, title: "", description: "", examples: [], job: null, learnt: null };
+
+export const lesson = createKeptStore<Lesson>("medgrape.lesson", NOTHING, window.sessionStorage);
+
+/** Examples are being gathered: boxes are examples now, and no corrections. */
+export function isGathering(now: Lesson): boolean {
+  return now.open && now.job === null && now.learnt === null;
+}
+
+/** A title as programs name it: `Thick-walled cavity` is `thick_walled_cavity`. */
+export function shortName(title: string): string {
+  const plain = title
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .replaceAll("ß", "ss")
+    .toLowerCase();
+  const joined = plain.replace(/[^a-z0-9]+/g, "_").replace(/^[_0-9]+|_+$/g, "");
+  return joined.slice(0, 63);
+}
+
+export function canLearn(now: Lesson): boolean {
+  return shortName(now.title) !== "" && now.description.trim() !== "";
+}

@@ -1,0 +1,53 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { client, told } from "../api/client";
+import type { Film } from "../api/types";
+import { Dialog } from "../parts/Dialog";
+import { Trouble } from "../parts/Trouble";
+import { useWords } from "../words/words";
+
+/** Asks once more before a film is gone for good. */
+export function RemoveFilm({ film, onClose }: { film: Film; onClose: () => void }) {
+  const { worklist: words, common } = useWords();
+  const queries = useQueryClient();
+  const removal = useMutation({
+    mutationFn: () => told(client.DELETE("/api/v1/films/{film}", { params: { path: { film: film.id } } })),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["films"] });
+      onClose();
+    },
+  });
+  const readers = [...new Set(film.readings.map((one) => one.reader))].join(", ");
+  return (
+    <Dialog title={words.removeTitle} onClose={onClose}>
+      <div className="stack">
+        <div className="remove-film">
+          <img
+            src={`/api/v1/films/${film.id}/preview.png`}
+            alt={words.open(film.id)}
+            width={120}
+            height={120}
+          />
+          <div className="stack">
+            <p>{words.removeText}</p>
+            {readers !== "" && <p className="film-warning">{words.removeRead(readers)}</p>}
+          </div>
+        </div>
+        {removal.isError && <Trouble error={removal.error} />}
+        <div className="row end">
+          <button type="button" autoFocus onClick={onClose}>
+            {common.cancel}
+          </button>
+          <button
+            type="button"
+            className="danger"
+            disabled={removal.isPending}
+            onClick={() => removal.mutate()}
+          >
+            {removal.isPending ? words.removing : words.remove}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

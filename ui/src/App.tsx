@@ -17,7 +17,9 @@ import { useWords } from "./words/words";
 import { Worklist } from "./worklist/Worklist";
 
 const Atlas = lazy(() => import("./atlas/Atlas").then(({ Atlas }) => ({ default: Atlas })));
-const ModelScreen = lazy(() => import("./model/ModelScreen").then(({ ModelScreen }) => ({ default: ModelScreen })));
+const ModelScreen = lazy(() =>
+  import("./model/ModelScreen").then(({ ModelScreen }) => ({ default: ModelScreen })),
+);
 const Audit = lazy(() => import("./audit/Audit").then(({ Audit }) => ({ default: Audit })));
 
 export function App() {

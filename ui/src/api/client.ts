@@ -51,6 +51,7 @@ export const client = createClient<paths>({ baseUrl: window.location.origin, fet
 /** What was told, without the wrapping; refusals were thrown already. */
 export async function told<T>(answer: Promise<{ data?: T; response: Response }>): Promise<T> {
   const { data, response } = await answer;
-  if (data === undefined && response.status !== 204) throw new Problem(response.status, "refused", response.statusText);
+  if (data === undefined && response.status !== 204)
+    throw new Problem(response.status, "refused", response.statusText);
   return data as T;
 }

@@ -21,7 +21,9 @@ export class Unreachable extends Error {}
 
 /** Whether the same request may well be answered a little later. */
 export function passes(error: unknown): boolean {
-  return error instanceof Unreachable || (error instanceof Problem && [429, 502, 503, 504].includes(error.status));
+  return (
+    error instanceof Unreachable || (error instanceof Problem && [429, 502, 503, 504].includes(error.status))
+  );
 }
 
 export async function problemOf(response: Response): Promise<Problem> {
@@ -29,7 +31,13 @@ export async function problemOf(response: Response): Promise<Problem> {
   const retryAfter = Number.isFinite(after) ? after : null;
   try {
     const told = (await response.json()) as { code?: string; detail?: string; check?: Check };
-    return new Problem(response.status, told.code ?? "refused", told.detail ?? response.statusText, told.check ?? null, retryAfter);
+    return new Problem(
+      response.status,
+      told.code ?? "refused",
+      told.detail ?? response.statusText,
+      told.check ?? null,
+      retryAfter,
+    );
   } catch {
     return new Problem(response.status, "refused", response.statusText, null, retryAfter);
   }

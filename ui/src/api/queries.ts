@@ -4,12 +4,14 @@ import { QueryClient, queryOptions } from "@tanstack/react-query";
 import { client, reachAt, told } from "./client";
 import { connection } from "./connection";
 import { passes, Problem } from "./problems";
+import type { Film } from "./types";
 import type { ModelCard, Prototype } from "./types";
 
 const LONGEST_PAUSE = 4000;
 
 export function pause(attempt: number, error: unknown): number {
-  if (error instanceof Problem && error.retryAfter !== null) return Math.min(error.retryAfter * 1000, LONGEST_PAUSE);
+  if (error instanceof Problem && error.retryAfter !== null)
+    return Math.min(error.retryAfter * 1000, LONGEST_PAUSE);
   return Math.min(300 * 2 ** attempt, LONGEST_PAUSE);
 }
 
@@ -38,13 +40,17 @@ export const meQuery = queryOptions({
   staleTime: Infinity,
 });
 
-export const modelsQuery = queryOptions({ queryKey: ["models"], queryFn: () => told(client.GET("/api/v1/models")) });
+export const modelsQuery = queryOptions({
+  queryKey: ["models"],
+  queryFn: () => told(client.GET("/api/v1/models")),
+});
 
 // openapi-fetch forgets that a pair has two members, hence casts to what the schema says.
 export const modelQuery = (model: string) =>
   queryOptions({
     queryKey: ["model", model],
-    queryFn: () => told(client.GET("/api/v1/models/{model}", { params: { path: { model } } })) as Promise<ModelCard>,
+    queryFn: () =>
+      told(client.GET("/api/v1/models/{model}", { params: { path: { model } } })) as Promise<ModelCard>,
   });
 
 export const conceptsQuery = (model: string) =>
@@ -59,7 +65,9 @@ export const prototypesQuery = (model: string, concept: string) =>
     queryKey: ["prototypes", model, concept],
     queryFn: () =>
       told(
-        client.GET("/api/v1/models/{model}/concepts/{concept}/prototypes", { params: { path: { model, concept } } }),
+        client.GET("/api/v1/models/{model}/concepts/{concept}/prototypes", {
+          params: { path: { model, concept } },
+        }),
       ) as Promise<Prototype[]>,
     ...FOR_GOOD,
   });
@@ -67,7 +75,8 @@ export const prototypesQuery = (model: string, concept: string) =>
 export const filmQuery = (film: string) =>
   queryOptions({
     queryKey: ["film", film],
-    queryFn: () => told(client.GET("/api/v1/films/{film}", { params: { path: { film } } })),
+    // The client's own types forget how long a list is.
+    queryFn: () => told(client.GET("/api/v1/films/{film}", { params: { path: { film } } })) as Promise<Film>,
   });
 
 /** A picture, decoded and ready to be drawn. */

@@ -61,7 +61,12 @@ export class FilmStage {
     const before = this.map;
     this.map = null;
     if (picture) {
-      this.map = new Konva.Image({ image: picture, width: this.size.width, height: this.size.height, opacity: 0 });
+      this.map = new Konva.Image({
+        image: picture,
+        width: this.size.width,
+        height: this.size.height,
+        opacity: 0,
+      });
       this.mapLayer.add(this.map);
       this.fade(this.map, this.opacity);
     }
@@ -107,7 +112,13 @@ export class FilmStage {
     const label = new Konva.Label({ x: one.box.x1, y: one.box.y1, name: "steady" });
     label.add(new Konva.Tag({ fill: one.colour, cornerRadius: 2 }));
     label.add(
-      new Konva.Text({ text: one.label, fontSize: LABEL, padding: 3, fill: inkOn(one.colour), fontFamily: "system-ui, sans-serif" }),
+      new Konva.Text({
+        text: one.label,
+        fontSize: LABEL,
+        padding: 3,
+        fill: inkOn(one.colour),
+        fontFamily: "system-ui, sans-serif",
+      }),
     );
     label.offsetY(label.height());
     label.scale({ x: 1 / this.view.scale, y: 1 / this.view.scale });
@@ -117,7 +128,9 @@ export class FilmStage {
   private grips({ box, colour }: BoxShown): Konva.Rect[] {
     const across = [box.x1, (box.x1 + box.x2) / 2, box.x2];
     const down = [box.y1, (box.y1 + box.y2) / 2, box.y2];
-    const places = across.flatMap((x, column) => down.map((y, row) => ({ x, y, middle: column === 1 && row === 1 })));
+    const places = across.flatMap((x, column) =>
+      down.map((y, row) => ({ x, y, middle: column === 1 && row === 1 })),
+    );
     return places
       .filter((place) => !place.middle)
       .map(
@@ -146,6 +159,10 @@ export class FilmStage {
 
 /** Black on bright colours, white on dark ones. */
 export function inkOn(colour: string): string {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) as [number, number, number];
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) as [
+    number,
+    number,
+    number,
+  ];
   return 0.299 * red + 0.587 * green + 0.114 * blue > 120 ? "#000" : "#fff";
 }

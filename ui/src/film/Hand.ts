@@ -40,7 +40,14 @@ export class Hand {
     const room = { width: this.room.clientWidth, height: this.room.clientHeight };
     const { desk, film } = this;
     const view = desk.view.get() ?? fitted(film, room);
-    return { film, room, view, greys: desk.greys.get(), tool: desk.tool.get(), editable: desk.edit.get()?.box ?? null };
+    return {
+      film,
+      room,
+      view,
+      greys: desk.greys.get(),
+      tool: desk.tool.get(),
+      editable: desk.edit.get()?.box ?? null,
+    };
   }
 
   private at(event: MouseEvent): Point {
@@ -50,11 +57,11 @@ export class Hand {
 
   private press(event: PointerEvent): void {
     this.room.setPointerCapture(event.pointerId);
-    this.room.focus({ preventScroll: true });
     this.fingers.set(event.pointerId, this.at(event));
     const [one, other] = [...this.fingers.values()];
     if (one && other) this.gesture = pinched(one, other, this.scene().view);
-    else this.gesture = begun({ at: this.at(event), button: event.button, panning: this.panning }, this.scene());
+    else
+      this.gesture = begun({ at: this.at(event), button: event.button, panning: this.panning }, this.scene());
     this.moved = false;
   }
 

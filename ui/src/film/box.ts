@@ -42,7 +42,8 @@ export function dragged(box: Box, grip: Grip, dx: number, dy: number, film: Size
 
 /** What lies under the pointer: an edge or corner within `reach`, the inside, or nothing. */
 export function gripAt(box: Box, at: Point, reach: number): Grip | null {
-  const inside = at.x >= box.x1 - reach && at.x <= box.x2 + reach && at.y >= box.y1 - reach && at.y <= box.y2 + reach;
+  const inside =
+    at.x >= box.x1 - reach && at.x <= box.x2 + reach && at.y >= box.y1 - reach && at.y <= box.y2 + reach;
   if (!inside) return null;
   const horizontal = nearest(at.x, box.x1, box.x2, reach);
   const vertical = nearest(at.y, box.y1, box.y2, reach);
@@ -68,7 +69,12 @@ export function rounded(box: Box): Box {
 
 /** A box in the middle of a film, for whoever draws without a pointer. */
 export function middling(film: Size): Box {
-  return rounded({ x1: film.width * 0.4, y1: film.height * 0.4, x2: film.width * 0.6, y2: film.height * 0.6 });
+  return rounded({
+    x1: film.width * 0.4,
+    y1: film.height * 0.4,
+    x2: film.width * 0.6,
+    y2: film.height * 0.6,
+  });
 }
 
 function nearest(value: number, low: number, high: number, reach: number): 0 | 1 | null {

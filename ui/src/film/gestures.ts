@@ -56,14 +56,21 @@ export function after(gesture: Gesture, at: Point, scene: Scene): Effect {
     case "draw":
       return { box: between(gesture.filmFrom, toFilm(scene.view, at), film) };
     case "edit": {
-      const [dx, dy] = [(at.x - gesture.from.x) / scene.view.scale, (at.y - gesture.from.y) / scene.view.scale];
+      const [dx, dy] = [
+        (at.x - gesture.from.x) / scene.view.scale,
+        (at.y - gesture.from.y) / scene.view.scale,
+      ];
       return { box: dragged(gesture.box, gesture.grip, dx, dy, film) };
     }
     case "pan":
       return { view: panned(gesture.view, at.x - gesture.from.x, at.y - gesture.from.y, film, room) };
     case "greys":
       return {
-        greys: draggedGreys(gesture.greys, (at.x - gesture.from.x) / room.width, (at.y - gesture.from.y) / room.height),
+        greys: draggedGreys(
+          gesture.greys,
+          (at.x - gesture.from.x) / room.width,
+          (at.y - gesture.from.y) / room.height,
+        ),
       };
     case "pinch":
       return { view: gesture.view };
@@ -84,7 +91,8 @@ export function cursor(at: Point, scene: Scene, panning: boolean): string {
   if (scene.tool === "greys") return "ns-resize";
   const grip = scene.editable && gripAt(scene.editable, toFilm(scene.view, at), REACH / scene.view.scale);
   if (!grip) return "crosshair";
-  if (grip.horizontal && grip.vertical) return (grip.horizontal === "x1") === (grip.vertical === "y1") ? "nwse-resize" : "nesw-resize";
+  if (grip.horizontal && grip.vertical)
+    return (grip.horizontal === "x1") === (grip.vertical === "y1") ? "nwse-resize" : "nesw-resize";
   if (grip.horizontal) return "ew-resize";
   return grip.vertical ? "ns-resize" : "move";
 }

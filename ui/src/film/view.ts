@@ -42,7 +42,11 @@ export function panned(view: View, dx: number, dy: number, film: Size, room: Siz
 export function moved(view: View, film: Size, before: Size, after: Size): View {
   const middle = toFilm(view, { x: before.width / 2, y: before.height / 2 });
   const scale = (view.scale * fitted(film, after).scale) / fitted(film, before).scale;
-  return kept({ scale, x: after.width / 2 - middle.x * scale, y: after.height / 2 - middle.y * scale }, film, after);
+  return kept(
+    { scale, x: after.width / 2 - middle.x * scale, y: after.height / 2 - middle.y * scale },
+    film,
+    after,
+  );
 }
 
 export function toFilm(view: View, at: Point): Point {

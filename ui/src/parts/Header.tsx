@@ -35,7 +35,9 @@ export function Header({ me }: { me: Me | null }) {
         </nav>
       )}
       <span className="notice">{words.common.notice}</span>
-      {me?.login && <span className="who">{words.common.loggedInAs(me.name, words.common.roles[me.role])}</span>}
+      {me?.login && (
+        <span className="who">{words.common.loggedInAs(me.name, words.common.roles[me.role])}</span>
+      )}
       <button type="button" className="plain" onClick={() => setChoosing(true)}>
         {words.common.settings}
       </button>

@@ -23,7 +23,12 @@ export function PatchPicture({ address, side, patch, whole = false, label }: Pro
   const view = whole || patch === null ? { x: 0, y: 0, size: side } : around(patch, side);
   const line = view.size / 60;
   return (
-    <svg className="patch-picture" viewBox={`${view.x} ${view.y} ${view.size} ${view.size}`} role="img" aria-label={label}>
+    <svg
+      className="patch-picture"
+      viewBox={`${view.x} ${view.y} ${view.size} ${view.size}`}
+      role="img"
+      aria-label={label}
+    >
       <image href={address} x={0} y={0} width={side} height={side} preserveAspectRatio="none" />
       {patch && (
         <rect

@@ -5,7 +5,10 @@ type Liking = Pick<Settings, "language" | "shares">;
 
 export function share(value: number, { language, shares }: Liking): string {
   return shares === "percent"
-    ? new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: value > 0 && value < 0.01 ? 1 : 0 }).format(value)
+    ? new Intl.NumberFormat(language, {
+        style: "percent",
+        maximumFractionDigits: value > 0 && value < 0.01 ? 1 : 0,
+      }).format(value)
     : figure(value, language);
 }
 
@@ -22,7 +25,9 @@ export function shift(value: number, { language, shares }: Liking): string {
 }
 
 export function figure(value: number, language: string, digits = 2): string {
-  return new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value).replace("-", "−");
+  return new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    .format(value)
+    .replace("-", "−");
 }
 
 export function moment(iso: string, language: string): string {

@@ -31,10 +31,22 @@ export function Classes({ study, explanation }: { study: Study; explanation: Exp
 
 interface Move {
   title: string;
+  /** As in the list of findings, and as on the keys. */
+  place: number;
   by: number;
 }
 
-function ClassRow({ name, now, first, moves }: { name: string; now: number; first: number | null; moves: Move[] }) {
+function ClassRow({
+  name,
+  now,
+  first,
+  moves,
+}: {
+  name: string;
+  now: number;
+  first: number | null;
+  moves: Move[];
+}) {
   const words = useWords().reading;
   const liking = useStore(settings);
   return (
@@ -54,8 +66,9 @@ function ClassRow({ name, now, first, moves }: { name: string; now: number; firs
         <p className="moves" title={words.movedWhy}>
           <span className="quiet">{words.movedBy}</span>
           {moves.map((move) => (
-            <span key={move.title} className={move.by > 0 ? "chip up" : "chip down"}>
-              {move.title} {shift(move.by, liking)}
+            <span key={move.title} className={move.by > 0 ? "chip up" : "chip down"} title={move.title}>
+              <kbd aria-hidden="true">{move.place}</kbd>
+              <span className="hidden">{move.title}</span> {shift(move.by, liking)}
             </span>
           ))}
         </p>
@@ -65,7 +78,11 @@ function ClassRow({ name, now, first, moves }: { name: string; now: number; firs
 }
 
 function movesOf(explanation: Explanation | undefined, name: string): Move[] {
-  const moves = (explanation?.concepts ?? []).map((one) => ({ title: one.title, by: one.moves?.[name] ?? 0 }));
+  const moves = (explanation?.concepts ?? []).map((one, place) => ({
+    title: one.title,
+    place: place + 1,
+    by: one.moves?.[name] ?? 0,
+  }));
   return moves
     .filter((move) => Math.abs(move.by) >= WORTH_TELLING)
     .sort((one, other) => Math.abs(other.by) - Math.abs(one.by))

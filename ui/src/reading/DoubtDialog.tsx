@@ -30,7 +30,9 @@ export function DoubtDialog({ doubt, onCancel, onChange, onConfirm }: Props) {
       <div className="stack doubt">
         <p className="lead">
           {words.youSaid(claimed)}{" "}
-          <strong>{words.itSees(dominant, means.get(check.rival) ?? "", means.get(check.claimed) ?? "")}</strong>{" "}
+          <strong>
+            {words.itSees(dominant, means.get(check.rival) ?? "", means.get(check.claimed) ?? "")}
+          </strong>{" "}
           {words.nothingApplied}
         </p>
         <div className="pair">
@@ -89,9 +91,19 @@ function Choices({ doubt, onCancel, onChange, onConfirm }: Props) {
       >
         <label className="field">
           <span>{words.reason}</span>
-          <textarea rows={2} maxLength={500} value={reason} onChange={(event) => setReason(event.target.value)} />
+          <textarea
+            rows={2}
+            maxLength={500}
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+          />
         </label>
-        <button type="submit" className="danger" disabled={!given || busy} title={given ? undefined : words.reasonNeeded}>
+        <button
+          type="submit"
+          className="danger"
+          disabled={!given || busy}
+          title={given ? undefined : words.reasonNeeded}
+        >
           {words.applyAnyway}
         </button>
       </form>
@@ -111,7 +123,12 @@ function MapInBox({ concept, box, title }: { concept: string; box: Box; title: s
   return (
     <figure>
       <svg viewBox={`${view.x} ${view.y} ${view.width} ${view.height}`} role="img" aria-label={title}>
-        <image href={`/api/v1/films/${desk.film}/picture.png?side=1024`} width={width} height={height} preserveAspectRatio="none" />
+        <image
+          href={`/api/v1/films/${desk.film}/picture.png?side=1024`}
+          width={width}
+          height={height}
+          preserveAspectRatio="none"
+        />
         <image href={map} width={width} height={height} preserveAspectRatio="none" />
         <rect
           x={box.x1}
@@ -135,5 +152,10 @@ export function surroundings(box: Box, width: number, height: number) {
   const wanted = Math.max(box.x2 - box.x1, box.y2 - box.y1, Math.min(width, height) / 8) * 2.6;
   const side = Math.min(wanted, width, height);
   const within = (middle: number, most: number) => Math.min(Math.max(middle - side / 2, 0), most - side);
-  return { x: within((box.x1 + box.x2) / 2, width), y: within((box.y1 + box.y2) / 2, height), width: side, height: side };
+  return {
+    x: within((box.x1 + box.x2) / 2, width),
+    y: within((box.y1 + box.y2) / 2, height),
+    width: side,
+    height: side,
+  };
 }

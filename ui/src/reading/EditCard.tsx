@@ -30,7 +30,10 @@ function Card({ edit, onExample }: { edit: Edit; onExample: (edit: Edit) => void
   const teaching = useStore(desk.teaching);
   const size = lengths(edit.box, reading.film, liking, words);
   return (
-    <section className="edit-card" aria-label={edit.number === null ? words.newBox : words.boxNumber(edit.number + 1)}>
+    <section
+      className="edit-card"
+      aria-label={edit.number === null ? words.newBox : words.boxNumber(edit.number + 1)}
+    >
       <div className="row spread">
         <strong>{edit.number === null ? words.newBox : words.boxNumber(edit.number + 1)}</strong>
         <span className="quiet">{size}</span>
@@ -60,7 +63,10 @@ function Claim({ edit }: { edit: Edit }) {
       </label>
       <label>
         <span className="hidden">{words.isHere}</span>
-        <select value={edit.positive ? "here" : "not"} onChange={(event) => change({ positive: event.target.value === "here" })}>
+        <select
+          value={edit.positive ? "here" : "not"}
+          onChange={(event) => change({ positive: event.target.value === "here" })}
+        >
           <option value="here">{words.isHere}</option>
           <option value="not">{words.isNotHere}</option>
         </select>
@@ -97,7 +103,9 @@ function InsideRow({ name, mean, claimed }: { name: string; mean: number; claime
     <li className={claimed ? "claimed" : ""}>
       <span>{titleOf(reading, name, words)}</span>
       <span className="meter" aria-hidden="true">
-        <i style={{ width: `${Math.max(mean, 0) * 100}%`, background: colourAt(positionOf(reading, name)) }} />
+        <i
+          style={{ width: `${Math.max(mean, 0) * 100}%`, background: colourAt(positionOf(reading, name)) }}
+        />
       </span>
       <span className="figure">{figure(mean, language)}</span>
     </li>
@@ -117,7 +125,10 @@ function Verdict({ edit, check, current }: { edit: Edit; check: Check; current: 
         : words.agrees;
   // Screen readers hear it once the hand rests: a sentence for every pixel would be noise.
   return (
-    <p className={edit.positive && check.mismatch ? "verdict warned" : "verdict"} role={current && !edit.moving ? "status" : undefined}>
+    <p
+      className={edit.positive && check.mismatch ? "verdict warned" : "verdict"}
+      role={current && !edit.moving ? "status" : undefined}
+    >
       {edit.positive && check.mismatch && "⚠ "}
       {told}
     </p>

@@ -8,7 +8,15 @@ import { Export } from "./Export";
 import { useSitting } from "./sitting";
 
 /** Which film this is, with which model it is read, and where to go from here. */
-export function FilmFacts({ film, turn, onTeach }: { film: Film; turn: (by: 1 | -1) => void; onTeach: (() => void) | null }) {
+export function FilmFacts({
+  film,
+  turn,
+  onTeach,
+}: {
+  film: Film;
+  turn: (by: 1 | -1) => void;
+  onTeach: (() => void) | null;
+}) {
   const words = useWords().reading;
   const order = useStore(listed);
   const place = order.indexOf(film.id);
@@ -17,7 +25,13 @@ export function FilmFacts({ film, turn, onTeach }: { film: Film; turn: (by: 1 | 
       <div className="row spread">
         <h1 id="film">{words.film(film.id.slice(0, 8))}</h1>
         <span className="row">
-          <button type="button" aria-label={words.previous} title={words.previous} disabled={place <= 0} onClick={() => turn(-1)}>
+          <button
+            type="button"
+            aria-label={words.previous}
+            title={words.previous}
+            disabled={place <= 0}
+            onClick={() => turn(-1)}
+          >
             ◂
           </button>
           <button
@@ -52,7 +66,11 @@ function ModelChoice({ film }: { film: string }) {
   return (
     <label className="row">
       <span className="quiet">{words.readWith}</span>
-      <select className="grow" value={reading.study?.model ?? ""} onChange={(event) => go(`/films/${film}/${event.target.value}`)}>
+      <select
+        className="grow"
+        value={reading.study?.model ?? ""}
+        onChange={(event) => go(`/films/${film}/${event.target.value}`)}
+      >
         {reading.models.map((one) => (
           <option key={one.version} value={one.version}>
             {one.name}

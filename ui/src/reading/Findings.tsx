@@ -45,7 +45,9 @@ function Finding({ seen, place }: { seen: ConceptSeen; place: number }) {
         <span className={seen.rejected ? "title struck" : "title"}>{seen.title}</span>
         <span className="quiet sayings">{sayings}</span>
         <span className="meter" aria-hidden="true">
-          <i style={{ width: `${Math.min(Math.max(seen.strength ?? 0, 0), 1) * 100}%`, background: colour }} />
+          <i
+            style={{ width: `${Math.min(Math.max(seen.strength ?? 0, 0), 1) * 100}%`, background: colour }}
+          />
         </span>
       </button>
       <button

@@ -38,7 +38,16 @@ export function Graph({ explanation }: { explanation: Explanation }) {
         <>
           <svg className="graph" viewBox={`0 0 ${SIDE * 1.6} ${SIDE}`} aria-hidden="true">
             <defs>
-              <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">
+              <marker
+                id="tip"
+                viewBox="0 0 8 8"
+                refX="7"
+                refY="4"
+                markerWidth="9"
+                markerHeight="9"
+                markerUnits="userSpaceOnUse"
+                orient="auto"
+              >
                 <path d="M0 0 8 4 0 8z" className="tip" />
               </marker>
             </defs>
@@ -63,11 +72,16 @@ export function Graph({ explanation }: { explanation: Explanation }) {
 function placed(explanation: Explanation): Map<string, Node> {
   const heard = new Set((explanation.attention ?? []).flatMap((one) => [one.listener, one.speaker]));
   // By name, so that a finding keeps its place while its strength changes.
-  const shown = explanation.concepts.filter((one) => heard.has(one.name)).sort((a, b) => a.name.localeCompare(b.name));
+  const shown = explanation.concepts
+    .filter((one) => heard.has(one.name))
+    .sort((a, b) => a.name.localeCompare(b.name));
   return new Map(
     shown.map((seen, place) => {
       const turn = (2 * Math.PI * place) / shown.length - Math.PI / 2;
-      return [seen.name, { seen, x: SIDE * 0.8 + RING * 1.25 * Math.cos(turn), y: SIDE / 2 + RING * Math.sin(turn) }];
+      return [
+        seen.name,
+        { seen, x: SIDE * 0.8 + RING * 1.25 * Math.cos(turn), y: SIDE / 2 + RING * Math.sin(turn) },
+      ];
     }),
   );
 }
@@ -81,7 +95,12 @@ function Edge({ one, nodes, told }: { one: Attention; nodes: Map<string, Node>; 
   if (!from || !to) return null;
   const weight = one.weight ?? 0;
   return (
-    <path d={from === to ? loop(from) : arrow(from, to)} className="edge" strokeWidth={0.8 + 5 * weight} markerEnd="url(#tip)">
+    <path
+      d={from === to ? loop(from) : arrow(from, to)}
+      className="edge"
+      strokeWidth={0.8 + 5 * weight}
+      markerEnd="url(#tip)"
+    >
       <title>{told}</title>
     </path>
   );

@@ -43,7 +43,13 @@ function Corrections() {
         return (
           <li key={number}>
             {one.box ? (
-              <button type="button" className="plain grow" disabled={locked} aria-label={words.select(what)} onClick={() => acts.select(number)}>
+              <button
+                type="button"
+                className="plain grow"
+                disabled={locked}
+                aria-label={words.select(what)}
+                onClick={() => acts.select(number)}
+              >
                 {number + 1}. {what}
               </button>
             ) : (
@@ -80,11 +86,25 @@ function Steps() {
       <div className="row spread">
         <h3>{words.history}</h3>
         <span className="row">
-          <button type="button" aria-label={words.earlier} title={words.earlier} disabled={at === 0} onClick={() => acts.lookBack(-1)}>
+          <button
+            type="button"
+            aria-label={words.earlier}
+            title={words.earlier}
+            disabled={at === 0}
+            onClick={() => acts.lookBack(-1)}
+          >
             ◂
           </button>
-          <span className="quiet">{back === null ? words.now : at === 0 ? words.atFirst : words.step(at, last)}</span>
-          <button type="button" aria-label={words.later} title={words.later} disabled={back === null} onClick={() => acts.lookBack(1)}>
+          <span className="quiet">
+            {back === null ? words.now : at === 0 ? words.atFirst : words.step(at, last)}
+          </span>
+          <button
+            type="button"
+            aria-label={words.later}
+            title={words.later}
+            disabled={back === null}
+            onClick={() => acts.lookBack(1)}
+          >
             ▸
           </button>
         </span>
@@ -121,6 +141,8 @@ export function moved(before: Shares, after: Shares, words: Words["reading"], li
     .filter(({ now, then }) => Math.abs(now - then) >= WORTH_TELLING)
     .sort((one, other) => Math.abs(other.now - other.then) - Math.abs(one.now - one.then))
     .slice(0, 2)
-    .map(({ name, now, then }) => words.fromToShares(readable(name), share(then, liking), share(now, liking)));
+    .map(({ name, now, then }) =>
+      words.fromToShares(readable(name), share(then, liking), share(now, liking)),
+    );
   return told.length > 0 ? told.join(", ") : words.unmoved;
 }

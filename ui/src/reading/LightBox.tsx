@@ -1,12 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 
 import { pictureQuery } from "../api/queries";
 import { may, session } from "../api/session";
 import type { Film } from "../api/types";
 import { FilmView } from "../film/FilmView";
-import { fitted, zoomed } from "../film/view";
+import { fitted, type Size, zoomed } from "../film/view";
 import { useStore } from "../parts/store";
 import { isGathering, lesson } from "../teaching/lesson";
 import { useWords } from "../words/words";
@@ -58,7 +58,10 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
 
   const onExample = useCallback(
     (edit: Edit) => {
-      lesson.set((now) => ({ ...now, examples: [...now.examples, { film: desk.film, size, box: edit.box }] }));
+      lesson.set((now) => ({
+        ...now,
+        examples: [...now.examples, { film: desk.film, size, box: edit.box }],
+      }));
       desk.edit.set(null);
     },
     [desk, size],
@@ -86,7 +89,16 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
     setDoubt(null);
     step(decided(doubted, decision), () => desk.edit.set(null));
   };
-  const sitting: Sitting = { desk, reading, acts, step, busy, retrying: busy && mutation.failureCount > 0, live, locked };
+  const sitting: Sitting = {
+    desk,
+    reading,
+    acts,
+    step,
+    busy,
+    retrying: busy && mutation.failureCount > 0,
+    live,
+    locked,
+  };
   const ghost = suggestion && !tried && reading.study?.revision === 0 ? suggestion : null;
   const dressed = useDressed(sitting, ghost);
   const [newMap, setNewMap] = useState(true);
@@ -94,26 +106,36 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
   return (
     <SittingContext.Provider value={sitting}>
       <div className="reading">
-        <div className="film-side" ref={place}>
-          <FilmView desk={desk} size={size} map={map} label={words.filmView} onDraw={acts.draw} onPick={acts.pick} {...dressed} />
+        <div className="film-side">
           <Toolbar zoom={zoom} onKeys={() => setKeysOpen(true)} />
-          <MapLegend />
-          <div className="corner">
-            {ghost && (
-              <Try
-                suggestion={ghost}
-                onClose={() => setTried(true)}
-                onDo={() => {
-                  setTried(true);
-                  desk.choice.set((now) => ({ ...now, concept: ghost.concept }));
-                  desk.edit.set({ ...ghost, positive: true, number: null, moving: false });
-                }}
-              />
-            )}
-            {back !== null && <LookingBack />}
-            <StepTrouble error={busy ? null : mutation.error} onClose={() => mutation.reset()} />
-            <EditCard onExample={onExample} />
+          <div className="film-place" ref={place}>
+            <FilmView
+              desk={desk}
+              size={size}
+              map={map}
+              label={words.filmView}
+              onDraw={acts.draw}
+              onPick={acts.pick}
+              {...dressed}
+            />
+            <Corner desk={desk} size={size}>
+              {ghost && (
+                <Try
+                  suggestion={ghost}
+                  onClose={() => setTried(true)}
+                  onDo={() => {
+                    setTried(true);
+                    desk.choice.set((now) => ({ ...now, concept: ghost.concept }));
+                    desk.edit.set({ ...ghost, positive: true, number: null, moving: false });
+                  }}
+                />
+              )}
+              {back !== null && <LookingBack />}
+              <StepTrouble error={busy ? null : mutation.error} onClose={() => mutation.reset()} />
+              <EditCard onExample={onExample} />
+            </Corner>
           </div>
+          <MapLegend />
         </div>
         <SidePanel
           film={film}
@@ -153,6 +175,13 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
   }
 }
 
+/** Where the box in hand is not. */
+function Corner({ desk, size, children }: { desk: Desk; size: Size; children: ReactNode }) {
+  const box = useStore(desk.edit)?.box;
+  const right = box !== undefined && box.x1 + box.x2 > size.width;
+  return <div className={right ? "corner left" : "corner"}>{children}</div>;
+}
+
 function withEdit(desk: Desk, act: (edit: Edit) => void): void {
   const edit = desk.edit.get();
   if (edit) act(edit);
@@ -170,7 +199,8 @@ function useFirstChoice(desk: Desk, reading: Reading): void {
   useEffect(() => {
     const { concept } = desk.choice.get();
     const known = reading.concepts.some((one) => one.name === concept);
-    if (first && (concept === null || (reading.concepts.length > 0 && !known))) desk.choice.set((now) => ({ ...now, concept: first }));
+    if (first && (concept === null || (reading.concepts.length > 0 && !known)))
+      desk.choice.set((now) => ({ ...now, concept: first }));
   }, [desk, first, reading.concepts]);
 }
 
@@ -186,12 +216,15 @@ function useMap({ desk, reading }: Sitting, newMap: boolean): string | null {
     `/api/v1/studies/${shown?.id ?? ""}/maps/${concept}.png?kind=${choice.kind}&side=${MAP_SIDE}&at=${shown?.at ?? 0}`;
   useEffect(() => {
     if (!shown) return;
-    for (const one of explanation?.concepts ?? []) void queries.prefetchQuery(pictureQuery(address(one.name)));
+    for (const one of explanation?.concepts ?? [])
+      void queries.prefetchQuery(pictureQuery(address(one.name)));
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the address is made of what stands here
   }, [queries, shown?.id, shown?.at, explanation, choice.kind]);
   if (learnt && newMap && choice.hovered === null) {
     return `/api/v1/films/${desk.film}/maps/${learnt.concept}.png?model=${learnt.model}&kind=${choice.kind}&side=${MAP_SIDE}`;
   }
   const concept = mapped(choice);
-  return concept !== null && shown && explanation?.concepts.some((one) => one.name === concept) ? address(concept) : null;
+  return concept !== null && shown && explanation?.concepts.some((one) => one.name === concept)
+    ? address(concept)
+    : null;
 }

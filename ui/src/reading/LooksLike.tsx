@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { ConceptSeen, ExemplarSeen } from "../api/types";
 import { Dialog } from "../parts/Dialog";
 import { figure } from "../parts/format";
-import { PatchPicture } from "../parts/PatchPicture";
+import { type Patch, PatchPicture } from "../parts/PatchPicture";
 import { useStore } from "../parts/store";
 import { settings } from "../settings/settings";
 import { useWords } from "../words/words";
@@ -26,7 +26,12 @@ export function LooksLike({ seen, model }: { seen: ConceptSeen; model: string })
         {seen.exemplars.map((one) => (
           <li key={one.prototype}>
             <button type="button" onClick={() => setOpened(one)} aria-label={told(one)}>
-              <PatchPicture address={pictured(model, one)} side={one.thumbnail_side} patch={one.patch} label={told(one)} />
+              <PatchPicture
+                address={pictured(model, one)}
+                side={one.thumbnail_side}
+                patch={patchOf(one)}
+                label={told(one)}
+              />
               <span className="quiet">{words.prototype(one.prototype)}</span>
             </button>
           </li>
@@ -35,7 +40,13 @@ export function LooksLike({ seen, model }: { seen: ConceptSeen; model: string })
       {opened && (
         <Dialog title={told(opened)} onClose={() => setOpened(null)} wide>
           <div className="whole-film">
-            <PatchPicture address={pictured(model, opened)} side={opened.thumbnail_side} patch={opened.patch} whole label={told(opened)} />
+            <PatchPicture
+              address={pictured(model, opened)}
+              side={opened.thumbnail_side}
+              patch={patchOf(opened)}
+              whole
+              label={told(opened)}
+            />
           </div>
         </Dialog>
       )}
@@ -45,4 +56,9 @@ export function LooksLike({ seen, model }: { seen: ConceptSeen; model: string })
 
 function pictured(model: string, one: ExemplarSeen): string {
   return `/api/v1/models/${model}/exemplars/${one.picture}.png`;
+}
+
+/** Figures that are no numbers are told as null; a patch with one of these cannot be outlined. */
+function patchOf({ patch: { x1, y1, x2, y2 } }: ExemplarSeen): Patch | null {
+  return x1 === null || y1 === null || x2 === null || y2 === null ? null : { x1, y1, x2, y2 };
 }

@@ -13,32 +13,30 @@ export function MapLegend() {
   return (
     <section className="legend" aria-label={words.map}>
       <strong>{concept === null ? words.noMap : titleOf(reading, concept, words)}</strong>
-      <div className="row">
-        <select
-          aria-label={words.map}
-          value={choice.kind}
-          onChange={(event) => desk.choice.set({ ...choice, kind: event.target.value === "mean" ? "mean" : "disagreement" })}
-        >
-          <option value="mean">{words.mean}</option>
-          <option value="disagreement">{words.disagreement}</option>
-        </select>
-        <label className="row">
-          <span className="quiet small">{words.opacity}</span>
-          <input
-            type="range"
-            min={0}
-            max={1}
-            step={0.05}
-            value={choice.opacity}
-            onChange={(event) => desk.choice.set({ ...choice, opacity: Number(event.target.value) })}
-          />
-        </label>
-      </div>
-      <div className={`scale ${choice.kind}`} aria-hidden="true" />
-      <div className="row spread quiet small">
-        <span>{low}</span>
-        <span>{high}</span>
-      </div>
+      <select
+        aria-label={words.map}
+        value={choice.kind}
+        onChange={(event) =>
+          desk.choice.set({ ...choice, kind: event.target.value === "mean" ? "mean" : "disagreement" })
+        }
+      >
+        <option value="mean">{words.mean}</option>
+        <option value="disagreement">{words.disagreement}</option>
+      </select>
+      <span className="quiet small">{low}</span>
+      <span className={`scale ${choice.kind}`} aria-hidden="true" />
+      <span className="quiet small">{high}</span>
+      <label className="row opacity">
+        <span className="quiet small">{words.opacity}</span>
+        <input
+          type="range"
+          min={0}
+          max={1}
+          step={0.05}
+          value={choice.opacity}
+          onChange={(event) => desk.choice.set({ ...choice, opacity: Number(event.target.value) })}
+        />
+      </label>
     </section>
   );
 }

@@ -23,7 +23,15 @@ export function ReadingScreen({ film, version, suggestion = null }: Props) {
   return <Opened desk={desk} version={version} suggestion={suggestion} />;
 }
 
-function Opened({ desk, version, suggestion }: { desk: Desk; version: string | undefined; suggestion: Suggestion | null }) {
+function Opened({
+  desk,
+  version,
+  suggestion,
+}: {
+  desk: Desk;
+  version: string | undefined;
+  suggestion: Suggestion | null;
+}) {
   const words = useWords();
   const reading = useReading(desk, version);
   const order = useStore(listed);
@@ -41,5 +49,14 @@ function Opened({ desk, version, suggestion }: { desk: Desk; version: string | u
     );
   }
   if (!reading.film) return <p className="quiet lonely">{words.reading.opening}</p>;
-  return <LightBox desk={desk} reading={reading} film={reading.film} version={version} suggestion={suggestion} turn={turn} />;
+  return (
+    <LightBox
+      desk={desk}
+      reading={reading}
+      film={reading.film}
+      version={version}
+      suggestion={suggestion}
+      turn={turn}
+    />
+  );
 }

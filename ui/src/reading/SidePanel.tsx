@@ -33,7 +33,9 @@ export function SidePanel({ film, turn, onTeach, newMap, onNewMap, onKept }: Pro
   return (
     <aside className="side" aria-label={words.classes}>
       <FilmFacts film={film} turn={turn} onTeach={onTeach} />
-      {teaching.open && study && <TeachPanel model={study.model} shown={newMap} onShow={onNewMap} onKept={onKept} />}
+      {teaching.open && study && (
+        <TeachPanel model={study.model} shown={newMap} onShow={onNewMap} onKept={onKept} />
+      )}
       {!shown && <p className="quiet block">{words.opening}</p>}
       {shown && <Classes study={shown} explanation={explanation} />}
       {explanation && <Findings explanation={explanation} />}

@@ -1,15 +1,16 @@
 import type { Tool } from "../film/gestures";
 import { PLAIN } from "../film/greys";
+import { Icon } from "../parts/Icon";
 import { figure } from "../parts/format";
 import { useStore } from "../parts/store";
 import { settings } from "../settings/settings";
 import { useWords } from "../words/words";
 import { useSitting } from "./sitting";
 
-const TOOLS: [Tool, string, string][] = [
-  ["draw", "▭", "V"],
-  ["pan", "✋", "H"],
-  ["greys", "◐", "W"],
+const TOOLS: [Tool, string][] = [
+  ["draw", "V"],
+  ["pan", "H"],
+  ["greys", "W"],
 ];
 
 /** How the film is looked at. */
@@ -20,7 +21,7 @@ export function Toolbar({ zoom, onKeys }: { zoom: (factor: number) => void; onKe
   const greys = useStore(desk.greys);
   return (
     <div className="toolbar" role="toolbar" aria-label={words.tools}>
-      {TOOLS.map(([name, sign, key]) => (
+      {TOOLS.map(([name, key]) => (
         <button
           key={name}
           type="button"
@@ -29,13 +30,23 @@ export function Toolbar({ zoom, onKeys }: { zoom: (factor: number) => void; onKe
           title={`${words.tool[name]} (${key})`}
           onClick={() => desk.tool.set(name)}
         >
-          {sign}
+          <Icon name={name} />
         </button>
       ))}
-      <button type="button" aria-label={words.zoomIn} title={`${words.zoomIn} (+)`} onClick={() => zoom(1.25)}>
+      <button
+        type="button"
+        aria-label={words.zoomIn}
+        title={`${words.zoomIn} (+)`}
+        onClick={() => zoom(1.25)}
+      >
         +
       </button>
-      <button type="button" aria-label={words.zoomOut} title={`${words.zoomOut} (−)`} onClick={() => zoom(0.8)}>
+      <button
+        type="button"
+        aria-label={words.zoomOut}
+        title={`${words.zoomOut} (−)`}
+        onClick={() => zoom(0.8)}
+      >
         −
       </button>
       <button type="button" title="F" onClick={() => desk.view.set(null)}>
@@ -73,5 +84,9 @@ function GreysNow() {
   const { language } = useStore(settings);
   const greys = useStore(desk.greys);
   if (greys.centre === PLAIN.centre && greys.width === PLAIN.width) return null;
-  return <span className="quiet small">{words.greysNow(figure(greys.centre, language), figure(greys.width, language))}</span>;
+  return (
+    <span className="quiet small">
+      {words.greysNow(figure(greys.centre, language), figure(greys.width, language))}
+    </span>
+  );
 }

@@ -8,7 +8,15 @@ export interface Suggestion {
 }
 
 /** A first thing to try, for whoever comes from the demo. */
-export function Try({ suggestion, onDo, onClose }: { suggestion: Suggestion; onDo: () => void; onClose: () => void }) {
+export function Try({
+  suggestion,
+  onDo,
+  onClose,
+}: {
+  suggestion: Suggestion;
+  onDo: () => void;
+  onClose: () => void;
+}) {
   const words = useWords().reading;
   const { reading } = useSitting();
   return (
@@ -30,6 +38,14 @@ export function Try({ suggestion, onDo, onClose }: { suggestion: Suggestion; onD
 /** `active_tb`, `53,82,76,107` from the page's address. */
 export function suggested(concept: string | undefined, corners: string | undefined): Suggestion | null {
   const [x1, y1, x2, y2, ...more] = (corners ?? "").split(",").map(Number);
-  if (!concept || x1 === undefined || y1 === undefined || x2 === undefined || y2 === undefined || more.length > 0) return null;
+  if (
+    !concept ||
+    x1 === undefined ||
+    y1 === undefined ||
+    x2 === undefined ||
+    y2 === undefined ||
+    more.length > 0
+  )
+    return null;
   return [x1, y1, x2, y2].every(Number.isFinite) ? { concept, box: { x1, y1, x2, y2 } } : null;
 }

@@ -61,5 +61,7 @@ export function answers(answer: { asked: Asked } | null, box: Box, concept: stri
 }
 
 function asking(study: string, { box, concept }: Asked): Promise<Check> {
-  return told(client.POST("/api/v1/studies/{study}/check", { params: { path: { study } }, body: { box, concept } }));
+  return told(
+    client.POST("/api/v1/studies/{study}/check", { params: { path: { study } }, body: { box, concept } }),
+  );
 }

@@ -41,12 +41,16 @@ async function sent({ id, revision }: Study, asked: StepAsked): Promise<Study> {
       const { said, number, confirmed, reason } = asked;
       const body = { ...said, confirmed, reason, revision };
       const at = { path: { study: id, number } };
-      return (await told(client.POST("/api/v1/studies/{study}/corrections/{number}/redraw", { params: at, body }))).study;
+      return (
+        await told(client.POST("/api/v1/studies/{study}/corrections/{number}/redraw", { params: at, body }))
+      ).study;
     }
     case "withdraw": {
       const at = { path: { study: id, number: asked.number } };
       const body = { revision };
-      return (await told(client.POST("/api/v1/studies/{study}/corrections/{number}/withdraw", { params: at, body }))).study;
+      return (
+        await told(client.POST("/api/v1/studies/{study}/corrections/{number}/withdraw", { params: at, body }))
+      ).study;
     }
     case "reject": {
       const body = { concept: asked.concept, revision };
@@ -70,15 +74,24 @@ async function arrived(study: Study, asked: StepAsked, refusal: Problem): Promis
     told(client.GET("/api/v1/studies/{study}/history", { params })),
   ]);
   const last = steps.at(-1);
-  if (last && now.revision === study.revision + 1 && isSame(last, asked, session.get().me?.name ?? "")) return now;
+  if (last && now.revision === study.revision + 1 && isSame(last, asked, session.get().me?.name ?? ""))
+    return now;
   throw refusal;
 }
 
-const KINDS = { box: "corrected", reject: "corrected", redraw: "redrawn", withdraw: "withdrawn", undo: "undone", redo: "redone" };
+const KINDS = {
+  box: "corrected",
+  reject: "corrected",
+  redraw: "redrawn",
+  withdraw: "withdrawn",
+  undo: "undone",
+  redo: "redone",
+};
 
 export function isSame(last: Step, asked: StepAsked, me: string): boolean {
   if (last.by !== me || last.kind !== KINDS[asked.kind]) return false;
-  if (asked.kind === "reject") return last.correction?.kind === "reject" && last.correction.concept === asked.concept;
+  if (asked.kind === "reject")
+    return last.correction?.kind === "reject" && last.correction.concept === asked.concept;
   if (asked.kind === "box" || asked.kind === "redraw") {
     const { said } = asked;
     const drawn = last.correction?.box;

@@ -18,7 +18,11 @@ interface Means {
 export function useActs(means: Means): Acts {
   const { desk, reading, step, locked, busy } = means;
   return useMemo(
-    () => ({ ...choosing(desk), ...drawing({ desk, reading, step, locked, busy }), ...stepping({ desk, reading, step, locked, busy }) }),
+    () => ({
+      ...choosing(desk),
+      ...drawing({ desk, reading, step, locked, busy }),
+      ...stepping({ desk, reading, step, locked, busy }),
+    }),
     [desk, reading, step, locked, busy],
   );
 }
@@ -84,7 +88,8 @@ function stepping({ desk, reading, step, locked, busy }: Means) {
   return {
     toggleRejection: (concept: string) => {
       if (!able()) return;
-      const found = reading.study?.corrections.findIndex((one) => one.kind === "reject" && one.concept === concept) ?? -1;
+      const found =
+        reading.study?.corrections.findIndex((one) => one.kind === "reject" && one.concept === concept) ?? -1;
       if (found < 0) step({ kind: "reject", concept });
       else step({ kind: "withdraw", number: found });
     },

@@ -23,7 +23,10 @@ export function useDoubt(desk: Desk, live: LiveCheck | null, locked: boolean) {
       if (same === raised) return;
       raised = same;
       const asked = { said: { box, concept, positive }, confirmed: false, reason: null };
-      setDoubt({ check: answer.check, asked: number === null ? { kind: "box", ...asked } : { kind: "redraw", number, ...asked } });
+      setDoubt({
+        check: answer.check,
+        asked: number === null ? { kind: "box", ...asked } : { kind: "redraw", number, ...asked },
+      });
     });
   }, [desk, live, locked, teaching]);
   return { doubt, setDoubt };

@@ -27,7 +27,15 @@ export function useDressed({ desk, reading }: Sitting, suggestion: Suggestion | 
       return [{ box: one.box, positive, colour: colourAt(positionOf(reading, one.concept ?? null)), label }];
     });
     const examples = isGathering(teaching) ? teaching.examples.filter((one) => one.film === desk.film) : [];
-    return [...drawn, ...examples.map(({ box }): BoxShown => ({ box, positive: true, colour: EXAMPLE, label: teaching.title || "★" }))];
+    return [
+      ...drawn,
+      ...examples.map(({ box }): BoxShown => ({
+        box,
+        positive: true,
+        colour: EXAMPLE,
+        label: teaching.title || "★",
+      })),
+    ];
     // eslint-disable-next-line react-hooks/exhaustive-deps -- of the reading, only these two matter
   }, [shown, concepts, edited, teaching, words, desk.film]);
   const gathering = isGathering(teaching);
@@ -36,13 +44,19 @@ export function useDressed({ desk, reading }: Sitting, suggestion: Suggestion | 
       if (gathering) return { box: edit.box, positive: true, colour: EXAMPLE, label: teaching.title || "★" };
       const title = titleOf(reading, edit.concept, words.reading);
       const label = edit.positive ? title : `${title}: ${words.reading.isNotHere}`;
-      return { box: edit.box, positive: edit.positive, colour: colourAt(positionOf(reading, edit.concept)), label };
+      return {
+        box: edit.box,
+        positive: edit.positive,
+        colour: colourAt(positionOf(reading, edit.concept)),
+        label,
+      };
     },
     // eslint-disable-next-line react-hooks/exhaustive-deps -- likewise
     [concepts, words, gathering, teaching.title],
   );
   const ghost = useMemo(
-    () => suggestion && { box: suggestion.box, positive: false, colour: GHOST, label: words.reading.tryTitle },
+    () =>
+      suggestion && { box: suggestion.box, positive: false, colour: GHOST, label: words.reading.tryTitle },
     [suggestion, words],
   );
   return { boxes, dress, ghost };

@@ -32,9 +32,15 @@ export function useReading(desk: Desk, version: string | undefined): Reading {
   const opened = useQuery(studyQuery(desk.film, version));
   const study = opened.data;
   const at = back ?? study?.revision ?? 0;
-  const stood = useQuery({ ...studyAtQuery(study?.id ?? "", at), enabled: back !== null && study !== undefined });
+  const stood = useQuery({
+    ...studyAtQuery(study?.id ?? "", at),
+    enabled: back !== null && study !== undefined,
+  });
   const explanation = useQuery({ ...explanationQuery(study?.id ?? "", at), enabled: study !== undefined });
-  const steps = useQuery({ ...historyQuery(study?.id ?? "", study?.revision ?? 0), enabled: (study?.revision ?? 0) > 0 });
+  const steps = useQuery({
+    ...historyQuery(study?.id ?? "", study?.revision ?? 0),
+    enabled: (study?.revision ?? 0) > 0,
+  });
   const concepts = useQuery({ ...conceptsQuery(study?.model ?? ""), enabled: study !== undefined });
   return {
     film: film.data,
@@ -55,7 +61,8 @@ const NONE: never[] = [];
 /** Opening a film again finds one's study as it was left, so it may be asked like anything else. */
 export const studyQuery = (film: string, version: string | undefined) => ({
   queryKey: ["study", film, version ?? ""],
-  queryFn: () => told(client.POST("/api/v1/studies", { body: { film, ...(version ? { model: version } : {}) } })),
+  queryFn: () =>
+    told(client.POST("/api/v1/studies", { body: { film, ...(version ? { model: version } : {}) } })),
 });
 
 const studyAtQuery = (study: string, at: number) => ({
@@ -66,7 +73,8 @@ const studyAtQuery = (study: string, at: number) => ({
 
 export const explanationQuery = (study: string, at: number) => ({
   queryKey: ["explanation", study, at],
-  queryFn: () => told(client.GET("/api/v1/studies/{study}/explanation", { params: { path: { study }, query: { at } } })),
+  queryFn: () =>
+    told(client.GET("/api/v1/studies/{study}/explanation", { params: { path: { study }, query: { at } } })),
   placeholderData: keepPreviousData,
   staleTime: Infinity,
 });
@@ -93,7 +101,8 @@ export function useStep(reading: Reading, version: string | undefined, onDoubt: 
     onError: (error, { asked }) => {
       if (!(error instanceof Problem)) return;
       if (error.code === "stale_study") void queries.invalidateQueries({ queryKey: ["study"] });
-      if (error.check && (asked.kind === "box" || asked.kind === "redraw")) onDoubt({ check: error.check, asked });
+      if (error.check && (asked.kind === "box" || asked.kind === "redraw"))
+        onDoubt({ check: error.check, asked });
     },
   });
   const { mutate } = mutation;

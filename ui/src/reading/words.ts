@@ -51,7 +51,8 @@ export const en = {
   withheld: "No training film may be shown for this finding.",
   openAtlas: "All prototypes",
   graph: "Who listens to whom",
-  graphTold: (listener: string, speaker: string, weight: string) => `${listener} listens to ${speaker}: ${weight}`,
+  graphTold: (listener: string, speaker: string, weight: string) =>
+    `${listener} listens to ${speaker}: ${weight}`,
   itself: "itself",
   noGraph: "This model's head listens to every finding by itself.",
   newBox: "New box",
@@ -130,7 +131,8 @@ export const en = {
 
 export const de: typeof en = {
   film: (id) => `Aufnahme ${id}`,
-  filmView: "Thoraxaufnahme. Zeichnen Sie mit dem Zeiger einen Kasten, oder drücken Sie B und die Pfeiltasten.",
+  filmView:
+    "Thoraxaufnahme. Zeichnen Sie mit dem Zeiger einen Kasten, oder drücken Sie B und die Pfeiltasten.",
   opening: "Die Aufnahme wird gelesen …",
   years: (age) => (age >= 90 ? "90 Jahre oder älter" : `${age} Jahre`),
   sexes: { M: "männlich", F: "weiblich", O: "divers" },
@@ -211,7 +213,8 @@ export const de: typeof en = {
   reason: "Warum Sie recht haben (steht im Protokoll; kein Patientenname)",
   reasonNeeded: "Geben Sie zuerst einen Grund an.",
   corrections: "Korrekturen",
-  noCorrections: "Niemand hat diesen Befund korrigiert. Zeichnen Sie einen Kasten, oder verwerfen Sie einen Befund.",
+  noCorrections:
+    "Niemand hat diesen Befund korrigiert. Zeichnen Sie einen Kasten, oder verwerfen Sie einen Befund.",
   boxFor: (title) => `${title} ist hier`,
   boxAgainst: (title) => `${title} ist nicht hier`,
   rejected: (title) => `${title} ist nicht auf dieser Aufnahme`,
@@ -238,7 +241,8 @@ export const de: typeof en = {
   },
   fromToShares: (name, before, after) => `${name} ${before} → ${after}`,
   unmoved: "keine Wahrscheinlichkeit hat sich bewegt",
-  elsewhere: "In einem anderen Fenster wurde etwas geändert. So steht es jetzt; sehen Sie nach und machen Sie weiter.",
+  elsewhere:
+    "In einem anderen Fenster wurde etwas geändert. So steht es jetzt; sehen Sie nach und machen Sie weiter.",
   export: "Mitnehmen",
   exports: { png: "Bild (PNG)", pdf: "Bericht (PDF)", json: "Daten (JSON)" },
   teach: "Befund beibringen",

@@ -13,6 +13,7 @@ export function Settings({ onClose }: { onClose: () => void }) {
         <Choice name="theme" legend={words.theme} options={words.themes} />
         <Choice name="lengths" legend={words.lengths} options={words.lengthsTold} />
         <Choice name="shares" legend={words.shares} options={words.sharesTold} />
+        <Keys />
         <div className="row end">
           <span className="quiet small grow">{words.kept}</span>
           <button type="button" className="primary" onClick={onClose}>
@@ -21,6 +22,25 @@ export function Settings({ onClose }: { onClose: () => void }) {
         </div>
       </div>
     </Dialog>
+  );
+}
+
+/** Speech input, and a hand that rests on the keyboard, may press letters that nobody meant. */
+function Keys() {
+  const words = useWords().settings;
+  const { keys } = useStore(settings);
+  return (
+    <fieldset className="choice">
+      <legend>{words.keyboard}</legend>
+      <label>
+        <input
+          type="checkbox"
+          checked={keys}
+          onChange={(event) => settings.set((old) => ({ ...old, keys: event.target.checked }))}
+        />
+        <span>{words.keys}</span>
+      </label>
+    </fieldset>
   );
 }
 

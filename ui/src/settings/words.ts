@@ -9,6 +9,8 @@ export const en = {
   lengthsTold: { millimetres: "Millimetres, where the film tells its spacing", pixels: "Pixels of the film" },
   shares: "Probabilities",
   sharesTold: { percent: "Percent (91 %)", decimals: "Decimals (0.91)" },
+  keyboard: "Keyboard",
+  keys: "Single letters are shortcuts",
   done: "Done",
 };
 
@@ -26,5 +28,7 @@ export const de: typeof en = {
   },
   shares: "Wahrscheinlichkeiten",
   sharesTold: { percent: "Prozent (91 %)", decimals: "Dezimal (0,91)" },
+  keyboard: "Tastatur",
+  keys: "Einzelne Buchstaben sind Tastenkürzel",
   done: "Fertig",
 };

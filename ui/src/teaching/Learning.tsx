@@ -22,7 +22,8 @@ export function Learning({ job }: { job: string }) {
   useEffect(() => {
     const result = told_?.result as { model?: string; concept?: string } | null | undefined;
     const { model, concept } = result ?? {};
-    if (told_?.state === "done" && model && concept) lesson.set((now) => ({ ...now, job: null, learnt: { model, concept } }));
+    if (told_?.state === "done" && model && concept)
+      lesson.set((now) => ({ ...now, job: null, learnt: { model, concept } }));
   }, [told_]);
   const over = told_?.state === "failed" || told_?.state === "cancelled";
   return (

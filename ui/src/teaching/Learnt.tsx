@@ -4,7 +4,6 @@ import { useState } from "react";
 import { client, told } from "../api/client";
 import { modelsQuery } from "../api/queries";
 import type { Study } from "../api/types";
-import { useStore } from "../parts/store";
 import { Trouble } from "../parts/Trouble";
 import { useSitting } from "../reading/sitting";
 import { taken } from "../reading/steps";
@@ -38,7 +37,8 @@ export function Learnt({ learnt, onKept, shown, onShow }: Props) {
     },
   });
   const dropping = useMutation({
-    mutationFn: () => told(client.DELETE("/api/v1/models/{model}", { params: { path: { model: learnt.model } } })),
+    mutationFn: () =>
+      told(client.DELETE("/api/v1/models/{model}", { params: { path: { model: learnt.model } } })),
     onSuccess: over,
   });
   const count = reading.study?.corrections.length ?? 0;
@@ -71,7 +71,8 @@ export function Learnt({ learnt, onKept, shown, onShow }: Props) {
 
 const seenQuery = (film: string, model: string) => ({
   queryKey: ["seen", film, model],
-  queryFn: () => told(client.GET("/api/v1/films/{film}/explanation", { params: { path: { film }, query: { model } } })),
+  queryFn: () =>
+    told(client.GET("/api/v1/films/{film}/explanation", { params: { path: { film }, query: { model } } })),
   staleTime: Infinity,
 });
 
@@ -81,7 +82,8 @@ async function keep(film: string, model: string, earlier: Study | undefined): Pr
   if (!earlier || earlier.corrections.length === 0) return;
   let study = await told(client.POST("/api/v1/studies", { body: { film, model } }));
   for (const one of earlier.corrections) {
-    if (one.kind === "reject" && one.concept) study = await taken(study, { kind: "reject", concept: one.concept });
+    if (one.kind === "reject" && one.concept)
+      study = await taken(study, { kind: "reject", concept: one.concept });
     if (!one.box || !one.concept) continue;
     const said = { box: one.box, concept: one.concept, positive: one.kind === "box" };
     study = await taken(study, { kind: "box", said, confirmed: one.confirmed, reason: null });

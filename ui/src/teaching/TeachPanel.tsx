@@ -26,12 +26,23 @@ export function TeachPanel(props: Props) {
       <div className="row spread">
         <h2 id="teach">{now.learnt ? words.teaching.learntTitle(now.title) : words.teaching.title}</h2>
         {!now.learnt && now.job === null && (
-          <button type="button" className="plain" aria-label={words.common.close} onClick={() => lesson.set({ ...now, open: false })}>
+          <button
+            type="button"
+            className="plain"
+            aria-label={words.common.close}
+            onClick={() => lesson.set({ ...now, open: false })}
+          >
             ✕
           </button>
         )}
       </div>
-      {now.learnt ? <Learnt {...props} learnt={now.learnt} /> : now.job ? <Learning job={now.job} /> : <Gathering model={props.model} />}
+      {now.learnt ? (
+        <Learnt {...props} learnt={now.learnt} />
+      ) : now.job ? (
+        <Learning job={now.job} />
+      ) : (
+        <Gathering model={props.model} />
+      )}
     </section>
   );
 }
@@ -118,7 +129,12 @@ function Examples({ examples }: { examples: readonly Example[] }) {
         {examples.map((one, place) => (
           <li key={`${one.film} ${place}`}>
             <ExamplePicture one={one} label={words.example(place + 1, one.film.slice(0, 8))} />
-            <button type="button" className="plain" aria-label={words.removeExample(place + 1)} onClick={() => drop(place)}>
+            <button
+              type="button"
+              className="plain"
+              aria-label={words.removeExample(place + 1)}
+              onClick={() => drop(place)}
+            >
               ✕
             </button>
           </li>
@@ -133,8 +149,18 @@ function ExamplePicture({ one, label }: { one: Example; label: string }) {
   const { width, height } = one.size;
   const view = surroundings(one.box, width, height);
   return (
-    <svg className="patch-picture" viewBox={`${view.x} ${view.y} ${view.width} ${view.height}`} role="img" aria-label={label}>
-      <image href={`/api/v1/films/${one.film}/picture.png?side=512`} width={width} height={height} preserveAspectRatio="none" />
+    <svg
+      className="patch-picture"
+      viewBox={`${view.x} ${view.y} ${view.width} ${view.height}`}
+      role="img"
+      aria-label={label}
+    >
+      <image
+        href={`/api/v1/films/${one.film}/picture.png?side=512`}
+        width={width}
+        height={height}
+        preserveAspectRatio="none"
+      />
       <rect
         className="patch-outline"
         x={one.box.x1}

@@ -20,7 +20,14 @@ export interface Lesson {
   learnt: { model: string; concept: string } | null;
 }
 
-export const NOTHING: Lesson = { open: false, title: "", description: "", examples: [], job: null, learnt: null };
+export const NOTHING: Lesson = {
+  open: false,
+  title: "",
+  description: "",
+  examples: [],
+  job: null,
+  learnt: null,
+};
 
 export const lesson = createKeptStore<Lesson>("medgrape.lesson", NOTHING, window.sessionStorage);
 
@@ -31,11 +38,7 @@ export function isGathering(now: Lesson): boolean {
 
 /** A title as programs name it: `Thick-walled cavity` is `thick_walled_cavity`. */
 export function shortName(title: string): string {
-  const plain = title
-    .normalize("NFKD")
-    .replace(/\p{M}/gu, "")
-    .replaceAll("ß", "ss")
-    .toLowerCase();
+  const plain = title.normalize("NFKD").replace(/\p{M}/gu, "").replaceAll("ß", "ss").toLowerCase();
   const joined = plain.replace(/[^a-z0-9]+/g, "_").replace(/^[_0-9]+|_+$/g, "");
   return joined.slice(0, 63);
 }

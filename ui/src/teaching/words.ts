@@ -1,14 +1,16 @@
 /** What is said while a finding is taught. */
 export const en = {
   title: "Teach a finding",
-  about: "A name, a sentence on how it looks, and boxes around it on this or other films. The model learns it within seconds.",
+  about:
+    "A name, a sentence on how it looks, and boxes around it on this or other films. The model learns it within seconds.",
   name: "Name",
   namePlaceholder: "e.g. Cavity",
   called: (name: string) => `Programs will call it ${name}.`,
   description: "How it looks, in one sentence",
   descriptionPlaceholder: "e.g. Thick-walled lucency in the upper lobe.",
   examples: "Examples",
-  noExamples: "None yet: draw a box around it on the film. Without any, the model goes by the sentence alone.",
+  noExamples:
+    "None yet: draw a box around it on the film. Without any, the model goes by the sentence alone.",
   example: (number: number, film: string) => `Example ${number}, film ${film}`,
   removeExample: (number: number) => `Remove example ${number}`,
   otherFilms: "More examples from other films: open them from the list; this stays open.",
@@ -18,7 +20,8 @@ export const en = {
   stop: "Stop",
   failed: (why: string) => `It did not work: ${why}`,
   learntTitle: (title: string) => `${title}: learnt`,
-  learntAbout: "Its map lies on the film now. Look at other films too, if you like. Nothing else changed: every other map and every probability is as before.",
+  learntAbout:
+    "Its map lies on the film now. Look at other films too, if you like. Nothing else changed: every other map and every probability is as before.",
   onThisFilm: (words: string) => `On this film: ${words}.`,
   showMap: "Show its map",
   hideMap: "Hide its map",
@@ -38,10 +41,12 @@ export const de: typeof en = {
   description: "Wie er aussieht, in einem Satz (englisch versteht das Modell besser)",
   descriptionPlaceholder: "z. B. Thick-walled lucency in the upper lobe.",
   examples: "Beispiele",
-  noExamples: "Noch keine: Zeichnen Sie auf der Aufnahme einen Kasten darum. Ohne Beispiele gilt nur der Satz.",
+  noExamples:
+    "Noch keine: Zeichnen Sie auf der Aufnahme einen Kasten darum. Ohne Beispiele gilt nur der Satz.",
   example: (number, film) => `Beispiel ${number}, Aufnahme ${film}`,
   removeExample: (number) => `Beispiel ${number} entfernen`,
-  otherFilms: "Weitere Beispiele aus anderen Aufnahmen: Öffnen Sie diese aus der Liste; dies hier bleibt offen.",
+  otherFilms:
+    "Weitere Beispiele aus anderen Aufnahmen: Öffnen Sie diese aus der Liste; dies hier bleibt offen.",
   useExample: "Als Beispiel nehmen",
   learn: "Lernen",
   learning: "Das Modell lernt …",

@@ -55,9 +55,11 @@ export const de: typeof en = {
     too_many_requests: "Zu viele Anfragen auf einmal; gleich noch einmal.",
     busy: "Der Server hat zu viel zu tun; gleich noch einmal. Nichts wurde geändert.",
     disk_full: "Der Speicher des Servers ist voll. Nichts wurde geändert.",
-    database_unavailable: "Die Datenbank antwortet nicht. Sehen Sie nach, bevor Sie es noch einmal versuchen.",
+    database_unavailable:
+      "Die Datenbank antwortet nicht. Sehen Sie nach, bevor Sie es noch einmal versuchen.",
     model_unavailable: "Die Dateien des Modells fehlen oder wurden verändert. Nichts wurde geändert.",
-    stale_study: "Die Befundung wurde inzwischen in einem anderen Fenster geändert. Jetzt wurde nichts geändert.",
+    stale_study:
+      "Die Befundung wurde inzwischen in einem anderen Fenster geändert. Jetzt wurde nichts geändert.",
     nothing_to_undo: "Es gibt nichts zurückzunehmen.",
     nothing_to_redo: "Es gibt nichts zu wiederholen.",
     model_in_use: "Dieses Modell ist in Gebrauch; nehmen Sie zuerst ein anderes.",

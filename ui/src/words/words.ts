@@ -11,7 +11,17 @@ import * as teaching from "../teaching/words";
 import * as worklist from "../worklist/words";
 import * as common from "./common";
 
-const screens = { atlas, audit, common, model, reading, session, settings: settingsWords, teaching, worklist };
+const screens = {
+  atlas,
+  audit,
+  common,
+  model,
+  reading,
+  session,
+  settings: settingsWords,
+  teaching,
+  worklist,
+};
 
 export type Words = { [Screen in keyof typeof screens]: (typeof screens)[Screen]["en"] };
 

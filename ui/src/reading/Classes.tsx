@@ -15,7 +15,7 @@ export function Classes({ study, explanation }: { study: Study; explanation: Exp
     <section className="block" aria-labelledby="classes">
       <h2 id="classes">{words.classes}</h2>
       <ul className="classes">
-        {Object.entries(study.prediction as Shares).map(([name, now]) => (
+        {Object.entries(study.prediction).map(([name, now]) => (
           <ClassRow
             key={name}
             name={name}

@@ -217,7 +217,7 @@ function useMap({ desk, reading }: Sitting, newMap: boolean): string | null {
   useEffect(() => {
     if (!shown) return;
     for (const one of explanation?.concepts ?? [])
-      void queries.prefetchQuery(pictureQuery(address(one.name)));
+      queries.query(pictureQuery(address(one.name))).catch(() => undefined);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the address is made of what stands here
   }, [queries, shown?.id, shown?.at, explanation, choice.kind]);
   if (learnt && newMap && choice.hovered === null) {

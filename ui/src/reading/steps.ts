@@ -3,7 +3,7 @@ import { client, told } from "../api/client";
 import { Problem } from "../api/problems";
 import { session } from "../api/session";
 import type { Step, Study } from "../api/types";
-import type { Box } from "../film/box";
+import { type Box, sameBox } from "../film/box";
 
 export interface BoxSaid {
   box: Box;
@@ -90,13 +90,9 @@ const KINDS = {
 
 export function isSame(last: Step, asked: StepAsked, me: string): boolean {
   if (last.by !== me || last.kind !== KINDS[asked.kind]) return false;
-  if (asked.kind === "reject")
-    return last.correction?.kind === "reject" && last.correction.concept === asked.concept;
-  if (asked.kind === "box" || asked.kind === "redraw") {
-    const { said } = asked;
-    const drawn = last.correction?.box;
-    if (!drawn || last.correction?.concept !== said.concept) return false;
-    return (["x1", "y1", "x2", "y2"] as const).every((edge) => drawn[edge] === said.box[edge]);
-  }
-  return true;
+  const { correction } = last;
+  if (asked.kind === "reject") return correction.kind === "reject" && correction.concept === asked.concept;
+  if (asked.kind !== "box" && asked.kind !== "redraw") return true;
+  const { box, concept } = asked.said;
+  return correction.concept === concept && correction.box !== null && sameBox(correction.box, box);
 }

@@ -31,28 +31,35 @@ export function useReading(desk: Desk, version: string | undefined): Reading {
   const models = useQuery(modelsQuery);
   const opened = useQuery(studyQuery(desk.film, version));
   const study = opened.data;
-  const at = back ?? study?.revision ?? 0;
-  const stood = useQuery({
-    ...studyAtQuery(study?.id ?? "", at),
-    enabled: back !== null && study !== undefined,
-  });
-  const explanation = useQuery({ ...explanationQuery(study?.id ?? "", at), enabled: study !== undefined });
-  const steps = useQuery({
-    ...historyQuery(study?.id ?? "", study?.revision ?? 0),
-    enabled: (study?.revision ?? 0) > 0,
-  });
-  const concepts = useQuery({ ...conceptsQuery(study?.model ?? ""), enabled: study !== undefined });
+  const { shown, steps, explanation, concepts } = useStudied(study, back);
   return {
     film: film.data,
     model: models.data?.find((one) => one.version === study?.model),
     models: models.data ?? NONE,
     concepts: concepts.data ?? NONE,
     study,
-    shown: back === null ? study : stood.data,
+    shown,
     explanation: explanation.data,
-    steps: study?.revision ? (steps.data ?? NONE) : NONE,
+    steps,
     error: opened.error ?? film.error ?? explanation.error,
     again: () => void Promise.all([opened.refetch(), film.refetch(), explanation.refetch()]),
+  };
+}
+
+/** What is asked about a study once it was opened. */
+function useStudied(study: Study | undefined, back: number | null) {
+  const id = study?.id ?? "";
+  const revision = study?.revision ?? 0;
+  const at = back ?? revision;
+  const stood = useQuery({ ...studyAtQuery(id, at), enabled: back !== null && id !== "" });
+  const explanation = useQuery({ ...explanationQuery(id, at), enabled: id !== "" });
+  const steps = useQuery({ ...historyQuery(id, revision), enabled: revision > 0 });
+  const concepts = useQuery({ ...conceptsQuery(study?.model ?? ""), enabled: id !== "" });
+  return {
+    shown: back === null ? study : stood.data,
+    explanation,
+    concepts,
+    steps: revision > 0 ? (steps.data ?? NONE) : NONE,
   };
 }
 

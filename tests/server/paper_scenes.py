@@ -48,7 +48,7 @@ def step(number, explained, reason=None, **changes):
     after = before | {"mass": 0.9 * before["mass"], "no_finding": before["no_finding"] + 0.1 * before["mass"]}
     return {
         "step": number, "event": number + 10, "at": WHEN, "by": "ada", "kind": "corrected", "reason": reason,
-        "correction": correction(number), "before": before, "after": after,
+        "about": "corrected", "correction": correction(number), "replaced": None, "before": before, "after": after,
     } | changes  # fmt: skip
 
 

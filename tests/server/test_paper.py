@@ -64,8 +64,18 @@ def test_rejections_boxes_against_and_steps_back_are_told_as_what_they_are():
     assert "A box against every finding at" in of_steps(
         None, correction=correction(kind="not_box", concept=None, check=None)
     )
-    assert "Taken back: A box for Mass" in of_steps(None, kind="undone")
+    assert "Undone: A box for Mass" in of_steps(None, kind="undone")
     assert "Check:" not in of_steps(None, kind="undone")
+
+
+def test_boxes_that_were_removed_or_changed_are_told_with_what_they_were():
+    assert "Removed: A box for Mass" in of_steps("Wrong film.", kind="withdrawn", about="withdrawn")
+    was = correction(concept="nodule")
+    told = of_steps(None, kind="redrawn", about="redrawn", replaced=was)
+    assert "Changed to: A box for Mass" in told
+    assert "It was: A box for Nodule" in told
+    assert "Check: mismatch." in told
+    assert "Undone: Changed to: A box for Mass" in of_steps(None, kind="undone", about="redrawn", replaced=was)
 
 
 @pytest.mark.parametrize(

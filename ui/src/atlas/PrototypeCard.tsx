@@ -1,6 +1,6 @@
 import { may, session } from "../api/session";
 import type { Prototype } from "../api/types";
-import { figure, readable, share, shift } from "../parts/format";
+import { figure, readable, share } from "../parts/format";
 import { PatchPicture } from "../parts/PatchPicture";
 import { useStore } from "../parts/store";
 import { settings } from "../settings/settings";
@@ -80,7 +80,7 @@ export function PrototypeFacts({ prototype, usage }: { prototype: Prototype; usa
   );
 
   function points(value: number): string {
-    const told = shift(value, liking);
-    return liking.shares === "percent" ? `${told} %` : told;
+    if (liking.shares === "decimals") return figure(value, liking.language);
+    return words.points(figure(value * 100, liking.language, value < 0.095 ? 1 : 0));
   }
 }

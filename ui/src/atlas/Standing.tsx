@@ -54,5 +54,7 @@ function InUse({ shown, used }: { shown: Model; used: Model | undefined }) {
 function Calibration({ model }: { model: string }) {
   const words = useWords().atlas;
   const card = useQuery(modelQuery(model));
-  return card.data?.safety_rule.calibrated === false ? <p className="film-warning">{words.calibrate}</p> : null;
+  return card.data?.safety_rule.calibrated === false ? (
+    <p className="film-warning">{words.calibrate}</p>
+  ) : null;
 }

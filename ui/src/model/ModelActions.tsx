@@ -35,14 +35,14 @@ export function ModelActions({ model, onRemoved, eager = false }: Props) {
       <button
         type="button"
         className={eager ? "primary" : undefined}
-        aria-label={words.useNamed(model.name)}
+        aria-label={`${words.use}: ${model.name}`}
         disabled={use.isPending}
         onClick={() => use.mutate()}
       >
         {use.isPending ? words.putting : words.use}
       </button>
       {model.made_here && (
-        <button type="button" aria-label={words.removeNamed(model.name)} onClick={() => setAsking(true)}>
+        <button type="button" aria-label={`${words.remove} ${model.name}`} onClick={() => setAsking(true)}>
           {words.remove}
         </button>
       )}

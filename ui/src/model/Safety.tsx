@@ -44,9 +44,7 @@ export function Safety({ card }: { card: ModelCard }) {
           ))}
         </tbody>
       </table>
-      <p className="small">
-        {words.gate} {gate === null ? words.gateOpen : figure(gate, language, 5)}.
-      </p>
+      <p className="small">{gate === null ? words.gateOpen : words.gate(figure(gate, language, 5))}</p>
       {unbelieved.length > 0 && (
         <p className="small">
           {words.unbelieved}: {unbelieved.map(readable).join(", ")}.

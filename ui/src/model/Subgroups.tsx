@@ -129,7 +129,7 @@ function Trivial({ found }: { found: Figure }) {
   if (!blind || blind.value === null) return null;
   return (
     <div className="quiet small" title={blind.title}>
-      {words.trivial}: {figure(blind.value, language, 3)}
+      {words.trivially(figure(blind.value, language, 3))}
     </div>
   );
 }

@@ -8,10 +8,8 @@ export const de: typeof en = {
   given: "beim Start mitgegeben",
   noModel: "Der Server hat kein Modell.",
   use: "In Gebrauch nehmen",
-  useNamed: (name) => `${name} in Gebrauch nehmen`,
   putting: "Wird in Gebrauch genommen …",
   remove: "Entfernen …",
-  removeNamed: (name) => `${name} entfernen`,
   removeTitle: "Dieses Modell entfernen?",
   removeText:
     "Seine Dateien werden endgültig entfernt; das Protokoll behält, dass es hier war. Ein Modell, das in Gebrauch ist oder mit dem Aufnahmen gelesen wurden, lässt sich nicht entfernen.",
@@ -75,8 +73,9 @@ export const de: typeof en = {
   calibrated: "an Kästen kalibriert",
   notCalibrated: "nicht kalibriert",
   lead: "Warnt, wenn ein anderer Befund führt um mehr als",
-  gate: "Einem führenden Befund wird geglaubt bis zu einer Varianz von",
-  gateOpen: "immer",
+  gate: (variance) =>
+    `Einem führenden Befund wird geglaubt, solange seine Prototypen übereinstimmen: bis zu einer Varianz von ${variance}.`,
+  gateOpen: "Einem führenden Befund wird immer geglaubt, auch wenn seine Prototypen uneins sind.",
   unbelieved: "Führen nie, da keine Aufnahme sie lehrte",
   recalibrate:
     "Kalibrieren Sie erneut: Schwellen von vor einer Änderung gelten danach nicht mehr. Führen Sie „medgrape calibrate“ für das Modell aus, mit Kästen auf Aufnahmen wie Ihren.",
@@ -115,6 +114,7 @@ export const de: typeof en = {
   model: "Modell",
   interval: "95-%-Intervall",
   trivial: "Triviale Antwort",
+  trivially: (value) => `trivial ${value}`,
   intervalTold: (low, high) => `${low} bis ${high}`,
   questions: {
     macroF1: "Stimmt die Klasse? Macro-F1",

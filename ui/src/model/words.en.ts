@@ -6,10 +6,8 @@ export const en = {
   given: "given at the start",
   noModel: "The server has no model.",
   use: "Put to use",
-  useNamed: (name: string) => `Put ${name} to use`,
   putting: "Putting to use …",
   remove: "Remove …",
-  removeNamed: (name: string) => `Remove ${name}`,
   removeTitle: "Remove this model?",
   removeText:
     "Its files are removed for good; the log keeps that it was here. A model that is in use, or that films were read with, cannot be removed.",
@@ -77,8 +75,9 @@ export const en = {
   calibrated: "calibrated on boxes",
   notCalibrated: "not calibrated",
   lead: "Warns where another finding leads by more than",
-  gate: "A leading finding is believed up to a variance of",
-  gateOpen: "always believed",
+  gate: (variance: string) =>
+    `A leading finding is believed as long as its prototypes agree: up to a variance of ${variance}.`,
+  gateOpen: "A leading finding is always believed, however much its prototypes disagree.",
   unbelieved: "Never lead, for no film taught them",
   recalibrate:
     "Calibrate it again: thresholds that were learnt before a change do not hold after it. Run “medgrape calibrate” on the model with boxes of films like yours.",
@@ -117,6 +116,7 @@ export const en = {
   model: "Model",
   interval: "95 % interval",
   trivial: "Trivial answer",
+  trivially: (value: string) => `trivially ${value}`,
   intervalTold: (low: string, high: string) => `${low} to ${high}`,
   questions: {
     macroF1: "Is the class right? Macro-F1",

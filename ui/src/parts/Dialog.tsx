@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, children, wide = false, urgent = false 
       }}
       onKeyDown={(event) => event.stopPropagation()}
     >
-      <header>
+      <header role="none">
         <h2 id={heading}>{title}</h2>
         {onClose && (
           <button type="button" className="plain" aria-label={words.common.close} onClick={onClose}>

@@ -1,4 +1,4 @@
-import type { Explanation, Shares, Study } from "../api/types";
+import type { Explanation, Study } from "../api/types";
 import { readable, share, shift } from "../parts/format";
 import { useStore } from "../parts/store";
 import { settings } from "../settings/settings";

@@ -21,7 +21,7 @@ export function FilmFacts({
   const order = useStore(listed);
   const place = order.indexOf(film.id);
   return (
-    <section className="block facts" aria-labelledby="film">
+    <section className="block" aria-labelledby="film">
       <div className="row spread">
         <h1 id="film">{words.film(film.id.slice(0, 8))}</h1>
         <span className="row">

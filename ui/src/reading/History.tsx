@@ -122,9 +122,13 @@ function StepRow({ one, current }: { one: Step; current: boolean }) {
   const words = useWords().reading;
   const liking = useStore(settings);
   const { reading } = useSitting();
+  const told = ({ kind, about, correction }: Step) => {
+    const what = words.did[about](said(reading, correction, words));
+    return kind === about ? what : words.did[kind](what);
+  };
   return (
     <li className={current ? "current" : ""} aria-current={current ? "step" : undefined}>
-      <span>{words.did[one.kind](said(reading, one.correction, words))}</span>
+      <span>{told(one)}</span>
       {one.reason && <q>{one.reason}</q>}
       <span className="quiet">{moved(one.before, one.after, words, liking)}</span>
       <span className="quiet small">

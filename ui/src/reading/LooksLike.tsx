@@ -17,10 +17,9 @@ export function LooksLike({ seen, model }: { seen: ConceptSeen; model: string })
   return (
     <section className="block" aria-labelledby="looks-like">
       <div className="row spread">
-        <h2 id="looks-like">{words.looksLike}</h2>
+        <h2 id="looks-like">{words.looksLikeOf(seen.title)}</h2>
         <a href={`#/atlas/${model}/${seen.name}`}>{words.openAtlas}</a>
       </div>
-      <p className="quiet">{words.looksLikeOf(seen.title)}</p>
       {seen.exemplars.length === 0 && <p className="quiet">{words.withheld}</p>}
       <ul className="exemplars">
         {seen.exemplars.map((one) => (

@@ -39,8 +39,8 @@ export function SidePanel({ film, turn, onTeach, newMap, onNewMap, onKept }: Pro
       {!shown && <p className="quiet block">{words.opening}</p>}
       {shown && <Classes study={shown} explanation={explanation} />}
       {explanation && <Findings explanation={explanation} />}
-      {study && <History />}
       {seen && study && <LooksLike seen={seen} model={study.model} />}
+      {study && <History />}
       {explanation && <Graph explanation={explanation} />}
       {explanation && <Notes notes={explanation.warnings} />}
     </aside>

@@ -8,26 +8,23 @@ export interface Suggestion {
 }
 
 /** A first thing to try, for whoever comes from the demo. */
-export function Try({
-  suggestion,
-  onDo,
-  onClose,
-}: {
-  suggestion: Suggestion;
-  onDo: () => void;
-  onClose: () => void;
-}) {
+export function Try({ suggestion, onDone }: { suggestion: Suggestion; onDone: () => void }) {
   const words = useWords().reading;
-  const { reading } = useSitting();
+  const { desk, reading } = useSitting();
+  const draw = () => {
+    onDone();
+    desk.choice.set((now) => ({ ...now, concept: suggestion.concept }));
+    desk.edit.set({ ...suggestion, positive: true, number: null, moving: false });
+  };
   return (
     <section className="try" aria-labelledby="try">
       <h2 id="try">{words.tryTitle}</h2>
       <p>{words.tryWords(titleOf(reading, suggestion.concept, words))}</p>
       <div className="row">
-        <button type="button" className="primary" onClick={onDo}>
+        <button type="button" className="primary" onClick={draw}>
           {words.tryDo}
         </button>
-        <button type="button" onClick={onClose}>
+        <button type="button" onClick={onDone}>
           {words.tryNo}
         </button>
       </div>

@@ -31,6 +31,11 @@ export class LiveCheck {
     else if (!this.busy) void this.work();
   }
 
+  /** Also after an end: a screen that is shown again asks again. */
+  begin(): void {
+    this.ended = false;
+  }
+
   end(): void {
     this.ended = true;
     this.next = this.wanted = null;

@@ -56,8 +56,7 @@ export function positionOf(reading: Reading, concept: string | null): number {
 }
 
 /** A correction as one would say it. */
-export function said(reading: Reading, correction: Correction | null, words: Words["reading"]): string {
-  if (!correction) return "";
+export function said(reading: Reading, correction: Correction, words: Words["reading"]): string {
   const title = titleOf(reading, correction.concept ?? null, words);
   if (correction.kind === "reject") return words.rejected(title);
   return correction.kind === "box" ? words.boxFor(title) : words.boxAgainst(title);

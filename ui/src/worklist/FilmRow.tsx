@@ -22,8 +22,9 @@ export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }
   return (
     <tr onClick={open}>
       <td className="film-cell">
-        <a href={`#/films/${film.id}`} aria-label={words.open(film.id)}>
+        <a href={`#/films/${film.id}`}>
           <img src={`/api/v1/films/${film.id}/preview.png`} alt="" loading="lazy" width={72} height={72} />
+          <span className="hidden">{words.columns.film} </span>
           <span className="film-id">{film.id.slice(0, 8)}</span>
         </a>
       </td>
@@ -73,17 +74,27 @@ function Likeliest({ film }: { film: Film }) {
   );
 }
 
-function Facts({ film }: { film: Film }) {
+function Patient({ film }: { film: Film }) {
   const words = useWords().worklist;
-  const { view, size, format, warnings } = film.facts;
+  const { view } = film.facts;
   const named: Record<string, string> = words.views;
   const patient = [words.sexes[film.sex], film.age === null ? undefined : words.age(film.age)].filter(
     Boolean,
   );
+  if (view === null && patient.length === 0) return <span className="quiet">{words.nothingTold}</span>;
   return (
     <>
-      <span>{view === null ? words.viewUnknown : (named[view] ?? view)}</span>
+      {view === null ? words.viewUnknown : (named[view] ?? view)}
       <span className="dot">{patient.length > 0 ? patient.join(", ") : words.patientUnknown}</span>
+    </>
+  );
+}
+
+function Facts({ film }: { film: Film }) {
+  const { size, format, warnings } = film.facts;
+  return (
+    <>
+      <Patient film={film} />
       <div className="quiet small">
         {format} · {size.width} × {size.height}
       </div>

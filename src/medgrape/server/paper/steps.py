@@ -16,7 +16,8 @@ MOST_CLASSES = 3
 """Classes told of a step: those that it moved furthest."""
 _LONGEST_TITLE = 60
 _WIDTHS = [9 * mm, 37 * mm, WIDTH - 104 * mm, 58 * mm]
-_KINDS = {"corrected": "", "undone": "Taken back: ", "redone": "Brought back: "}
+_KINDS = {"corrected": "", "withdrawn": "Removed: ", "redrawn": "Changed to: "}
+_AGAIN = {"undone": "Undone: ", "redone": "Redone: "}
 
 
 def steps(reading: ReadingExported, called: Mapping[str, str]) -> LongTable:
@@ -36,12 +37,13 @@ def _step(step: StepTold, called: Mapping[str, str]) -> list[object]:
 
 
 def _told(step: StepTold, called: Mapping[str, str]) -> list[Flowable]:
-    if step.correction is None:
-        return [words(_KINDS[step.kind])]
-    told: list[Flowable] = [marked_up(f"{_KINDS[step.kind]}<b>{said(in_words(step.correction, called))}</b>")]
-    if step.kind != "corrected":
-        return told
-    told += [] if step.correction.check is None else [_checked(step.correction.check, step.correction)]
+    """What was done; the check and the reason where it was said, not again where it was taken back or forth."""
+    did = f"{_AGAIN.get(step.kind, '')}{_KINDS[step.about]}"
+    told: list[Flowable] = [marked_up(f"{did}<b>{said(in_words(step.correction, called))}</b>")]
+    if step.replaced is not None:
+        told.append(words(f"It was: {in_words(step.replaced, called)}", faint=True))
+    if step.kind in ("corrected", "redrawn") and step.correction.check is not None:
+        told.append(_checked(step.correction.check, step.correction))
     return told if not step.reason else [*told, marked_up(f"Reason given: “{said(step.reason)}”")]
 
 

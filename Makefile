@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PAGE := src/medgrape/server/page/index.html
+NODE_MODULES := ui/node_modules/.package-lock.json
+NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format report constraints clean
+.PHONY: help setup demo test test-slow check format ui ui-dev ui-types pictures report constraints clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,25 +22,46 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP) ## draw films, train on them, evaluate, read one
+ui: $(PAGE) ## build the page again, where its sources changed
+
+# The package's own build makes the page too (hatch_build.py); this is for whoever works on it.
+$(PAGE): $(shell find ui/src ui/public ui/index.html ui/vite.config.ts) $(NODE_MODULES) | $(STAMP)
+	$(NPM) run --silent build
+
+$(NODE_MODULES): ui/package-lock.json | $(STAMP)
+	$(NPM) ci --ignore-scripts --no-audit --no-fund
+
+ui-dev: $(NODE_MODULES) ## the page with hot reload, before a server at MEDGRAPE_SERVER (http://127.0.0.1:8000)
+	$(NPM) run dev
+
+ui-types: $(STAMP) ## describe the server anew for the page's types
+	$(BIN)/python tools/openapi.py
+
+demo: $(STAMP) $(PAGE) ## draw films, train on them, evaluate, open the reading room
 	$(BIN)/medgrape demo
 
-test: $(STAMP) ## all tests that end within minutes
+test: $(STAMP) $(PAGE) ## all tests that end within minutes
+	$(NPM) test
 	$(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup
 
-test-slow: $(STAMP) ## the tests that take longer
+test-slow: $(STAMP) $(PAGE) ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
 
-check: $(STAMP) ## style, types, import contract, documents
+check: $(STAMP) $(NODE_MODULES) ## style, types, import contract, documents
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(NPM) run --silent check
 	$(BIN)/python -m pytest -q tests/test_documents.py -k "not tour"
 
-format: $(STAMP) ## put the code into the one format
+format: $(STAMP) $(NODE_MODULES) ## put the code into the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(NPM) run --silent format
+
+pictures: $(STAMP) $(PAGE) ## the page's pictures in docs/pictures again, from demo/ (make demo)
+	$(BIN)/python tools/screenshots.py
 
 report: $(STAMP) ## docs/reproduced/report again, from the results beside it
 	$(BIN)/medgrape reproduce report --out docs/reproduced
@@ -46,4 +70,4 @@ constraints: ## pin everything anew, all extras included
 	$(PYTHON) tools/pin.py > constraints.new && mv constraints.new constraints.txt
 
 clean: ## remove what was built, not what was drawn or trained
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

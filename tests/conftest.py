@@ -1,5 +1,6 @@
 """Scenes that several tests look at."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -47,3 +48,15 @@ def graduate(ward, tmp_path_factory) -> Path:
     from medgrape.training.run import Order, train  # slow to import
 
     return train(Order(small(), ward, tmp_path_factory.mktemp("runs") / "undisturbed"))
+
+
+@pytest.fixture(scope="session")
+def sceptic(graduate, tmp_path_factory) -> Path:
+    """The graduate, who doubts every box in which another finding leads by ever so little."""
+    from medgrape.feedback.reader import load  # slow to import
+    from medgrape.model.safety_thresholds import SafetyThresholds
+
+    reader = load(graduate)
+    thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
+    strict = reader.changed(replace(reader.loaded.run, safety=thresholds), "Made to doubt.")
+    return strict.save(tmp_path_factory.mktemp("runs") / "sceptic").loaded.folder

@@ -1,15 +1,12 @@
 """The reading room, on both databases."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from reading_room import reading_room
 
 from medgrape.benchmarks.postgres import programs, temporary_postgres
-from medgrape.feedback.reader import load
-from medgrape.model.safety_thresholds import SafetyThresholds
 
 DATABASES = ["sqlite", "postgresql"]
 
@@ -21,15 +18,6 @@ def postgres():
         pytest.skip("PostgreSQL is not installed")
     with temporary_postgres() as cluster:
         yield cluster
-
-
-@pytest.fixture(scope="session")
-def sceptic(graduate: Path, tmp_path_factory) -> Path:
-    """The graduate, who doubts every box in which another finding leads by ever so little."""
-    reader = load(graduate)
-    thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
-    strict = reader.changed(replace(reader.loaded.run, safety=thresholds), "Made to doubt.")
-    return strict.save(tmp_path_factory.mktemp("runs") / "sceptic").loaded.folder
 
 
 @pytest.fixture(params=DATABASES)

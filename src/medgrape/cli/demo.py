@@ -1,9 +1,8 @@
 """``medgrape demo``: everything there is, on drawn films, with one command."""
 
 import os
-import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +12,9 @@ from medgrape.config import MAX_SEED, Config, load_config
 from medgrape.data.dataset import Dataset
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.splits import SplitRule
+
+if TYPE_CHECKING:  # torch is slow to import
+    from medgrape.feedback.reader import Reader
 
 FILMS, QUICK_FILMS = 1600, 160
 CONFIG = Path(__file__).resolve().parents[1] / "configs" / "demo.toml"
@@ -25,10 +27,11 @@ def demo(
     ] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A smoke test of a minute: few films, a poor model.")] = False,
     serve: Annotated[
-        bool, typer.Option("--serve/--no-serve", help="Open the evidence and the report in a browser at the end.")
+        bool, typer.Option("--serve/--no-serve", help="Open the reading room in a browser at the end.")
     ] = True,
+    port: Annotated[int, typer.Option(help="Port of the reading room; 0: any that is free.")] = 0,
 ) -> None:
-    """Draw chest films, train a model on them, evaluate it and read a film with it.
+    """Draw chest films, train a model on them, evaluate and audit it, read a film with it, open the reading room.
 
     Example: medgrape demo --no-serve
     """
@@ -36,20 +39,12 @@ def demo(
     data = _films(out / f"{name}-films-seed{seed}", QUICK_FILMS if quick else FILMS, seed)
     config = _settings(seed, quick=quick)
     run_check(data, config)
-    evidence, report = _model(config, data, out / f"{name}-model-seed{seed}")
+    reader = _model(config, data, out / f"{name}-model-seed{seed}")
     note("These films are drawn; no patient was ever in front of them. Research software, not a medical device.")
     if serve:
-        _show(report, evidence)
+        from medgrape.cli.demo_room import open_room
 
-
-def _show(*pages: Path) -> None:
-    try:
-        browser = webbrowser.get()
-    except webbrowser.Error:
-        note("There is no browser here; open the report and the evidence named above with one.")
-        return
-    for page in pages:
-        browser.open(page.resolve().as_uri())
+        open_room(reader, data, out / f"{name}-room-seed{seed}", port=port)
 
 
 def _films(folder: Path, films: int, seed: int) -> Path:
@@ -72,11 +67,13 @@ def _settings(seed: int, *, quick: bool) -> Config:
     return config.model_copy(update={"stages": shorter})
 
 
-def _model(config: Config, data: Path, run: Path) -> tuple[Path, Path]:
-    """Train, evaluate, read one film of the test split that shows something."""
+def _model(config: Config, data: Path, run: Path) -> "Reader":
+    """Train, evaluate, audit, read one film of the test split that shows something."""
     from medgrape.cli.evaluate import print_evaluation
     from medgrape.cli.train import report as report_training
+    from medgrape.evaluation.audit import audit_folder, audit_run
     from medgrape.evaluation.reading import evaluate_run, report_folder
+    from medgrape.evaluation.subgroups import attributes
     from medgrape.feedback.reader import load
     from medgrape.training.run import Order, train
 
@@ -85,9 +82,11 @@ def _model(config: Config, data: Path, run: Path) -> tuple[Path, Path]:
     report_training(reader.loaded.run.metrics, run, as_json=False)
     evaluation, files = evaluate_run(reader.loaded, data, report_folder(run, "test"), track=track)
     print_evaluation(evaluation, files)
+    _, audit = audit_run(reader.loaded, data, audit_folder(run, "test"), attributes("sex,age,view"), track=track)
+    note(f"audit: {audit.html}")
     dataset = Dataset.load(data)
     shown = next(film for film in dataset.in_split("test") if film.id in dataset.boxes_by_film)
     evidence = run.with_name(f"{run.name}-evidence.png")
     reader.open(dataset.film_path(shown)).explain().save(evidence)
     note(f"evidence of film {shown.id}: {evidence}")
-    return evidence, files.html
+    return reader

@@ -11,6 +11,7 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from medgrape.server.archive import Archive
+    from medgrape.server.process import Ready
     from medgrape.server.settings import ServerSettings
 
 ROOM = Path("reading-room")
@@ -47,7 +48,7 @@ def serve(
 
     Example: medgrape serve runs/demo --data demo/data --port 8000
     """
-    process = _server_process()
+    process = server_process()
     from medgrape.server.folder import RoomFolder
 
     settings = settings_with(
@@ -57,6 +58,13 @@ def serve(
         tls_key=None if tls_key is None else str(tls_key),
     )  # fmt: skip
     ready = process.prepare(run, RoomFolder(room), settings)
+    announce(ready)
+    process.run(ready)
+
+
+def announce(ready: "Ready") -> None:
+    """Say where the room is, and who may come in."""
+    settings = ready.settings
     note(f"Reading room: {ready.address}   (Ctrl-C ends it)")
     note(f"Database: {ready.database}")
     if not ready.login:
@@ -64,12 +72,11 @@ def serve(
     elif not settings.is_secure and not settings.is_local:
         note("Passwords travel unencrypted: give --tls-certificate and --tls-key, or put a proxy before it.")
     note("Research software, not a medical device.")
-    process.run(ready)
 
 
 def settings_with(config: Path | None, database: str | None, **given: object) -> "ServerSettings":
     """The file's settings with every option that was really given put on top."""
-    _server_process()
+    server_process()
     from medgrape.server.settings import load_server_settings
 
     return load_server_settings(config).overridden(database=database, **given)
@@ -84,7 +91,8 @@ def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
     return Archive.ready(RoomFolder(room), settings)
 
 
-def _server_process() -> ModuleType:
+def server_process() -> ModuleType:
+    """The server's processes, or a sentence that says how to get them."""
     try:
         from medgrape.server import process
     except ModuleNotFoundError as missing:

@@ -41,9 +41,8 @@ async function sent(request: Request): Promise<Response> {
 
 /** Another window logged in meanwhile, so the token is another one. */
 async function meetAgain(): Promise<void> {
-  const response = await fetch("/api/v1/session/me");
-  if (response.ok) begin((await response.json()) as Me);
-  else throw await problemOf(response);
+  const response = await reachAt(`${window.location.origin}/api/v1/session/me`);
+  begin((await response.json()) as Me);
 }
 
 export const client = createClient<paths>({ baseUrl: window.location.origin, fetch: reach });

@@ -32,7 +32,6 @@ export function Standing({ shown, used, concept }: Props) {
         <ModelActions
           model={shown}
           onRemoved={() => navigate(concept === undefined ? `/atlas/${back}` : `/atlas/${back}/${concept}`)}
-          eager
         />
       </Worth>
     </div>

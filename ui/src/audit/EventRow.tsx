@@ -66,7 +66,8 @@ function Moved({ deed }: { deed: Deed }) {
 
 function About({ event }: { event: LogEvent }) {
   const words = useWords().audit;
-  const { film, study, model } = event;
+  const { film, study } = event;
+  const model = event.kind === "model.removed" ? null : event.model;
   if (!film && !study && !model) return null;
   return (
     <p className="event-about small">
@@ -89,7 +90,7 @@ function About({ event }: { event: LogEvent }) {
           {words.onlyStudy}
         </button>
       )}
-      {model && event.kind !== "model.removed" && (
+      {model && (
         <a href={`#/model/${model}`}>
           {words.model} {model.slice(0, 8)}
         </a>

@@ -59,8 +59,10 @@ export class Hand {
     this.room.setPointerCapture(event.pointerId);
     this.fingers.set(event.pointerId, this.at(event));
     const [one, other] = [...this.fingers.values()];
-    if (one && other) this.gesture = pinched(one, other, this.scene().view);
-    else
+    if (one && other) {
+      this.takeBack();
+      this.gesture = pinched(one, other, this.scene().view);
+    } else
       this.gesture = begun({ at: this.at(event), button: event.button, panning: this.panning }, this.scene());
     this.moved = false;
   }
@@ -89,14 +91,27 @@ export class Hand {
   }
 
   private release(event: PointerEvent): void {
-    const { gesture } = this;
     this.fingers.delete(event.pointerId);
+    this.finish(this.at(event));
     this.gesture = null;
+  }
+
+  private finish(at: Point): void {
+    const { gesture } = this;
     if (gesture?.kind !== "draw" && gesture?.kind !== "edit") return;
     const box = this.desk.edit.get()?.box;
     const least = A_DRAG / this.scene().view.scale;
     if (this.moved && box && isThere(box, least)) this.props().onDraw(box, true, gesture.kind === "draw");
-    else if (gesture.kind === "draw") this.picked(this.at(event));
+    else if (gesture.kind === "draw") this.picked(at);
+    else this.takeBack();
+  }
+
+  /** A second finger came, or the box became too small: it is as if nobody had touched it. */
+  private takeBack(): void {
+    const { gesture } = this;
+    if (!this.moved) return;
+    if (gesture?.kind === "edit") this.props().onDraw(gesture.box, true, false);
+    else if (gesture?.kind === "draw") this.desk.edit.set(null);
   }
 
   private picked(at: Point): void {

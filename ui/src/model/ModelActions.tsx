@@ -13,12 +13,10 @@ interface Props {
   model: Model;
   /** Called once the model is gone. */
   onRemoved?: () => void;
-  /** The choice that is expected here. */
-  eager?: boolean;
 }
 
 /** Put a model to use, or remove it again: for curators. */
-export function ModelActions({ model, onRemoved, eager = false }: Props) {
+export function ModelActions({ model, onRemoved }: Props) {
   const words = useWords().model;
   const { me } = useStore(session);
   const queries = useQueryClient();
@@ -34,7 +32,6 @@ export function ModelActions({ model, onRemoved, eager = false }: Props) {
     <span className="row model-actions">
       <button
         type="button"
-        className={eager ? "primary" : undefined}
         aria-label={`${words.use}: ${model.name}`}
         disabled={use.isPending}
         onClick={() => use.mutate()}

@@ -11,6 +11,9 @@ import { useWords } from "../words/words";
 import { isUnderWay, measure, type Measuring, measurings } from "./measuring";
 import { type Worth as Measured, worthQuery } from "./queries";
 
+/** With fewer films, one or two of them make a difference that looks large. */
+const FEW = 100;
+
 /** What a model gets on validation films: it, the one it was made from, and the trivial answer. */
 export function Worth({ model, children }: { model: string; children?: ReactNode }) {
   const words = useWords().model;
@@ -24,12 +27,16 @@ export function Worth({ model, children }: { model: string; children?: ReactNode
   return (
     <section className="card stack worth" aria-labelledby="worth-title">
       <h2 id="worth-title">{words.worth}</h2>
-      {worth.isError && <Trouble error={worth.error} again={() => void worth.refetch()} />}
-      {worth.data && <Figures worth={worth.data} />}
-      <div role="status">{isUnderWay(measuring) && measuring && <Progress measuring={measuring} />}</div>
-      {measuring && <Failure measuring={measuring} />}
-      {worth.data === null && !isUnderWay(measuring) && <Unmeasured model={model} />}
-      {children}
+      <div className="worth-body">
+        <div className="stack">
+          {worth.isError && <Trouble error={worth.error} again={() => void worth.refetch()} />}
+          {worth.data && <Figures worth={worth.data} />}
+          <div role="status">{isUnderWay(measuring) && measuring && <Progress measuring={measuring} />}</div>
+          {measuring && <Failure measuring={measuring} />}
+          {worth.data === null && measuring === undefined && <Unmeasured model={model} />}
+        </div>
+        {children && <div className="stack">{children}</div>}
+      </div>
     </section>
   );
 }
@@ -139,6 +146,7 @@ function Figures({ worth }: { worth: Measured }) {
       <p className="quiet small">
         {words.measuredOn(worth.data_set, moment(worth.measured_at, language))}
         {!worth.its_own && ` ${words.notItsOwn}`}
+        {worth.films < FEW && ` ${words.few(worth.films)}`}
       </p>
     </>
   );

@@ -104,6 +104,7 @@ export const de: typeof en = {
   macroF1: "Macro-F1",
   accuracy: "Richtige Antworten",
   measuredOn: (data, when) => `Gemessen an ${data}, ${when}. Testaufnahmen wurden nicht angesehen.`,
+  few: (films) => `Bei ${films} Aufnahmen sagt ein Unterschied von ein oder zwei wenig.`,
   notItsOwn: "Trainiert wurde das Modell an einem anderen Datensatz.",
   evaluation: "Auswertung",
   evaluationOn: (films, patients, split, data) =>

@@ -106,6 +106,7 @@ export const en = {
   macroF1: "Macro-F1",
   accuracy: "Right answers",
   measuredOn: (data: string, when: string) => `Measured on ${data}, ${when}. Test films were not looked at.`,
+  few: (films: number) => `With ${films} films a difference of one or two of them tells little.`,
   notItsOwn: "The model was trained on another data set.",
   evaluation: "Evaluation",
   evaluationOn: (films: number, patients: number, split: string, data: string) =>

@@ -25,7 +25,12 @@ export function shift(value: number, { language, shares }: Liking): string {
 }
 
 export function figure(value: number, language: string, digits = 2): string {
-  return new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  return new Intl.NumberFormat(language, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    // No minus before a nought that was only rounded to one.
+    signDisplay: "negative",
+  })
     .format(value)
     .replace("-", "−");
 }

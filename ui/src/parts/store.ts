@@ -46,7 +46,8 @@ function read<T>(key: string, initial: T, area: Storage): T {
     if (kept === null) return initial;
     const found = JSON.parse(kept) as T;
     // What an older page kept may lack what a newer one knows.
-    return isRecord(initial) && isRecord(found) ? { ...initial, ...found } : found;
+    if (isRecord(initial)) return isRecord(found) ? { ...initial, ...found } : initial;
+    return found;
   } catch {
     return initial;
   }

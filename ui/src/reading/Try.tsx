@@ -34,15 +34,8 @@ export function Try({ suggestion, onDone }: { suggestion: Suggestion; onDone: ()
 
 /** `active_tb`, `53,82,76,107` from the page's address. */
 export function suggested(concept: string | undefined, corners: string | undefined): Suggestion | null {
-  const [x1, y1, x2, y2, ...more] = (corners ?? "").split(",").map(Number);
-  if (
-    !concept ||
-    x1 === undefined ||
-    y1 === undefined ||
-    x2 === undefined ||
-    y2 === undefined ||
-    more.length > 0
-  )
-    return null;
-  return [x1, y1, x2, y2].every(Number.isFinite) ? { concept, box: { x1, y1, x2, y2 } } : null;
+  const told = (corners ?? "").split(",");
+  const [x1 = NaN, y1 = NaN, x2 = NaN, y2 = NaN] = told.map((one) => (one.trim() ? Number(one) : NaN));
+  if (!concept || told.length !== 4 || ![x1, y1, x2, y2].every(Number.isFinite)) return null;
+  return x1 < x2 && y1 < y2 ? { concept, box: { x1, y1, x2, y2 } } : null;
 }

@@ -2,7 +2,7 @@
 import { client, told } from "../api/client";
 import { Problem } from "../api/problems";
 import { session } from "../api/session";
-import type { Step, Study } from "../api/types";
+import type { Correction, Step, Study } from "../api/types";
 import { type Box, sameBox } from "../film/box";
 
 export interface BoxSaid {
@@ -74,7 +74,7 @@ async function arrived(study: Study, asked: StepAsked, refusal: Problem): Promis
     told(client.GET("/api/v1/studies/{study}/history", { params })),
   ]);
   const last = steps.at(-1);
-  if (last && now.revision === study.revision + 1 && isSame(last, asked, session.get().me?.name ?? ""))
+  if (last && now.revision === study.revision + 1 && isSame(last, asked, study, session.get().me?.name ?? ""))
     return now;
   throw refusal;
 }
@@ -88,11 +88,31 @@ const KINDS = {
   redo: "redone",
 };
 
-export function isSame(last: Step, asked: StepAsked, me: string): boolean {
+/** Whether `last`, taken by `me` from where `study` stands, is what was asked for. */
+export function isSame(last: Step, asked: StepAsked, study: Study, me: string): boolean {
   if (last.by !== me || last.kind !== KINDS[asked.kind]) return false;
-  const { correction } = last;
-  if (asked.kind === "reject") return correction.kind === "reject" && correction.concept === asked.concept;
-  if (asked.kind !== "box" && asked.kind !== "redraw") return true;
-  const { box, concept } = asked.said;
-  return correction.concept === concept && correction.box !== null && sameBox(correction.box, box);
+  const { correction, replaced } = last;
+  switch (asked.kind) {
+    case "box":
+      return says(correction, asked.said);
+    case "redraw":
+      return says(correction, asked.said) && isAlike(replaced, study.corrections[asked.number]);
+    case "withdraw":
+      return isAlike(correction, study.corrections[asked.number]);
+    case "reject":
+      return correction.kind === "reject" && correction.concept === asked.concept;
+    default:
+      return true;
+  }
+}
+
+/** The same box for the same finding may still say the contrary: that it is not there. */
+function says({ kind, concept, box }: Correction, said: BoxSaid): boolean {
+  const alike = kind === (said.positive ? "box" : "not_box") && concept === said.concept;
+  return alike && box !== null && sameBox(box, said.box);
+}
+
+function isAlike(one: Correction | null, other: Correction | undefined): boolean {
+  if (!one || !other || one.kind !== other.kind || one.concept !== other.concept) return false;
+  return one.box && other.box ? sameBox(one.box, other.box) : one.box === other.box;
 }

@@ -1,7 +1,7 @@
 /** Keys for everything. Single letters can be switched off, for whoever dictates or types by other means. */
 import { useEffect } from "react";
 
-import { middling } from "../film/box";
+import { middling, rounded } from "../film/box";
 import { ARROWS, nudged } from "../film/gestures";
 import { PLAIN } from "../film/greys";
 import { clamp, panned, type Size, fitted } from "../film/view";
@@ -85,7 +85,7 @@ function arrow(event: KeyboardEvent, { desk, size, room }: Keyboard): void {
   const edit = desk.edit.get();
   if (edit) {
     const step = STEP * Math.max(size.width, size.height);
-    desk.edit.set({ ...edit, box: nudged(edit.box, event.key, step, event.shiftKey, size) });
+    desk.edit.set({ ...edit, box: rounded(nudged(edit.box, event.key, step, event.shiftKey, size)) });
     return;
   }
   const [dx, dy] = ARROWS[event.key] ?? [0, 0];

@@ -8,7 +8,7 @@ export const en = {
   lengths: "Sizes of boxes",
   lengthsTold: { millimetres: "Millimetres, where the film tells its spacing", pixels: "Pixels of the film" },
   shares: "Probabilities",
-  sharesTold: { percent: "Percent (91 %)", decimals: "Decimals (0.91)" },
+  sharesTold: { percent: "Percent (91%)", decimals: "Decimals (0.91)" },
   keyboard: "Keyboard",
   keys: "Single letters are shortcuts",
   done: "Done",

@@ -7,6 +7,7 @@ import { moment, readable, share } from "../parts/format";
 import { useStore } from "../parts/store";
 import { settings } from "../settings/settings";
 import { useWords } from "../words/words";
+import { Preview } from "./Preview";
 import { likeliestOf, mayRemove } from "./queries";
 
 /** One film. A click anywhere opens it; by keyboard and for screen readers its link does. */
@@ -23,7 +24,7 @@ export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }
     <tr onClick={open}>
       <td className="film-cell">
         <a href={`#/films/${film.id}`}>
-          <img src={`/api/v1/films/${film.id}/preview.png`} alt="" loading="lazy" width={72} height={72} />
+          <Preview film={film.id} side={72} alt="" />
           <span className="hidden">{words.columns.film} </span>
           <span className="film-id">{film.id.slice(0, 8)}</span>
         </a>
@@ -115,9 +116,10 @@ function Readers({ film }: { film: Film }) {
   return (
     <ul>
       {film.readings.map((one) => (
-        <li key={`${one.reader} ${one.model}`} title={moment(one.changed_at, language)}>
+        <li key={`${one.reader} ${one.model}`}>
           {one.reader}
           {one.corrections !== null && <span className="quiet small"> · {words.steps(one.corrections)}</span>}
+          <div className="quiet small">{moment(one.changed_at, language)}</div>
         </li>
       ))}
     </ul>

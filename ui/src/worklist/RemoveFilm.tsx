@@ -5,6 +5,7 @@ import type { Film } from "../api/types";
 import { Dialog } from "../parts/Dialog";
 import { Trouble } from "../parts/Trouble";
 import { useWords } from "../words/words";
+import { Preview } from "./Preview";
 
 /** Asks once more before a film is gone for good. */
 export function RemoveFilm({ film, onClose }: { film: Film; onClose: () => void }) {

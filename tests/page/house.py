@@ -1,0 +1,138 @@
+"""The server that the page comes from, as a process of its own, with somebody of every role and films to read."""
+
+import functools
+import http.client
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PIL import Image
+
+from medgrape.benchmarks.server_under_test import Caller, ServerUnderTest
+from medgrape.data.phantom import draw, plan
+from medgrape.server.archive import Archive
+from medgrape.server.folder import RoomFolder
+from medgrape.server.security.accounts import add_user, create_token
+from medgrape.server.security.passwords import hashed
+from medgrape.server.security.roles import Role
+from medgrape.server.settings import ServerSettings
+
+PASSWORD = "correct horse battery"  # noqa: S105
+PEOPLE = {"rita": Role.READER, "rolf": Role.READER, "cora": Role.CURATOR, "alma": Role.ADMIN}
+SIDE = 240
+"""Pixels of a film, across and down."""
+PATIENT = "[rate]\nper_second = 10000.0\nburst = 100000\nlogins_per_minute = 10000\n"
+"""A server that minds no hurry: tests ask more quickly than people."""
+
+
+@dataclass
+class House:
+    """A server that can be killed and comes back at the same address, and everybody's way to ask it directly."""
+
+    run: Path
+    data: Path
+    folder: Path
+    callers: dict[str, Caller] = field(default_factory=dict)
+    cookies: dict[str, str] = field(default_factory=dict)
+    port: int = 0
+    _process: subprocess.Popen[str] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, at the address that it had before."""
+        config = self.folder / "server.toml"
+        config.write_text(PATIENT)
+        where = ["--room", str(self.folder / "room"), "--port", str(self.port), "--workers", "1"]
+        command = [sys.executable, "-m", "medgrape", "serve", str(self.run), "--data", str(self.data), *where]
+        with (self.folder / "server.log").open("a") as log:
+            self._process = subprocess.Popen(
+                [*command, "--config", str(config)], stdout=subprocess.PIPE, stderr=log, text=True,
+                start_new_session=True,
+            )  # fmt: skip
+        said = self._process.stdout.readline()
+        assert "http://127.0.0.1:" in said, f"The server did not start; see {self.folder / 'server.log'}."
+        self.port = int(said.split()[2].rpartition(":")[2])
+        awaiting = ServerUnderTest(self.run, self.folder / "room", "", self.port)
+        ends = time.monotonic() + 60
+        while not awaiting.is_ready():
+            assert self._process.poll() is None, f"The server ended; see {self.folder / 'server.log'}."
+            assert time.monotonic() < ends, f"The server reads no films; see {self.folder / 'server.log'}."
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """End every process of it at once, as a power cut would."""
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process.stdout.close()
+        self._process = None
+        for caller in self.callers.values():
+            caller.hang_up()
+
+    def furnish(self) -> None:
+        """Let everybody in, before the first start."""
+        archive = Archive.ready(RoomFolder(self.folder / "room"), ServerSettings())
+        secret, tokens = hashed(PASSWORD), {}
+        with archive.database.writing() as session:
+            for name, role in PEOPLE.items():
+                user = add_user(session, name, role, None)
+                user.password = secret
+                tokens[name] = str(create_token(session, user, "test", role, 1))
+        archive.close()
+        self.start()
+        self.callers = {name: Caller(self.port, token) for name, token in tokens.items()}
+
+    def newcomer(self, name: str, role: str = "reader") -> None:
+        """One more person, whom no other test knows."""
+        alma = self.callers["alma"]
+        alma.post("/users", {"name": name, "role": role, "password": PASSWORD})
+        token = alma.post("/tokens", {"name": "test", "role": role, "user": name})["token"]
+        self.callers[name] = Caller(self.port, token)
+
+    def cookie(self, name: str) -> str:
+        """What a browser holds in which this person has logged in."""
+        if name not in self.cookies:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            told = json.dumps({"name": name, "password": PASSWORD})
+            connection.request("POST", "/api/v1/session", told, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            self.cookies[name] = answer.headers["Set-Cookie"].partition(";")[0].partition("=")[2]
+        return self.cookies[name]
+
+    def film(self, seed: int) -> str:
+        """The id of a film that rita brought."""
+        return self.callers["rita"].upload(png(seed))
+
+    def model_in_use(self) -> str:
+        return next(one["version"] for one in self.callers["cora"].get("/models") if one["in_use"])
+
+    def models(self) -> set[str]:
+        return {one["version"] for one in self.callers["cora"].get("/models")}
+
+
+@functools.cache
+def pixels(seed: int):
+    """A drawn chest that looks like no other."""
+    (drawing,) = plan("tb", 1, seed=seed)
+    return draw(drawing, SIDE).pixels
+
+
+@functools.cache
+def png(seed: int) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(pixels(seed)).save(out, "PNG")
+    return out.getvalue()

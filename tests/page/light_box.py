@@ -1,0 +1,150 @@
+"""A film in front of somebody: where things are on the screen, what a hand does, and what the server knows of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from playwright.sync_api import Locator, Page, expect
+
+from page.house import SIDE, House
+
+Corners = tuple[float, float, float, float]
+NEAR = 1.0
+"""Film pixels by which a drawn box may differ from what the hand meant: a screen has whole pixels only."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A box, a finding that somebody claims to be in it, and what the model has to say."""
+
+    box: Corners
+    concept: str
+    title: str
+    check: dict
+
+
+@dataclass
+class LightBox:
+    """Somebody at a film."""
+
+    house: House
+    page: Page
+    who: str
+    film: str
+
+    def opened(self) -> "LightBox":
+        self.page.goto(f"/#/films/{self.film}")
+        return self.shown()
+
+    def shown(self) -> "LightBox":
+        """Wait until film, classes and findings are all there."""
+        expect(self.page.locator(".film")).to_have_attribute("data-shown", "whole")
+        expect(self.page.locator(".findings .finding").first).to_be_visible()
+        return self
+
+    # What the server knows, asked past the page.
+
+    @cached_property
+    def study_id(self) -> str:
+        return self.house.callers[self.who].post("/studies", {"film": self.film})["id"]
+
+    def study(self) -> dict:
+        return self.house.callers[self.who].get(f"/studies/{self.study_id}")
+
+    def steps(self) -> list[dict]:
+        return self.house.callers[self.who].get(f"/studies/{self.study_id}/history")
+
+    def titles(self) -> dict[str, str]:
+        told = self.house.callers[self.who].get(f"/studies/{self.study_id}/explanation")
+        return {one["name"]: one["title"] for one in told["concepts"]}
+
+    def check(self, box: Corners, concept: str) -> dict:
+        asked = {"box": dict(zip(("x1", "y1", "x2", "y2"), box, strict=True)), "concept": concept}
+        return self.house.callers[self.who].post(f"/studies/{self.study_id}/check", asked)
+
+    def wrong_claim(self) -> Claim:
+        """The box in which the model doubts a claim most."""
+        doubted = [one for one in self._claims() if one.check["mismatch"]]
+        assert doubted, "The model doubts nothing."
+        return max(doubted, key=lambda one: one.check["gap"])
+
+    def right_claim(self) -> Claim:
+        """The box in which the model agrees most."""
+        agreed = [one for one in self._claims() if one.check["dominant"] == one.concept and not one.check["mismatch"]]
+        assert agreed, "The model agrees to nothing."
+        return max(agreed, key=lambda one: one.check["concepts"][0]["mean"] - one.check["concepts"][1]["mean"])
+
+    def _claims(self) -> list[Claim]:
+        boxes = [(x, y, x + 70.0, y + 60.0) for x, y in product((30.0, 120.0), (40.0, 130.0))]
+        titles = self.titles().items()
+        return [Claim(box, name, title, self.check(box, name)) for box in boxes for name, title in titles]
+
+    # Where things are.
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Where a pixel of the film, which is as large as fits, lies in the window."""
+        room = self.page.locator(".film").bounding_box()
+        scale = min(room["width"], room["height"]) / SIDE
+        left = room["x"] + (room["width"] - SIDE * scale) / 2
+        top = room["y"] + (room["height"] - SIDE * scale) / 2
+        return left + x * scale, top + y * scale
+
+    @property
+    def card(self) -> Locator:
+        """The box in hand."""
+        return self.page.locator(".edit-card")
+
+    @property
+    def doubt(self) -> Locator:
+        return self.page.get_by_role("alertdialog", name="The model sees something else here")
+
+    @property
+    def corrections(self) -> Locator:
+        return self.page.locator(".corrections li")
+
+    @property
+    def history(self) -> Locator:
+        """Steps, the last one first."""
+        return self.page.locator(".steps li")
+
+    def finding(self, concept: str) -> Locator:
+        return self.page.locator(f"[data-concept={concept}]")
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    # What a hand does.
+
+    def choose(self, concept: str) -> None:
+        """Draw for this finding from now on."""
+        if self.finding(concept).get_attribute("aria-pressed") != "true":
+            self.finding(concept).click()
+        expect(self.finding(concept)).to_have_attribute("aria-pressed", "true")
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float], button: str = "left") -> None:
+        """From one pixel of the film to another, and let go."""
+        self.hold(start, end, button)
+        self.page.mouse.up(button=button)
+
+    def hold(self, start: tuple[float, float], end: tuple[float, float], button: str = "left") -> None:
+        """The same, and the button stays down."""
+        self.page.mouse.move(*self.at(*start))
+        self.page.mouse.down(button=button)
+        self.page.mouse.move(*self.at(*end), steps=4)
+
+    def draw(self, box: Corners) -> None:
+        self.drag(box[:2], box[2:])
+
+    def draw_for(self, claim: Claim) -> None:
+        self.choose(claim.concept)
+        self.draw(claim.box)
+
+    def apply(self, claim: Claim) -> None:
+        """Draw a box that the model has nothing against, and apply it."""
+        self.draw_for(claim)
+        self.card.get_by_role("button", name="Apply").click()
+        expect(self.card).to_have_count(0)
+
+
+def corners(told: dict) -> Corners:
+    return (told["x1"], told["y1"], told["x2"], told["y2"])

@@ -29,7 +29,7 @@ $(PAGE): $(shell find ui/src ui/public ui/index.html ui/vite.config.ts) $(NODE_M
 	$(NPM) run --silent build
 
 $(NODE_MODULES): ui/package-lock.json | $(STAMP)
-	$(NPM) ci --ignore-scripts --no-audit --no-fund
+	$(NPM) install --no-save --ignore-scripts --no-audit --no-fund
 
 ui-dev: $(NODE_MODULES) ## the page with hot reload, before a server at MEDGRAPE_SERVER (http://127.0.0.1:8000)
 	$(NPM) run dev

@@ -18,7 +18,8 @@ class PageBuildHook(BuildHookInterface):
         if self.target_name != "wheel":
             return
         ui = Path(self.root) / "ui"
-        _npm(ui, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        # Not `npm ci`: it wants the lock to name what machines of every other kind would install.
+        _npm(ui, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
         _npm(ui, "run", "build")
 
 

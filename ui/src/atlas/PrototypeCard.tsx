@@ -69,15 +69,17 @@ export function PrototypeFacts({ prototype, usage }: { prototype: Prototype; usa
           {words.similarity} {figure(similarity, liking.language)}
         </li>
       )}
-      <li>
-        {raises !== null && gain !== null
-          ? words.raises(readable(raises), points(gain))
-          : words.raisesNothing}
-      </li>
+      {kept && <li>{effect()}</li>}
       {use && usage && <li>{words.strongest(use.strongest, usage.shown)}</li>}
       {use && use.in_box !== null && <li>{words.inBox(share(use.in_box, liking))}</li>}
     </ul>
   );
+
+  function effect(): string {
+    return raises === null || gain === null
+      ? words.raisesNothing
+      : words.raises(readable(raises), points(gain));
+  }
 
   function points(value: number): string {
     if (liking.shares === "decimals") return figure(value, liking.language);

@@ -164,5 +164,5 @@ export function inkOn(colour: string): string {
     number,
     number,
   ];
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 120 ? "#000" : "#fff";
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 100 ? "#000" : "#fff";
 }

@@ -23,12 +23,7 @@ export function RemoveFilm({ film, onClose }: { film: Film; onClose: () => void 
     <Dialog title={words.removeTitle} onClose={onClose}>
       <div className="stack">
         <div className="remove-film">
-          <img
-            src={`/api/v1/films/${film.id}/preview.png`}
-            alt={words.open(film.id)}
-            width={120}
-            height={120}
-          />
+          <Preview film={film.id} side={120} alt={words.open(film.id)} />
           <div className="stack">
             <p>{words.removeText}</p>
             {readers !== "" && <p className="film-warning">{words.removeRead(readers)}</p>}

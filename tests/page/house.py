@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
-from medgrape.benchmarks.server_under_test import Caller, ServerUnderTest
+from medgrape.benchmarks.server_under_test import ServerUnderTest
 from medgrape.data.phantom import draw, plan
 from medgrape.server.archive import Archive
 from medgrape.server.folder import RoomFolder
@@ -30,6 +31,43 @@ SIDE = 240
 """Pixels of a film, across and down."""
 PATIENT = "[rate]\nper_second = 10000.0\nburst = 100000\nlogins_per_minute = 10000\n"
 """A server that minds no hurry: tests ask more quickly than people."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who asks the server past the page; each time anew, for it may have been killed meanwhile."""
+
+    house: "House"
+    token: str
+
+    def ask(self, method: str, path: str, told: object = None) -> tuple[int, bytes]:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        return self._asked(method, path, None if told is None else json.dumps(told).encode(), headers)
+
+    def get(self, path: str) -> Any:
+        return self._told("GET", path)
+
+    def post(self, path: str, told: object = None) -> Any:
+        return self._told("POST", path, told)
+
+    def upload(self, content: bytes) -> str:
+        """A film's id."""
+        start = b'--film\r\nContent-Disposition: form-data; name="file"; filename="film.png"\r\n\r\n'
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "multipart/form-data; boundary=film"}
+        status, body = self._asked("POST", "/films", start + content + b"\r\n--film--\r\n", headers)
+        assert status in (200, 201), body
+        return json.loads(body)["film"]["id"]
+
+    def _told(self, method: str, path: str, told: object = None) -> Any:
+        status, body = self.ask(method, path, told)
+        assert 200 <= status < 300, f"{method} {path}: {status} {body[:300]!r}"
+        return json.loads(body)
+
+    def _asked(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.house.port, timeout=60)) as connection:
+            connection.request(method, f"/api/v1{path}", body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
 
 
 @dataclass
@@ -78,8 +116,6 @@ class House:
         self._process.wait()
         self._process.stdout.close()
         self._process = None
-        for caller in self.callers.values():
-            caller.hang_up()
 
     def furnish(self) -> None:
         """Let everybody in, before the first start."""
@@ -92,24 +128,22 @@ class House:
                 tokens[name] = str(create_token(session, user, "test", role, 1))
         archive.close()
         self.start()
-        self.callers = {name: Caller(self.port, token) for name, token in tokens.items()}
+        self.callers = {name: Caller(self, token) for name, token in tokens.items()}
 
     def newcomer(self, name: str, role: str = "reader") -> None:
         """One more person, whom no other test knows."""
         alma = self.callers["alma"]
         alma.post("/users", {"name": name, "role": role, "password": PASSWORD})
         token = alma.post("/tokens", {"name": "test", "role": role, "user": name})["token"]
-        self.callers[name] = Caller(self.port, token)
+        self.callers[name] = Caller(self, token)
 
     def cookie(self, name: str) -> str:
         """What a browser holds in which this person has logged in."""
         if name not in self.cookies:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-            told = json.dumps({"name": name, "password": PASSWORD})
-            connection.request("POST", "/api/v1/session", told, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-            connection.close()
+            with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+                told = json.dumps({"name": name, "password": PASSWORD})
+                connection.request("POST", "/api/v1/session", told, {"Content-Type": "application/json"})
+                answer = connection.getresponse()
             self.cookies[name] = answer.headers["Set-Cookie"].partition(";")[0].partition("=")[2]
         return self.cookies[name]
 

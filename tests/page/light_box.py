@@ -1,11 +1,14 @@
 """A film in front of somebody: where things are on the screen, what a hand does, and what the server knows of it."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 from playwright.sync_api import Locator, Page, expect
 
+from page.browser import PATIENCE
 from page.house import SIDE, House
 
 Corners = tuple[float, float, float, float]
@@ -113,6 +116,15 @@ class LightBox:
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
+    def box_seen(self) -> Corners | None:
+        """The box that the card's figures are about."""
+        told = self.page.evaluate("document.querySelector('.edit-card .inside')?.dataset.box ?? null")
+        return tuple(float(edge) for edge in told.split(",")) if told else None
+
+    def tells_of(self, box: Corners) -> None:
+        """Wait until the card tells what the model sees in this box."""
+        eventually(self.page, lambda: (seen := self.box_seen()) is not None and near(seen, box))
+
     # What a hand does.
 
     def choose(self, concept: str) -> None:
@@ -142,9 +154,30 @@ class LightBox:
     def apply(self, claim: Claim) -> None:
         """Draw a box that the model has nothing against, and apply it."""
         self.draw_for(claim)
-        self.card.get_by_role("button", name="Apply").click()
+        self.press_apply()
         expect(self.card).to_have_count(0)
+
+    def press_apply(self) -> None:
+        self.card.get_by_role("button", name="Apply").click()
+
+    def pick(self, box: Corners) -> None:
+        """Click into an applied box."""
+        self.page.mouse.click(*self.at((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
 
 
 def corners(told: dict) -> Corners:
     return (told["x1"], told["y1"], told["x2"], told["y2"])
+
+
+def near(told: dict | Corners, meant: Corners) -> bool:
+    """Whether a box is where the hand meant it to be."""
+    box = corners(told) if isinstance(told, dict) else told
+    return all(abs(is_ - was_meant) <= NEAR for is_, was_meant in zip(box, meant, strict=True))
+
+
+def eventually(page: Page, ask: Callable[[], object]) -> None:
+    """Wait until the answer is yes."""
+    ends = time.monotonic() + PATIENCE / 1000
+    while not ask():
+        assert time.monotonic() < ends, "It did not come about."
+        page.wait_for_timeout(50)

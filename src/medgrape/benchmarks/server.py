@@ -61,13 +61,13 @@ def bench_server(order: Order, track: Track = quietly) -> Iterator[Finding]:
         if order.readers:
             yield from _of_crowds(order, films, folder, new_database)
         if order.requests:
-            with server(order.run, folder / "memory", new_database(), port=_free(), workers=order.workers) as (
+            with server(order.run, folder / "memory", new_database(), port=free_port(), workers=order.workers) as (
                 one,
                 admin,
             ):
                 yield from _of_memory(memory(one, admin, films, order.requests // 10, order.requests, track))
         if order.kills:
-            with server(order.run, folder / "kills", new_database(), port=_free(), workers=order.workers) as (
+            with server(order.run, folder / "kills", new_database(), port=free_port(), workers=order.workers) as (
                 one,
                 admin,
             ):
@@ -76,7 +76,7 @@ def bench_server(order: Order, track: Track = quietly) -> Iterator[Finding]:
 
 def _of_crowds(order: Order, films: list[bytes], folder: Path, new_database: Any) -> Iterator[Finding]:  # noqa: ANN401
     """With the pause that a person makes between two boxes, and, for comparison, with none."""
-    with server(order.run, folder / "crowd", new_database(), port=_free(), workers=order.workers) as (_, admin):
+    with server(order.run, folder / "crowd", new_database(), port=free_port(), workers=order.workers) as (_, admin):
         yield from _of_crowd(crowd(admin, films, order.readers, order.boxes, order.pause, "reader"), promised=True)
         yield from _of_crowd(crowd(admin, films, order.readers, order.boxes, 0.0, "hasty"), promised=False)
 
@@ -131,6 +131,7 @@ def _films() -> list[bytes]:
     return drawn
 
 
-def _free() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])

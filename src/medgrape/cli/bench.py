@@ -1,9 +1,9 @@
 """``medgrape bench``: speed as ratios against a named alternative in the same run."""
 
 import importlib.util
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from medgrape.benchmarks.ratio import Ratio
 from medgrape.cli.console import err, print_json, table, track
 from medgrape.cli.options import Json
 from medgrape.errors import UserError
+
+if TYPE_CHECKING:  # the server is slow to import
+    from medgrape.benchmarks.server import Finding
 
 app = typer.Typer(no_args_is_help=True, help="Speed, as ratios against a named alternative in the same run.")
 
@@ -102,14 +105,37 @@ def server(
         raise UserError(f"--database is sqlite or postgresql; {database!r} is neither.")
     _check_psutil()
     order = Order(run, database, kills, readers, boxes, pause, requests, workers, seed)
-    findings = list(bench_server(order, track))
+    title = f"Server, {database}, {workers} worker{'s' if workers > 1 else ''}"
+    _tell(title, list(bench_server(order, track)), as_json=as_json)
+
+
+@app.command()
+def page(
+    run: Annotated[Path, typer.Argument(help="A run to serve; medgrape demo --quick makes one in a minute.")],
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """The page in Chromium before a real server: how soon a film is seen, frames while a box is drawn, how far the live
+    check lags; exit code 1 if a promise is broken.
+
+    Example: medgrape bench page demo/tb-quick-model-seed0
+    """
+    if importlib.util.find_spec("playwright") is None:
+        raise UserError("bench page drives a browser, which needs: pip install playwright.")
+    from medgrape.benchmarks.page import bench_page
+
+    with err.status("timing"):
+        findings = list(bench_page(run, workers=workers))
+    _tell("Page", findings, as_json=as_json)
+
+
+def _tell(title: str, findings: "Sequence[Finding]", *, as_json: bool) -> None:
+    """What was promised, what was found; a broken promise is exit code 1."""
     if as_json:
         print_json([one.to_json() for one in findings])
     else:
         rows = [(one.what, one.found, one.promised, "kept" if one.kept else "BROKEN") for one in findings]
-        table(
-            f"Server, {database}, {workers} worker{'s' if workers > 1 else ''}", ("what", "found", "promised", ""), rows
-        )
+        table(title, ("what", "found", "promised", ""), rows)
     if not all(one.kept for one in findings):
         raise typer.Exit(1)
 

@@ -8,6 +8,7 @@ import typer
 
 from medgrape.cli.console import note, track, watch
 from medgrape.cli.data import run_check
+from medgrape.cli.demo_room import check_parts, open_room
 from medgrape.config import MAX_SEED, Config, load_config
 from medgrape.data.dataset import Dataset
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
@@ -35,6 +36,8 @@ def demo(
 
     Example: medgrape demo --no-serve
     """
+    if serve:
+        check_parts()
     name = "tb-quick" if quick else "tb"
     data = _films(out / f"{name}-films-seed{seed}", QUICK_FILMS if quick else FILMS, seed)
     config = _settings(seed, quick=quick)
@@ -42,8 +45,6 @@ def demo(
     reader = _model(config, data, out / f"{name}-model-seed{seed}")
     note("These films are drawn; no patient was ever in front of them. Research software, not a medical device.")
     if serve:
-        from medgrape.cli.demo_room import open_room
-
         open_room(reader, data, out / f"{name}-room-seed{seed}", port=port)
 
 

@@ -7,9 +7,8 @@ export interface DeedCorrection {
   kind: string;
   /** null: every finding. */
   concept: string | null;
-  confirmed: boolean;
-  /** What the model saw instead, where it warned. */
-  dominant: string | null;
+  /** What the model sees instead, where it warned and somebody confirmed all the same. */
+  against: string | null;
 }
 
 export interface Deed {
@@ -68,8 +67,8 @@ function correctionOf(told: unknown): DeedCorrection | null {
   return {
     kind: found.kind,
     concept: typeof found.concept === "string" ? found.concept : null,
-    confirmed: found.confirmed === true,
-    dominant: text(check.dominant) || null,
+    // Whoever confirms a box that raises no warning confirms nothing.
+    against: found.confirmed === true && check.mismatch === true ? text(check.dominant) || null : null,
   };
 }
 

@@ -26,12 +26,19 @@ describe("what was done is told in a sentence", () => {
   });
 
   test("a box that was confirmed against the warning says so", () => {
-    const correction = { ...box, confirmed: true, check: { dominant: "obsolete_tb" } };
+    const correction = { ...box, confirmed: true, check: { dominant: "obsolete_tb", mismatch: true } };
     expect(sentenceOf(event("study.corrected", { correction }), en)).toContain(
       "though the model sees Obsolete TB there",
     );
     expect(sentenceOf(event("study.corrected", { correction }), de)).toContain(
       "obwohl das Modell dort „Obsolete TB“ sieht",
+    );
+  });
+
+  test("a box that raised no warning was confirmed against nothing", () => {
+    const correction = { ...box, confirmed: true, check: { dominant: "active_tb", mismatch: false } };
+    expect(sentenceOf(event("study.corrected", { correction }), en)).toBe(
+      "ada said: Active TB inside a box.",
     );
   });
 

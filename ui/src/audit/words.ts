@@ -97,7 +97,7 @@ export const en = {
     "study.opened": (d) => `${d.actor} opened a film.`,
     "study.corrected": (d) => {
       if (!d.correction) return `${d.actor} corrected the reading.`;
-      const against = d.correction.confirmed && d.correction.dominant;
+      const { against } = d.correction;
       return (
         `${d.actor} said: ${en.correction(d.correction)}` +
         (against ? `, and confirmed it though the model sees ${readable(against)} there.` : ".")
@@ -231,7 +231,7 @@ export const de: typeof en = {
     "study.opened": (d) => `${d.actor} hat eine Aufnahme geöffnet.`,
     "study.corrected": (d) => {
       if (!d.correction) return `${d.actor} hat die Befundung korrigiert.`;
-      const against = d.correction.confirmed && d.correction.dominant;
+      const { against } = d.correction;
       return (
         `${d.actor} gab an: ${de.correction(d.correction)}` +
         (against ? `, und bestätigte es, obwohl das Modell dort „${readable(against)}“ sieht.` : ".")

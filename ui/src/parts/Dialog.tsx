@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 
 import { useWords } from "../words/words";
 
@@ -17,7 +17,8 @@ export function Dialog({ title, onClose, children, wide = false, urgent = false 
   const words = useWords();
   const panel = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  // Closed before it leaves the page, it gives the focus back to where it was.
+  useLayoutEffect(() => {
     const shown = panel.current;
     if (shown && !shown.open) shown.showModal();
     return () => shown?.close();

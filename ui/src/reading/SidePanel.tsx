@@ -32,17 +32,19 @@ export function SidePanel({ film, turn, onTeach, newMap, onNewMap, onKept }: Pro
   const seen = explanation?.concepts.find((one) => one.name === wanted) ?? explanation?.concepts[0];
   return (
     <aside className="side" aria-label={words.classes}>
-      <FilmFacts film={film} turn={turn} onTeach={onTeach} />
-      {teaching.open && study && (
-        <TeachPanel model={study.model} shown={newMap} onShow={onNewMap} onKept={onKept} />
-      )}
-      {!shown && <p className="quiet block">{words.opening}</p>}
-      {shown && <Classes study={shown} explanation={explanation} />}
-      {explanation && <Findings explanation={explanation} />}
-      {seen && study && <LooksLike seen={seen} model={study.model} />}
-      {study && <History />}
-      {explanation && <Graph explanation={explanation} />}
-      {explanation && <Notes notes={explanation.warnings} />}
+      <div className="side-blocks">
+        <FilmFacts film={film} turn={turn} onTeach={onTeach} />
+        {teaching.open && study && (
+          <TeachPanel model={study.model} shown={newMap} onShow={onNewMap} onKept={onKept} />
+        )}
+        {!shown && <p className="quiet block">{words.opening}</p>}
+        {shown && <Classes study={shown} explanation={explanation} />}
+        {explanation && <Findings explanation={explanation} />}
+        {seen && study && <LooksLike seen={seen} model={study.model} />}
+        {study && <History />}
+        {explanation && <Graph explanation={explanation} />}
+        {explanation && <Notes notes={explanation.warnings} />}
+      </div>
     </aside>
   );
 }

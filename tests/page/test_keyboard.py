@@ -1,0 +1,88 @@
+"""Everything without a mouse."""
+
+import pytest
+from playwright.sync_api import expect
+
+from page.light_box import near
+
+pytestmark = pytest.mark.xdist_group("page")
+STEP = 2.4
+"""Film pixels that an arrow key moves a box by: a hundredth of the film."""
+FOCUSED = """() => {
+  const one = document.activeElement;
+  if (!one || one === document.body) return null;
+  const drawn = getComputedStyle(one);
+  const ring = drawn.outlineStyle !== "none" && parseFloat(drawn.outlineWidth) > 0;
+  one.dataset.reached = "yes";
+  return { what: one.outerHTML.slice(0, 80), ring: ring || drawn.boxShadow !== "none" };
+}"""
+MISSED = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+  .filter((one) => !one.disabled && one.tabIndex >= 0 && one.checkVisibility() && !one.dataset.reached)
+  .map((one) => one.outerHTML.slice(0, 120))"""
+
+
+def test_a_box_is_drawn_moved_resized_and_applied_by_keys_alone(at_the_light_box):
+    desk = at_the_light_box()
+    keys, meant = desk.page.keyboard, (96 + 3 * STEP, 96.0, 144 + 3 * STEP, 144 + 2 * STEP)
+    names = list(desk.titles())
+    seen = desk.check(meant, names[0])["dominant"]
+    keys.press(str(names.index(seen) + 1))
+    keys.press("b")
+    desk.tells_of((96.0, 96.0, 144.0, 144.0))
+    for _ in range(3):
+        keys.press("ArrowRight")
+    for _ in range(2):
+        keys.press("Shift+ArrowDown")
+    desk.tells_of(meant)
+    keys.press("Enter")
+    expect(desk.corrections).to_have_text([f"1. {desk.titles()[seen]} is here✕"])
+    (kept,) = desk.study()["corrections"]
+    assert kept["concept"] == seen
+    assert near(kept["box"], meant)
+
+
+def test_a_question_mark_shows_every_key_and_escape_leads_back(at_the_light_box):
+    desk = at_the_light_box()
+    desk.page.keyboard.press("?")
+    keys = desk.page.get_by_role("dialog", name="Keys")
+    expect(keys).to_be_visible()
+    for told in (
+        "apply the box",
+        "step back and on through the history",
+        "reject the chosen finding, or take that back",
+    ):
+        expect(keys.get_by_text(told)).to_be_visible()
+    desk.page.keyboard.press("b")
+    expect(desk.card).to_have_count(0)  # keys belong to the dialog while it is open
+    desk.page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    desk.page.keyboard.press("b")
+    expect(desk.card).to_be_visible()
+
+
+def test_single_letters_can_be_switched_off_for_whoever_dictates(at_the_light_box):
+    desk = at_the_light_box()
+    desk.button("Settings").click()
+    desk.page.get_by_label("Single letters are shortcuts").uncheck()
+    desk.button("Done").click()
+    desk.page.keyboard.press("x")
+    desk.page.keyboard.press("b")
+    expect(desk.card).to_have_count(0)
+    desk.page.keyboard.press("Control+z")
+    assert desk.study()["revision"] == 0
+
+
+def test_the_tab_key_reaches_everything_and_one_sees_where_one_is(at_the_light_box):
+    desk = at_the_light_box("cora")
+    desk.page.keyboard.press("b")
+    expect(desk.card).to_be_visible()
+    unseen = []
+    for _ in range(150):
+        desk.page.keyboard.press("Tab")
+        focused = desk.page.evaluate(FOCUSED)
+        if focused is None:
+            break  # past the last one
+        if not focused["ring"]:
+            unseen.append(focused["what"])
+    assert unseen == []
+    assert desk.page.evaluate(MISSED) == []

@@ -1,0 +1,93 @@
+import { act, cleanup, render, screen } from "@testing-library/react";
+import { createElement } from "react";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import { createKeptStore, createStore, useStore } from "./store";
+
+describe("a store", () => {
+  test("holds what was put in, also by way of what was there", () => {
+    const store = createStore(1);
+    store.set(2);
+    store.set((now) => now + 5);
+    expect(store.get()).toBe(7);
+  });
+
+  test("tells everybody who listens, until they stop", () => {
+    const store = createStore(1);
+    const [one, other] = [vi.fn(), vi.fn()];
+    const stop = store.subscribe(one);
+    store.subscribe(other);
+    store.set(2);
+    stop();
+    store.set(3);
+    expect(one).toHaveBeenCalledTimes(1);
+    expect(other).toHaveBeenCalledTimes(2);
+  });
+
+  test("is shown anew by whatever shows it", () => {
+    const store = createStore("a cavity");
+    const Shown = () => createElement("p", { role: "status" }, useStore(store));
+    render(createElement(Shown));
+    act(() => store.set("an effusion"));
+    expect(screen.getByRole("status").textContent).toBe("an effusion");
+    cleanup();
+  });
+});
+
+describe("a store that is kept", () => {
+  const FIRST = { language: "en", keys: true };
+  const area = window.sessionStorage;
+  const kept = (written: string | null) => {
+    if (written !== null) area.setItem("liking", written);
+    return createKeptStore("liking", FIRST, area);
+  };
+  beforeEach(() => area.clear());
+  afterEach(() => vi.restoreAllMocks());
+
+  test("begins with what it is given", () => {
+    expect(kept(null).get()).toEqual(FIRST);
+  });
+
+  test("is found again after a reload", () => {
+    kept(null).set({ language: "de", keys: false });
+    expect(kept(null).get()).toEqual({ language: "de", keys: false });
+  });
+
+  test("keeps what an older page knew, and adds what a newer one knows", () => {
+    expect(kept(`{"language":"de"}`).get()).toEqual({ language: "de", keys: true });
+  });
+
+  test.each([`{"language":`, "", "null", "7", `"de"`, "[1]"])(
+    "begins anew where something else was written: %s",
+    (written) => {
+      expect(kept(written).get()).toEqual(FIRST);
+    },
+  );
+
+  test("may be empty, and is found so again", () => {
+    const one = createKeptStore<{ box: number } | null>("box", null, area);
+    expect(one.get()).toBeNull();
+    one.set({ box: 1 });
+    expect(createKeptStore<{ box: number } | null>("box", null, area).get()).toEqual({ box: 1 });
+    one.set(null);
+    expect(createKeptStore<{ box: number } | null>("box", null, area).get()).toBeNull();
+  });
+
+  test("works in a browser that neither gives nor takes", () => {
+    const closed = {
+      getItem: () => {
+        throw new DOMException("denied", "SecurityError");
+      },
+      setItem: () => {
+        throw new DOMException("full", "QuotaExceededError");
+      },
+    } as unknown as Storage;
+    const store = createKeptStore("liking", FIRST, closed);
+    expect(store.get()).toEqual(FIRST);
+    const heard = vi.fn();
+    store.subscribe(heard);
+    store.set({ ...FIRST, keys: false });
+    expect(store.get().keys).toBe(false);
+    expect(heard).toHaveBeenCalledOnce();
+  });
+});

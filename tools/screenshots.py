@@ -17,6 +17,7 @@ from medgrape.benchmarks.page import ARGUMENTS, chromium
 from medgrape.cli.demo_room import Suggestion, filed, hung, suggest
 from medgrape.data.dataset import Dataset
 from medgrape.feedback.reader import load
+from medgrape.geometry import Box, FilmSize
 from medgrape.server import process
 from medgrape.server.folder import RoomFolder
 from medgrape.server.furnishing import furnish
@@ -87,6 +88,20 @@ def reading(page: Page, film: str, finding: str) -> None:
         button.click()
 
 
+def draw(page: Page, box: Box, film: FilmSize) -> None:
+    """A box by hand, on a film that is as large as fits."""
+    place = page.locator(".film").bounding_box()
+    if place is None:
+        raise SystemExit("There is no film to draw on.")
+    scale = min(place["width"] / film.width, place["height"] / film.height)
+    left = place["x"] + (place["width"] - film.width * scale) / 2
+    top = place["y"] + (place["height"] - film.height * scale) / 2
+    page.mouse.move(left + box.x1 * scale, top + box.y1 * scale)
+    page.mouse.down()
+    page.mouse.move(left + box.x2 * scale, top + box.y2 * scale, steps=8)
+    page.mouse.up()
+
+
 def all_pictures(browser: Browser, address: str, films: list[str], suggestion: Suggestion) -> None:
     """Every screen once, in the sizes that people use."""
     corners = ",".join(f"{edge:g}" for edge in suggestion.box.corners)
@@ -112,11 +127,16 @@ def all_pictures(browser: Browser, address: str, films: list[str], suggestion: S
     page.locator(".worth").wait_for()
     taken(page, "page-model")
     page = window(browser, address, DESK)
-    reading(page, films[-2], "active_tb")
+    reading(page, films[-1], "active_tb")
     page.get_by_role("button", name="Teach a finding").click()
     page.get_by_label("Name").fill("Cavity")
     page.get_by_label("How it looks, in one sentence").fill("Thick-walled lucency in the upper lobe.")
+    draw(page, suggestion.box, suggestion.film.size)
+    page.get_by_role("button", name="Use as an example").click()
+    page.get_by_role("button", name="Learn it").click()
+    page.get_by_text("On this film:").wait_for(timeout=120_000)
     taken(page, "page-teaching")
+    page.get_by_role("button", name="Discard it").click()
     page = window(browser, address, TABLET)
     reading(page, films[-1], "active_tb")
     taken(page, "page-tablet")

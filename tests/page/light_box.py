@@ -14,6 +14,8 @@ from page.house import SIDE, House
 Corners = tuple[float, float, float, float]
 NEAR = 1.0
 """Film pixels by which a drawn box may differ from what the hand meant: a screen has whole pixels only."""
+MIDDLE: Corners = (0.4 * SIDE, 0.4 * SIDE, 0.6 * SIDE, 0.6 * SIDE)
+"""The box that the B key draws."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,12 @@ class LightBox:
         if self.finding(concept).get_attribute("aria-pressed") != "true":
             self.finding(concept).click()
         expect(self.finding(concept)).to_have_attribute("aria-pressed", "true")
+
+    def choose_what_is_seen(self, box: Corners) -> str:
+        """Draw for the finding that leads in this box, so that nobody doubts it."""
+        seen = self.check(box, next(iter(self.titles())))["dominant"]
+        self.choose(seen)
+        return seen
 
     def drag(self, start: tuple[float, float], end: tuple[float, float], button: str = "left") -> None:
         """From one pixel of the film to another, and let go."""

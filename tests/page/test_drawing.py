@@ -154,11 +154,11 @@ def test_a_finding_is_rejected_by_key_and_the_rejection_taken_back(at_the_light_
     desk.choose(name)
     desk.page.keyboard.press("x")
     expect(desk.corrections).to_have_text([f"1. {title} is not on this film✕"])
-    expect(desk.finding(name)).to_have_accessible_name(f"{title}: rejected")
+    expect(desk.finding(name)).to_have_accessible_name(f"{title} rejected")
     assert [(one["kind"], one["concept"]) for one in desk.study()["corrections"]] == [("reject", name)]
     desk.page.keyboard.press("x")
     expect(desk.corrections).to_have_count(0)
-    expect(desk.finding(name)).not_to_have_accessible_name(f"{title}: rejected")
+    expect(desk.finding(name)).not_to_have_accessible_name(f"{title} rejected")
     assert desk.steps()[-1]["kind"] == "withdrawn"
 
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from page.house import PASSWORD
-from page.light_box import near
+from page.light_box import MIDDLE, near
 
 pytestmark = pytest.mark.xdist_group("page")
 DEAD = r"net::ERR_(CONNECTION|EMPTY|INCOMPLETE|SOCKET|FAILED)"
@@ -16,8 +16,7 @@ def test_after_a_reload_everything_is_as_it_was(at_the_light_box):
     desk.apply(right)
     desk.drag((100, 60), (130, 100), button="right")
     greys = desk.page.get_by_role("toolbar").get_by_text("level").inner_text()
-    drawn = (96.0, 96.0, 144.0, 144.0)
-    desk.choose(desk.check(drawn, right.concept)["dominant"])
+    desk.choose_what_is_seen(MIDDLE)
     desk.page.keyboard.press("b")
     desk.page.keyboard.press("n")  # a box that claims nothing, whatever finding it is for
     chosen = next(name for name in reversed(desk.titles()) if name != right.concept)
@@ -28,7 +27,7 @@ def test_after_a_reload_everything_is_as_it_was(at_the_light_box):
     desk.shown()
     expect(desk.card.get_by_label("Finding")).to_have_value(chosen)
     expect(desk.card.get_by_label("is here")).to_have_value("not")
-    desk.tells_of(drawn)
+    desk.tells_of(MIDDLE)
     expect(desk.finding(chosen)).to_have_attribute("aria-pressed", "true")
     expect(desk.page.get_by_role("toolbar").get_by_text("level")).to_have_text(greys)
     expect(desk.corrections).to_have_text([f"1. {right.title} is here✕"])
@@ -67,9 +66,10 @@ def test_a_box_outlives_a_server_that_is_killed_and_is_applied_exactly_once(at_t
     desk.hold((x1, y1), (x2 - 20, y2 - 20))
     house.kill()
     try:
-        desk.page.mouse.move(*desk.at(x2, y2), steps=4)
-        desk.page.mouse.up()
+        desk.page.mouse.move(*desk.at(x2 - 10, y2 - 10))
         expect(banner).to_have_text("The server does not answer. What you did is kept; trying again every second.")
+        desk.page.mouse.move(*desk.at(x2, y2), steps=2)
+        desk.page.mouse.up()
         expect(desk.card).to_be_visible()
         desk.press_apply()
         expect(desk.card).to_contain_text("Not applied yet: the server does not answer.")

@@ -3,11 +3,9 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from page.light_box import LightBox, eventually, near
+from page.light_box import LightBox, eventually
 
 pytestmark = pytest.mark.xdist_group("page")
-STEP = 2.4
-"""Film pixels that an arrow key moves a box by: a hundredth of the film."""
 
 
 def greys(page: Page) -> list[int]:
@@ -61,7 +59,7 @@ def across(desk: LightBox) -> float:
 
 def test_the_wheel_makes_the_film_larger_and_f_makes_it_fit_again(at_the_light_box):
     desk = at_the_light_box()
-    desk.choose(desk.check((80.0, 80.0, 160.0, 160.0), next(iter(desk.titles())))["dominant"])
+    desk.choose_what_is_seen((80.0, 80.0, 160.0, 160.0))
     assert across(desk) == pytest.approx(80, abs=1)
     desk.page.mouse.move(*desk.at(120, 120))
     desk.page.mouse.wheel(0, -500)

@@ -4,17 +4,20 @@ import createClient from "openapi-fetch";
 import { noteAnswer, noteSilence } from "./connection";
 import { Problem, problemOf, Unreachable } from "./problems";
 import type { paths } from "./schema";
-import { begin, csrfToken, loggedIn, type Me } from "./session";
+import { begin, csrfToken, loggedIn, type Me, sessionNumber } from "./session";
 
 const SAFE = ["GET", "HEAD"];
 
 /** The server's answer. Throws `Problem` where it refuses and `Unreachable` where nobody answers. */
 export async function reach(request: Request): Promise<Response> {
   for (let attempt = 0; ; attempt++) {
+    const number = sessionNumber();
     const response = await sent(request);
     if (response.ok) return response;
     const problem = await problemOf(response);
-    if (problem.code === "login_needed") await loggedIn();
+    // Somebody may have logged in again while this was on its way: then it is only asked again.
+    if (problem.code === "login_needed" && number === sessionNumber()) await loggedIn();
+    else if (problem.code === "login_needed") continue;
     else if (problem.code === "csrf" && attempt === 0) await meetAgain();
     else throw problem;
   }

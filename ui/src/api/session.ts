@@ -6,6 +6,7 @@ export type Me = components["schemas"]["SessionTold"];
 export type Role = Me["role"];
 
 export const session = createStore<{ me: Me | null; ended: boolean }>({ me: null, ended: false });
+let begun = 0;
 let waiting: (() => void)[] = [];
 
 /** Resolves as soon as somebody is logged in. */
@@ -14,7 +15,13 @@ export function loggedIn(): Promise<void> {
   return new Promise((resolve) => waiting.push(resolve));
 }
 
+/** Counts sessions, so that a late refusal of an earlier one is told from one of this. */
+export function sessionNumber(): number {
+  return begun;
+}
+
 export function begin(me: Me): void {
+  begun++;
   session.set({ me, ended: false });
   const released = waiting;
   waiting = [];

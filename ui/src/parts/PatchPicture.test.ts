@@ -5,15 +5,15 @@ import { around } from "./PatchPicture";
 
 describe("what is shown around a patch", () => {
   test("is twice as large as the patch, with the patch in the middle", () => {
-    expect(around({ x1: 100, y1: 120, x2: 140, y2: 160 }, 512)).toEqual({ x: 80, y: 100, size: 80 });
+    expect(around({ x1: 100, y1: 120, x2: 140, y2: 160 }, 512)).toEqual({ x: 40, y: 60, size: 160 });
   });
 
   test("is square for a patch that is not, by its longer side", () => {
-    expect(around({ x1: 100, y1: 120, x2: 140, y2: 130 }, 512)).toEqual({ x: 80, y: 85, size: 80 });
+    expect(around({ x1: 100, y1: 120, x2: 140, y2: 130 }, 512)).toEqual({ x: 40, y: 45, size: 160 });
   });
 
   test("stays inside the picture for a patch in its corner", () => {
-    expect(around({ x1: 0, y1: 472, x2: 40, y2: 512 }, 512)).toEqual({ x: 0, y: 432, size: 80 });
+    expect(around({ x1: 0, y1: 472, x2: 40, y2: 512 }, 512)).toEqual({ x: 0, y: 352, size: 160 });
   });
 
   test("is the whole picture for a patch of more than half of it", () => {

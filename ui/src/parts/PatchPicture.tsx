@@ -44,9 +44,9 @@ export function PatchPicture({ address, side, patch, whole = false, label }: Pro
   );
 }
 
-/** A square around the patch, twice as large and inside the picture. */
+/** A square around the patch, four times as wide and inside the picture: with less around it, nobody knows where it is. */
 export function around(patch: Patch, side: number): { x: number; y: number; size: number } {
-  const size = Math.min(side, 2 * Math.max(patch.x2 - patch.x1, patch.y2 - patch.y1));
+  const size = Math.min(side, 4 * Math.max(patch.x2 - patch.x1, patch.y2 - patch.y1));
   const within = (middle: number) => Math.min(Math.max(middle - size / 2, 0), side - size);
   return { x: within((patch.x1 + patch.x2) / 2), y: within((patch.y1 + patch.y2) / 2), size };
 }

@@ -7,7 +7,8 @@ export function share(value: number, { language, shares }: Liking): string {
   return shares === "percent"
     ? new Intl.NumberFormat(language, {
         style: "percent",
-        maximumFractionDigits: value > 0 && value < 0.01 ? 1 : 0,
+        // Neither a rare class nor a doubt is rounded away.
+        maximumFractionDigits: (value > 0 && value < 0.01) || (value > 0.99 && value < 1) ? 1 : 0,
       }).format(value)
     : figure(value, language);
 }

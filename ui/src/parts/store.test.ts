@@ -39,7 +39,7 @@ describe("a store that is kept", () => {
   const area = window.sessionStorage;
   const kept = (written: string | null) => {
     if (written !== null) area.setItem("liking", written);
-    return createKeptStore("liking", FIRST, area);
+    return createKeptStore("liking", FIRST, "sessionStorage");
   };
   beforeEach(() => area.clear());
   afterEach(() => vi.restoreAllMocks());
@@ -65,24 +65,20 @@ describe("a store that is kept", () => {
   );
 
   test("may be empty, and is found so again", () => {
-    const one = createKeptStore<{ box: number } | null>("box", null, area);
+    const one = createKeptStore<{ box: number } | null>("box", null, "sessionStorage");
     expect(one.get()).toBeNull();
     one.set({ box: 1 });
-    expect(createKeptStore<{ box: number } | null>("box", null, area).get()).toEqual({ box: 1 });
+    expect(createKeptStore<{ box: number } | null>("box", null, "sessionStorage").get()).toEqual({ box: 1 });
     one.set(null);
-    expect(createKeptStore<{ box: number } | null>("box", null, area).get()).toBeNull();
+    expect(createKeptStore<{ box: number } | null>("box", null, "sessionStorage").get()).toBeNull();
   });
 
-  test("works in a browser that neither gives nor takes", () => {
-    const closed = {
-      getItem: () => {
-        throw new DOMException("denied", "SecurityError");
-      },
-      setItem: () => {
-        throw new DOMException("full", "QuotaExceededError");
-      },
-    } as unknown as Storage;
-    const store = createKeptStore("liking", FIRST, closed);
+  test.each([
+    ["that neither gives nor takes", () => ({ getItem: refuse, setItem: refuse }) as unknown as Storage],
+    ["that does not even let one ask", refuse],
+  ])("works in a browser %s", (_, given) => {
+    vi.spyOn(window, "sessionStorage", "get").mockImplementation(given);
+    const store = createKeptStore("liking", FIRST, "sessionStorage");
     expect(store.get()).toEqual(FIRST);
     const heard = vi.fn();
     store.subscribe(heard);
@@ -91,3 +87,7 @@ describe("a store that is kept", () => {
     expect(heard).toHaveBeenCalledOnce();
   });
 });
+
+function refuse(): never {
+  throw new DOMException("denied", "SecurityError");
+}

@@ -23,12 +23,15 @@ export function createStore<T>(initial: T): Store<T> {
   };
 }
 
-/** A store whose value is found again after a reload; `area` decides for how long. */
-export function createKeptStore<T>(key: string, initial: T, area: Storage): Store<T> {
+/** For how long something is kept: until the window is closed, or in this browser for good. */
+export type Area = "sessionStorage" | "localStorage";
+
+/** A store whose value is found again after a reload. */
+export function createKeptStore<T>(key: string, initial: T, area: Area): Store<T> {
   const store = createStore(read(key, initial, area));
   store.subscribe(() => {
     try {
-      area.setItem(key, JSON.stringify(store.get()));
+      window[area].setItem(key, JSON.stringify(store.get()));
     } catch {
       // A browser that keeps nothing (private windows, full storage) still shows everything.
     }
@@ -40,9 +43,10 @@ export function useStore<T>(store: Store<T>): T {
   return useSyncExternalStore(store.subscribe, store.get);
 }
 
-function read<T>(key: string, initial: T, area: Storage): T {
+function read<T>(key: string, initial: T, area: Area): T {
   try {
-    const kept = area.getItem(key);
+    // Even asking for it throws where a browser blocks what sites keep.
+    const kept = window[area].getItem(key);
     if (kept === null) return initial;
     const found = JSON.parse(kept) as T;
     // What an older page kept may lack what a newer one knows.

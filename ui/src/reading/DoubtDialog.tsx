@@ -147,11 +147,12 @@ function MapInBox({ concept, box, title }: { concept: string; box: Box; title: s
   );
 }
 
-/** About three times the box, as wide as high, and inside the film. */
+/** A square about three times as large as the box: inside the film where it fits, else around all of it. */
 export function surroundings(box: Box, width: number, height: number) {
   const wanted = Math.max(box.x2 - box.x1, box.y2 - box.y1, Math.min(width, height) / 8) * 2.6;
-  const side = Math.min(wanted, width, height);
-  const within = (middle: number, most: number) => Math.min(Math.max(middle - side / 2, 0), most - side);
+  const side = Math.min(wanted, Math.max(width, height));
+  const within = (middle: number, most: number) =>
+    side >= most ? (most - side) / 2 : Math.min(Math.max(middle - side / 2, 0), most - side);
   return {
     x: within((box.x1 + box.x2) / 2, width),
     y: within((box.y1 + box.y2) / 2, height),

@@ -28,8 +28,8 @@ const SEEN = explanation([
   seen("nodule", "Nodule", { words: "rejected", rejected: true, strength: null }),
 ]);
 const finding = (name: RegExp) => screen.getByRole("button", { name });
-const EFFUSION = /^Pleural effusion: /;
-const CAVITY = /^Cavity: /;
+const EFFUSION = /^Pleural effusion /;
+const CAVITY = /^Cavity /;
 
 /** The list with hands that do what they are told. */
 function AtWork({ sitting, onStep }: { sitting: Sitting; onStep: (asked: StepAsked) => void }) {
@@ -44,10 +44,9 @@ function AtWork({ sitting, onStep }: { sitting: Sitting; onStep: (asked: StepAsk
 describe("the list of findings", () => {
   test("keeps the model's order, and says in words how clearly each is seen", () => {
     show(<Findings explanation={SEEN} />);
-    const told = screen
-      .getAllByRole("listitem")
-      .map((item) => item.querySelector("button")?.getAttribute("aria-label"));
-    expect(told).toEqual(["Pleural effusion: clearly seen", "Cavity: perhaps", "Nodule: rejected"]);
+    const names = ["Pleural effusion clearly seen", "Cavity perhaps", "Nodule rejected"];
+    const told = screen.getAllByRole("listitem").map((item) => item.querySelector("button"));
+    expect(told).toEqual(names.map((name) => screen.getByRole("button", { name })));
   });
 
   test("says so where the model knows no findings", () => {
@@ -67,16 +66,23 @@ describe("pointing at a finding", () => {
     const sitting = sittingOf();
     show(<Findings explanation={SEEN} />, sitting);
     sitting.desk.choice.set((now) => ({ ...now, concept: "effusion" }));
-    fireEvent.pointerEnter(finding(CAVITY), { pointerType: "mouse" });
+    fireEvent.pointerMove(finding(CAVITY), { pointerType: "mouse" });
     expect(mapped(sitting.desk.choice.get())).toBe("cavity");
     fireEvent.pointerLeave(finding(CAVITY), { pointerType: "mouse" });
     expect(mapped(sitting.desk.choice.get())).toBe("effusion");
   });
 
+  test("takes a hand that moves: a list that slides under the pointer was not pointed at", () => {
+    const sitting = sittingOf();
+    show(<Findings explanation={SEEN} />, sitting);
+    fireEvent.pointerEnter(finding(CAVITY), { pointerType: "mouse" });
+    expect(sitting.desk.choice.get().hovered).toBeNull();
+  });
+
   test("takes a mouse: a finger on the glass points at nothing", () => {
     const sitting = sittingOf();
     show(<Findings explanation={SEEN} />, sitting);
-    fireEvent.pointerEnter(finding(CAVITY), { pointerType: "touch" });
+    fireEvent.pointerMove(finding(CAVITY), { pointerType: "touch" });
     expect(sitting.desk.choice.get().hovered).toBeNull();
   });
 });

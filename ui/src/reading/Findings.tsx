@@ -26,7 +26,9 @@ function Finding({ seen, place }: { seen: ConceptSeen; place: number }) {
   const choice = useStore(desk.choice);
   const chosen = choice.concept === seen.name;
   const colour = colourAt(positionOf(reading, seen.name));
-  const hover = (concept: string | null) => desk.choice.set((now) => ({ ...now, hovered: concept }));
+  const hover = (concept: string | null) => {
+    if (choice.hovered !== concept) desk.choice.set((now) => ({ ...now, hovered: concept }));
+  };
   const sayings = words.words[seen.words] ?? seen.words;
   return (
     <li className={chosen ? "finding chosen" : "finding"}>
@@ -34,15 +36,15 @@ function Finding({ seen, place }: { seen: ConceptSeen; place: number }) {
         type="button"
         className="finding-name"
         aria-pressed={chosen && choice.pinned}
-        aria-label={words.strength(seen.title, sayings)}
         data-concept={seen.name}
         onClick={() => acts.choose(seen.name)}
-        onPointerEnter={(event) => event.pointerType === "mouse" && hover(seen.name)}
+        // Moving, not entering: a list that slides under a resting pointer was not pointed at.
+        onPointerMove={(event) => event.pointerType === "mouse" && hover(seen.name)}
         onPointerLeave={() => hover(null)}
       >
         <kbd aria-hidden="true">{place < 9 ? place + 1 : "·"}</kbd>
         <i className="swatch" style={{ background: colour }} />
-        <span className={seen.rejected ? "title struck" : "title"}>{seen.title}</span>
+        <span className={seen.rejected ? "title struck" : "title"}>{seen.title}</span>{" "}
         <span className="quiet sayings">{sayings}</span>
         <span className="meter" aria-hidden="true">
           <i

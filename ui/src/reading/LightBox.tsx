@@ -34,13 +34,12 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
   const words = useWords().reading;
   const [, go] = useLocation();
   const [tried, setTried] = useState(false);
-  const [newMap, setNewMap] = useState(true);
   const { size } = film.facts;
   const { sitting, settling, trouble, forget } = useSittingAt(desk, reading, version);
   const { place, zoom, example, teach, keysOpen, openKeys, closeKeys } = useFilmRoom(sitting, size, turn);
   const ghost = suggestion && !tried && reading.study?.revision === 0 ? suggestion : null;
   const dressed = useDressed(sitting, ghost);
-  const map = useMap(sitting, newMap);
+  const map = useMap(sitting);
   const drawn = {
     desk,
     size,
@@ -69,8 +68,6 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
           film={film}
           turn={turn}
           onTeach={teach}
-          newMap={newMap}
-          onNewMap={setNewMap}
           onKept={(model) => go(`/films/${desk.film}/${model}`)}
         />
       </div>

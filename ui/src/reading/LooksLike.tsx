@@ -24,7 +24,7 @@ export function LooksLike({ seen, model }: { seen: ConceptSeen; model: string })
       <ul className="exemplars">
         {seen.exemplars.map((one) => (
           <li key={one.prototype}>
-            <button type="button" onClick={() => setOpened(one)} aria-label={told(one)}>
+            <button type="button" onClick={() => setOpened(one)}>
               <PatchPicture
                 address={pictured(model, one)}
                 side={one.thumbnail_side}

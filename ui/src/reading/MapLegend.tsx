@@ -1,4 +1,5 @@
 import { useStore } from "../parts/store";
+import { lesson } from "../teaching/lesson";
 import { useWords } from "../words/words";
 import { mapped } from "./desk";
 import { titleOf, useSitting } from "./sitting";
@@ -8,11 +9,13 @@ export function MapLegend() {
   const words = useWords().reading;
   const { desk, reading } = useSitting();
   const choice = useStore(desk.choice);
+  const { learnt, shown, title } = useStore(lesson);
   const concept = mapped(choice);
+  const known = concept === null ? words.noMap : titleOf(reading, concept, words);
   const [low, high] = words.fromTo[choice.kind];
   return (
     <section className="legend" aria-label={words.map}>
-      <strong>{concept === null ? words.noMap : titleOf(reading, concept, words)}</strong>
+      <strong>{learnt && shown && choice.hovered === null ? title : known}</strong>
       <select
         aria-label={words.map}
         value={choice.kind}

@@ -16,13 +16,11 @@ interface Props {
   film: Film;
   turn: (by: 1 | -1) => void;
   onTeach: (() => void) | null;
-  newMap: boolean;
-  onNewMap: (shown: boolean) => void;
   onKept: (model: string) => void;
 }
 
 /** Everything about the film but its picture. */
-export function SidePanel({ film, turn, onTeach, newMap, onNewMap, onKept }: Props) {
+export function SidePanel({ film, turn, onTeach, onKept }: Props) {
   const words = useWords().reading;
   const { desk, reading } = useSitting();
   const choice = useStore(desk.choice);
@@ -34,9 +32,7 @@ export function SidePanel({ film, turn, onTeach, newMap, onNewMap, onKept }: Pro
     <aside className="side" aria-label={words.classes}>
       <div className="side-blocks">
         <FilmFacts film={film} turn={turn} onTeach={onTeach} />
-        {teaching.open && study && (
-          <TeachPanel model={study.model} shown={newMap} onShow={onNewMap} onKept={onKept} />
-        )}
+        {teaching.open && study && <TeachPanel model={study.model} onKept={onKept} />}
         {!shown && <p className="quiet block">{words.opening}</p>}
         {shown && <Classes study={shown} explanation={explanation} />}
         {explanation && <Findings explanation={explanation} />}

@@ -45,16 +45,16 @@ export interface Desk {
 const FIRST_CHOICE: Choice = { concept: null, pinned: true, hovered: null, kind: "mean", opacity: 0.85 };
 
 export function createDesk(film: string): Desk {
-  const edit = createKeptStore<Edit | null>(`medgrape.edit.${film}`, null, window.sessionStorage);
+  const edit = createKeptStore<Edit | null>(`medgrape.edit.${film}`, null, "sessionStorage");
   const drawn = edit.get();
   if (drawn?.moving) edit.set({ ...drawn, moving: false });
   return {
     film,
     edit,
-    greys: createKeptStore<Greys>(`medgrape.greys.${film}`, PLAIN, window.sessionStorage),
+    greys: createKeptStore<Greys>(`medgrape.greys.${film}`, PLAIN, "sessionStorage"),
     view: createStore<View | null>(null),
     tool: createStore<Tool>("draw"),
-    choice: createKeptStore<Choice>(`medgrape.choice.${film}`, FIRST_CHOICE, window.sessionStorage),
+    choice: createKeptStore<Choice>(`medgrape.choice.${film}`, FIRST_CHOICE, "sessionStorage"),
     back: createStore<number | null>(null),
     teaching: createStore(false),
   };

@@ -10,7 +10,7 @@ export interface Asked {
 }
 
 /** Pause between two questions: quicker than the eye, and below what the server allows one person in the long run. */
-const PAUSE = 20;
+const PAUSE = 22;
 
 export class LiveCheck {
   readonly answer = createStore<{ asked: Asked; check: Check } | null>(null);

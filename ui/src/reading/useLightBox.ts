@@ -117,9 +117,9 @@ function useFirstChoice(desk: Desk, reading: Reading): void {
 const MAP_SIDE = 512;
 
 /** Where the map is that lies on the film; those of the other findings are fetched ahead. */
-export function useMap({ desk, reading }: Sitting, newMap: boolean): string | null {
+export function useMap({ desk, reading }: Sitting): string | null {
   const { kind, ...choice } = useStore(desk.choice);
-  const { learnt } = useStore(lesson);
+  const { learnt, shown: newOne } = useStore(lesson);
   const queries = useQueryClient();
   const { shown, explanation } = reading;
   const study = shown && `/api/v1/studies/${shown.id}`;
@@ -130,7 +130,7 @@ export function useMap({ desk, reading }: Sitting, newMap: boolean): string | nu
       queries.query(pictureQuery(`${study}/maps/${name}.png?${asked}`)).catch(() => undefined);
     }
   }, [queries, study, asked, explanation]);
-  if (learnt && newMap && choice.hovered === null) {
+  if (learnt && newOne && choice.hovered === null) {
     return `/api/v1/films/${desk.film}/maps/${learnt.concept}.png?model=${learnt.model}&kind=${kind}&side=${MAP_SIDE}`;
   }
   const concept = mapped({ kind, ...choice });

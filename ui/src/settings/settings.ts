@@ -20,4 +20,4 @@ const FIRST: Settings = {
   keys: true,
 };
 
-export const settings = createKeptStore<Settings>("medgrape.settings", FIRST, window.localStorage);
+export const settings = createKeptStore<Settings>("medgrape.settings", FIRST, "localStorage");

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { client, told } from "../api/client";
 import { modelsQuery } from "../api/queries";
 import type { Study } from "../api/types";
+import { useStore } from "../parts/store";
 import { Trouble } from "../parts/Trouble";
 import { useSitting } from "../reading/sitting";
 import { taken } from "../reading/steps";
@@ -13,14 +14,13 @@ import { lesson, NOTHING } from "./lesson";
 interface Props {
   learnt: { model: string; concept: string };
   onKept: (model: string) => void;
-  shown: boolean;
-  onShow: (shown: boolean) => void;
 }
 
 /** The new finding's map lies on the film: keep the model that knows it, or discard it. */
-export function Learnt({ learnt, onKept, shown, onShow }: Props) {
+export function Learnt({ learnt, onKept }: Props) {
   const words = useWords();
   const { desk, reading } = useSitting();
+  const { shown } = useStore(lesson);
   const [carried, setCarried] = useState(true);
   const queries = useQueryClient();
   const seen = useQuery(seenQuery(desk.film, learnt.model));
@@ -47,7 +47,11 @@ export function Learnt({ learnt, onKept, shown, onShow }: Props) {
     <div className="stack">
       <p role="status">{words.teaching.learntAbout}</p>
       {found && <p>{words.teaching.onThisFilm(words.reading.words[found.words] ?? found.words)}</p>}
-      <button type="button" aria-pressed={shown} onClick={() => onShow(!shown)}>
+      <button
+        type="button"
+        aria-pressed={shown}
+        onClick={() => lesson.set((now) => ({ ...now, shown: !shown }))}
+      >
         {shown ? words.teaching.hideMap : words.teaching.showMap}
       </button>
       {count > 0 && (

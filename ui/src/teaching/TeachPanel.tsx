@@ -13,8 +13,6 @@ interface Props {
   /** The model that learns. */
   model: string;
   onKept: (model: string) => void;
-  shown: boolean;
-  onShow: (shown: boolean) => void;
 }
 
 /** From a name, a sentence and some boxes to a finding that the model can point at. */

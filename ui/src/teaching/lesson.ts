@@ -18,6 +18,8 @@ export interface Lesson {
   /** The model that learns; what it becomes is another one. */
   job: string | null;
   learnt: { model: string; concept: string } | null;
+  /** Whether the map of what was learnt lies on the film. */
+  shown: boolean;
 }
 
 export const NOTHING: Lesson = {
@@ -27,9 +29,10 @@ export const NOTHING: Lesson = {
   examples: [],
   job: null,
   learnt: null,
+  shown: true,
 };
 
-export const lesson = createKeptStore<Lesson>("medgrape.lesson", NOTHING, window.sessionStorage);
+export const lesson = createKeptStore<Lesson>("medgrape.lesson", NOTHING, "sessionStorage");
 
 /** Examples are being gathered: boxes are examples now, and no corrections. */
 export function isGathering(now: Lesson): boolean {

@@ -14,7 +14,7 @@ export const ALL: Filters = { search: "", likeliest: "", view: "", unread: false
 export const VIEWS = ["PA", "AP", "LL", "RL"] as const;
 export const PAGE_SIZE = 50;
 
-export const filters = createKeptStore<Filters>("medgrape.worklist", ALL, window.sessionStorage);
+export const filters = createKeptStore<Filters>("medgrape.worklist", ALL, "sessionStorage");
 
 /** Whatever else is chosen, another choice begins at the first page. */
 export function choose(change: Partial<Omit<Filters, "page">>): void {

@@ -17,18 +17,6 @@ _SEEDS = count(100)
 
 
 @pytest.fixture(scope="package")
-def house(sceptic, ward, tmp_path_factory) -> Iterator[House]:
-    """One server for all of these tests, which doubts every box in which another finding leads."""
-    assert (FOLDER / "index.html").is_file(), f"{FOLDER} holds no page: build it with `cd ui && npx vite build`."
-    opened = House(sceptic, ward, tmp_path_factory.mktemp("house"))
-    try:
-        opened.furnish()
-        yield opened
-    finally:
-        opened.kill()
-
-
-@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium with an empty profile; where there is none, whatever needs it is passed over, but never in CI."""
     if chromium() is None and not os.environ.get("CI"):
@@ -37,6 +25,21 @@ def browser() -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=chromium(), args=list(PLAIN))
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="package")
+def house(browser, sceptic, ward, tmp_path_factory) -> Iterator[House]:  # noqa: ARG001
+    """One server for all of these tests, which doubts every box in which another finding leads.
+
+    It asks for the browser so that nothing is trained where there is none.
+    """
+    assert (FOLDER / "index.html").is_file(), f"{FOLDER} holds no page: build it with `cd ui && npx vite build`."
+    opened = House(sceptic, ward, tmp_path_factory.mktemp("house"))
+    try:
+        opened.furnish()
+        yield opened
+    finally:
+        opened.kill()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { conceptsQuery, modelsQuery } from "../api/queries";
 import type { Concept, Model } from "../api/types";
 import { Trouble } from "../parts/Trouble";
+import { ModelSelect } from "../parts/ModelSelect";
 import { useWords } from "../words/words";
 import { Prototypes } from "./Prototypes";
 import { Standing } from "./Standing";
@@ -91,19 +92,11 @@ function Choosers({ models, shown, concepts, chosen }: ChoosersProps) {
       </label>
       <label className="field">
         <span>{words.model}</span>
-        <select
+        <ModelSelect
+          models={models}
           value={shown.version}
-          onChange={(event) =>
-            navigate(`/atlas/${[event.target.value, chosen?.name].filter(Boolean).join("/")}`)
-          }
-        >
-          {models.map((one) => (
-            <option key={one.version} value={one.version}>
-              {one.name}
-              {one.in_use ? ` (${words.inUse})` : ""}
-            </option>
-          ))}
-        </select>
+          onChoose={(version) => navigate(`/atlas/${[version, chosen?.name].filter(Boolean).join("/")}`)}
+        />
       </label>
     </div>
   );

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
 import { pictureQuery } from "../api/queries";
-import type { Desk, Edit } from "../reading/desk";
+import type { Desk, Edit } from "./desk";
 import { useStore } from "../parts/store";
 import type { Box } from "./box";
 import { Developed } from "./Developed";

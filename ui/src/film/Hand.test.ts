@@ -1,7 +1,7 @@
 import { fireEvent } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
-import { createDesk, type Desk } from "../reading/desk";
+import { createDesk, type Desk } from "./desk";
 import type { Box } from "./box";
 import type { FilmViewProps } from "./FilmView";
 import { Hand } from "./Hand";

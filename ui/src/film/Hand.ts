@@ -1,5 +1,5 @@
 /** The hand on the film: turns pointer events into gestures, and gestures into what the desk holds. */
-import type { Desk } from "../reading/desk";
+import type { Desk } from "./desk";
 import { isThere } from "./box";
 import type { FilmViewProps } from "./FilmView";
 import { A_DRAG, after, afterPinch, begun, cursor, type Gesture, pinched, type Scene } from "./gestures";

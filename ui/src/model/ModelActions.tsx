@@ -4,7 +4,7 @@ import { useState } from "react";
 import { client, told } from "../api/client";
 import { may, session } from "../api/session";
 import type { Model } from "../api/types";
-import { Dialog } from "../parts/Dialog";
+import { Confirm } from "../parts/Confirm";
 import { useStore } from "../parts/store";
 import { Trouble } from "../parts/Trouble";
 import { useWords } from "../words/words";
@@ -56,7 +56,7 @@ interface RemovalProps {
 }
 
 function Removal({ model, onClose, onRemoved }: RemovalProps) {
-  const { model: words, common } = useWords();
+  const { model: words } = useWords();
   const queries = useQueryClient();
   const removal = useMutation({
     mutationFn: () =>
@@ -69,27 +69,18 @@ function Removal({ model, onClose, onRemoved }: RemovalProps) {
     },
   });
   return (
-    <Dialog title={words.removeTitle} onClose={onClose}>
-      <div className="stack">
-        <p>
-          <strong>{model.name}</strong>
-        </p>
-        <p>{words.removeText}</p>
-        {removal.isError && <Trouble error={removal.error} />}
-        <div className="row end">
-          <button type="button" autoFocus onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button
-            type="button"
-            className="danger"
-            disabled={removal.isPending}
-            onClick={() => removal.mutate()}
-          >
-            {words.remove}
-          </button>
-        </div>
-      </div>
-    </Dialog>
+    <Confirm
+      title={words.removeTitle}
+      doing={words.remove}
+      pending={removal.isPending}
+      error={removal.error}
+      onDo={() => removal.mutate()}
+      onClose={onClose}
+    >
+      <p>
+        <strong>{model.name}</strong>
+      </p>
+      <p>{words.removeText}</p>
+    </Confirm>
   );
 }

@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { modelQuery, modelsQuery } from "../api/queries";
 import type { Model, ModelCard } from "../api/types";
 import { Trouble } from "../parts/Trouble";
+import { ModelSelect } from "../parts/ModelSelect";
 import { useWords } from "../words/words";
 import { About } from "./About";
 import { AllModels } from "./AllModels";
@@ -65,14 +66,11 @@ function Card({ card, models }: { card: ModelCard; models: Model[] }) {
         <ModelActions model={card} onRemoved={() => navigate("/model")} />
         <label className="field inline">
           <span>{words.choose}</span>
-          <select value={card.version} onChange={(event) => navigate(`/model/${event.target.value}`)}>
-            {models.map((one) => (
-              <option key={one.version} value={one.version}>
-                {one.name}
-                {one.in_use ? ` (${words.inUse})` : ""}
-              </option>
-            ))}
-          </select>
+          <ModelSelect
+            models={models}
+            value={card.version}
+            onChoose={(version) => navigate(`/model/${version}`)}
+          />
         </label>
       </header>
       <div className="cards">

@@ -5,7 +5,7 @@ import { figure } from "../parts/format";
 import { useStore } from "../parts/store";
 import { settings } from "../settings/settings";
 import { useWords } from "../words/words";
-import type { Edit } from "./desk";
+import type { Edit } from "../film/desk";
 import { answers } from "./liveCheck";
 import { colourAt } from "./palette";
 import { positionOf, titleOf, useSitting } from "./sitting";

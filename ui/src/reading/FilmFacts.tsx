@@ -1,6 +1,7 @@
 import { useLocation } from "wouter";
 
 import type { Film } from "../api/types";
+import { ModelSelect } from "../parts/ModelSelect";
 import { useStore } from "../parts/store";
 import { useWords, type Words } from "../words/words";
 import { listed } from "../worklist/order";
@@ -66,18 +67,12 @@ function ModelChoice({ film }: { film: string }) {
   return (
     <label className="row">
       <span className="quiet">{words.readWith}</span>
-      <select
+      <ModelSelect
         className="grow"
+        models={reading.models}
         value={reading.study?.model ?? ""}
-        onChange={(event) => go(`/films/${film}/${event.target.value}`)}
-      >
-        {reading.models.map((one) => (
-          <option key={one.version} value={one.version}>
-            {one.name}
-            {one.in_use ? ` (${words.inUse})` : ""}
-          </option>
-        ))}
-      </select>
+        onChoose={(version) => go(`/films/${film}/${version}`)}
+      />
     </label>
   );
 }

@@ -14,7 +14,7 @@ import {
   study,
 } from "../test/scene";
 import type { StepAsked } from "./steps";
-import { mapped } from "./desk";
+import { mapped } from "../film/desk";
 import { Findings } from "./Findings";
 import { useActs } from "./useActs";
 import { type Sitting, SittingContext } from "./sitting";

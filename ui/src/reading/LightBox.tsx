@@ -6,7 +6,7 @@ import { FilmView } from "../film/FilmView";
 import type { Size } from "../film/view";
 import { useStore } from "../parts/store";
 import { useWords } from "../words/words";
-import type { Desk } from "./desk";
+import type { Desk } from "../film/desk";
 import { DoubtDialog } from "./DoubtDialog";
 import { EditCard } from "./EditCard";
 import { KeysDialog } from "./KeysDialog";

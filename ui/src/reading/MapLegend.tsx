@@ -1,7 +1,7 @@
 import { useStore } from "../parts/store";
 import { lesson } from "../teaching/lesson";
 import { useWords } from "../words/words";
-import { mapped } from "./desk";
+import { mapped } from "../film/desk";
 import { titleOf, useSitting } from "./sitting";
 
 /** What the colours on the film mean. */

@@ -5,7 +5,7 @@ import { useStore } from "../parts/store";
 import { Trouble } from "../parts/Trouble";
 import { useWords } from "../words/words";
 import { listed } from "../worklist/order";
-import { createDesk, type Desk } from "./desk";
+import { createDesk, type Desk } from "../film/desk";
 import { LightBox } from "./LightBox";
 import type { Suggestion } from "./Try";
 import { useReading } from "./useReading";

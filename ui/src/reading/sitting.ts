@@ -3,7 +3,7 @@ import { createContext, useContext } from "react";
 
 import type { Correction } from "../api/types";
 import type { Box } from "../film/box";
-import type { Desk } from "./desk";
+import type { Desk } from "../film/desk";
 import type { LiveCheck } from "./liveCheck";
 import type { StepAsked } from "./steps";
 import type { Reading } from "./useReading";

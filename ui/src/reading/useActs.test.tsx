@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { Study } from "../api/types";
 import { boxed, CAVITY_BOX, freshBrowser, readingOf, rejected, study } from "../test/scene";
-import { createDesk, type Edit } from "./desk";
+import { createDesk, type Edit } from "../film/desk";
 import type { StepAsked } from "./steps";
 import { useActs } from "./useActs";
 

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 
 import { holds, rounded } from "../film/box";
-import type { Desk, Edit } from "./desk";
+import type { Desk, Edit } from "../film/desk";
 import type { Acts } from "./sitting";
 import type { StepAsked } from "./steps";
 import type { Reading } from "./useReading";

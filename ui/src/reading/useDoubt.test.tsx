@@ -2,7 +2,7 @@ import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { CAVITY_BOX, CHECK, freshBrowser } from "../test/scene";
-import { createDesk, type Edit } from "./desk";
+import { createDesk, type Edit } from "../film/desk";
 import { LiveCheck } from "./liveCheck";
 import { useDoubt } from "./useDoubt";
 

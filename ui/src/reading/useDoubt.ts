@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 
 import { useStore } from "../parts/store";
-import type { Desk } from "./desk";
+import type { Desk } from "../film/desk";
 import { answers, type LiveCheck } from "./liveCheck";
 import type { StepAsked } from "./steps";
 import type { Doubt } from "./useReading";

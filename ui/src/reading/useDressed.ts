@@ -5,7 +5,7 @@ import type { BoxShown } from "../film/FilmStage";
 import { useStore } from "../parts/store";
 import { isGathering, lesson } from "../teaching/lesson";
 import { useWords } from "../words/words";
-import type { Edit } from "./desk";
+import type { Edit } from "../film/desk";
 import { colourAt } from "./palette";
 import { positionOf, type Sitting, titleOf } from "./sitting";
 import type { Suggestion } from "./Try";

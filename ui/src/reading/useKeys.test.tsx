@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { PLAIN } from "../film/greys";
 import { settings } from "../settings/settings";
 import { CAVITY_BOX, explanation, freshBrowser, readingOf, seen, watchedActs } from "../test/scene";
-import { createDesk, type Edit } from "./desk";
+import { createDesk, type Edit } from "../film/desk";
 import { useKeys } from "./useKeys";
 
 const SIZE = { width: 2000, height: 1600 };

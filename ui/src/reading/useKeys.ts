@@ -6,7 +6,7 @@ import { ARROWS, nudged } from "../film/gestures";
 import { PLAIN } from "../film/greys";
 import { clamp, panned, type Size, fitted } from "../film/view";
 import { settings } from "../settings/settings";
-import type { Desk } from "./desk";
+import type { Desk } from "../film/desk";
 import type { Acts } from "./sitting";
 import type { Reading } from "./useReading";
 

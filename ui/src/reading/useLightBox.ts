@@ -7,7 +7,7 @@ import { may, session } from "../api/session";
 import { fitted, type Size, zoomed } from "../film/view";
 import { useStore } from "../parts/store";
 import { isGathering, lesson } from "../teaching/lesson";
-import { type Desk, type Edit, mapped } from "./desk";
+import { type Desk, type Edit, mapped } from "../film/desk";
 import { LiveCheck } from "./liveCheck";
 import type { Sitting } from "./sitting";
 import { useActs } from "./useActs";

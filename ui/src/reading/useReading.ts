@@ -7,7 +7,7 @@ import { conceptsQuery, filmQuery, modelsQuery } from "../api/queries";
 import { Problem } from "../api/problems";
 import type { Check, Concept, Explanation, Film, Model, Step, Study } from "../api/types";
 import { useStore } from "../parts/store";
-import type { Desk } from "./desk";
+import type { Desk } from "../film/desk";
 import { type StepAsked, taken } from "./steps";
 
 export interface Reading {

@@ -6,7 +6,7 @@ import { type Mock, vi } from "vitest";
 import type {
   Check, Concept, ConceptSeen, Correction, Explanation, Film, Step, Study,
 } from "../api/types"; // prettier-ignore
-import { createDesk } from "../reading/desk";
+import { createDesk } from "../film/desk";
 import { type Acts, type Sitting, SittingContext } from "../reading/sitting";
 import type { Reading } from "../reading/useReading";
 import { settings } from "../settings/settings";

@@ -2,14 +2,13 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { client, told } from "../api/client";
 import type { Film } from "../api/types";
-import { Dialog } from "../parts/Dialog";
-import { Trouble } from "../parts/Trouble";
+import { Confirm } from "../parts/Confirm";
 import { useWords } from "../words/words";
 import { Preview } from "./Preview";
 
 /** Asks once more before a film is gone for good. */
 export function RemoveFilm({ film, onClose }: { film: Film; onClose: () => void }) {
-  const { worklist: words, common } = useWords();
+  const { worklist: words } = useWords();
   const queries = useQueryClient();
   const removal = useMutation({
     mutationFn: () => told(client.DELETE("/api/v1/films/{film}", { params: { path: { film: film.id } } })),
@@ -20,30 +19,21 @@ export function RemoveFilm({ film, onClose }: { film: Film; onClose: () => void 
   });
   const readers = [...new Set(film.readings.map((one) => one.reader))].join(", ");
   return (
-    <Dialog title={words.removeTitle} onClose={onClose}>
-      <div className="stack">
-        <div className="remove-film">
-          <Preview film={film.id} side={120} alt={words.open(film.id)} />
-          <div className="stack">
-            <p>{words.removeText}</p>
-            {readers !== "" && <p className="film-warning">{words.removeRead(readers)}</p>}
-          </div>
-        </div>
-        {removal.isError && <Trouble error={removal.error} />}
-        <div className="row end">
-          <button type="button" autoFocus onClick={onClose}>
-            {common.cancel}
-          </button>
-          <button
-            type="button"
-            className="danger"
-            disabled={removal.isPending}
-            onClick={() => removal.mutate()}
-          >
-            {removal.isPending ? words.removing : words.remove}
-          </button>
+    <Confirm
+      title={words.removeTitle}
+      doing={removal.isPending ? words.removing : words.remove}
+      pending={removal.isPending}
+      error={removal.error}
+      onDo={() => removal.mutate()}
+      onClose={onClose}
+    >
+      <div className="remove-film">
+        <Preview film={film.id} side={120} alt={words.open(film.id)} />
+        <div className="stack">
+          <p>{words.removeText}</p>
+          {readers !== "" && <p className="film-warning">{words.removeRead(readers)}</p>}
         </div>
       </div>
-    </Dialog>
+    </Confirm>
   );
 }

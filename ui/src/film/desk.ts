@@ -1,10 +1,10 @@
 /** What lies on the desk while a film is read: what was chosen, drawn and turned, none of it yet on the server. */
 import { createContext, useContext } from "react";
 
-import type { Box } from "../film/box";
-import type { Tool } from "../film/gestures";
-import { type Greys, PLAIN } from "../film/greys";
-import type { View } from "../film/view";
+import type { Box } from "./box";
+import type { Tool } from "./gestures";
+import { type Greys, PLAIN } from "./greys";
+import type { View } from "./view";
 import { createKeptStore, createStore, type Store } from "../parts/store";
 
 /** A box that somebody draws, or an applied one that they move. */

@@ -34,7 +34,7 @@ class OidcSettings(Settings):
 class RateSettings(Settings):
     """How much one person, or one address that nobody logged in from, may ask."""
 
-    per_second: Annotated[float, Field(gt=0)] = 50.0
+    per_second: Annotated[float, Field(gt=0)] = 100.0
     """Lasting rate of requests."""
     burst: Annotated[int, Field(gt=0)] = 200
     """How many may come at once."""

@@ -18,8 +18,14 @@ export function EditCard({ onExample }: { onExample: (edit: Edit) => void }) {
   const { desk, live } = useSitting();
   const edit = useStore(desk.edit);
   useEffect(() => {
-    live?.want(edit ? { box: edit.box, concept: edit.concept } : null);
-  }, [live, edit]);
+    // Straight from the hand: what waits until the screen was drawn comes a frame later.
+    const ask = () => {
+      const now = desk.edit.get();
+      live?.want(now && { box: now.box, concept: now.concept });
+    };
+    ask();
+    return desk.edit.subscribe(ask);
+  }, [desk, live]);
   return edit && <Card edit={edit} onExample={onExample} />;
 }
 

@@ -9,8 +9,8 @@ export interface Asked {
   concept: string;
 }
 
-/** Pause between two questions: quicker than the eye, and below what the server allows one person in the long run. */
-const PAUSE = 22;
+/** Between two questions at least, in milliseconds: no more of them than a screen has frames, give or take. */
+const PAUSE = 12;
 
 export class LiveCheck {
   readonly answer = createStore<{ asked: Asked; check: Check } | null>(null);

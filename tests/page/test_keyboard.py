@@ -22,41 +22,43 @@ MISSED = """() => [...document.querySelectorAll("a[href], button, input, select,
 
 
 MOVES = ["ArrowRight"] * 3 + ["Shift+ArrowDown"] * 2
+MEANT: Corners = (MIDDLE[0] + 3 * STEP, MIDDLE[1], MIDDLE[2] + 3 * STEP, MIDDLE[3] + 2 * STEP)
+"""The box that those keys make of the one in the middle."""
 
 
-def on_the_way() -> list[Corners]:
-    """Every box that those keys make of the one in the middle."""
-    x1, y1, x2, y2 = MIDDLE
-    moved = [(x1 + times * STEP, y1, x2 + times * STEP, y2) for times in range(4)]
-    return [*moved, *((*moved[-1][:3], y2 + times * STEP) for times in (1, 2))]
-
-
-@pytest.fixture
-def nothing_to_doubt(house, window) -> tuple[LightBox, str]:
-    """A film on which one finding leads wherever those keys take the box: a doubt would ask on the way."""
-    page = window("rita")
-    for seed in range(500, 530):
-        desk = LightBox(house, page, "rita", house.film(seed))
-        leading = {desk.check(box, next(iter(desk.titles())))["dominant"] for box in on_the_way()}
-        if len(leading) == 1:
-            return desk.opened(), leading.pop()
-    raise AssertionError("No film without a doubt.")
-
-
-def test_a_box_is_drawn_moved_resized_and_applied_by_keys_alone(nothing_to_doubt):
-    desk, seen = nothing_to_doubt
-    keys, meant = desk.page.keyboard, on_the_way()[-1]
-    keys.press(str(list(desk.titles()).index(seen) + 1))
+def placed_by_keys(desk: LightBox, concept: str) -> None:
+    """A box for a finding, without a mouse; whatever lies on the way, nobody asks before it is there."""
+    keys = desk.page.keyboard
+    keys.press(str(list(desk.titles()).index(concept) + 1))
     keys.press("b")
     desk.tells_of(MIDDLE)
     for key in MOVES:
         keys.press(key)
-    desk.tells_of(meant)
-    keys.press("Enter")
+    desk.tells_of(MEANT)
+    expect(desk.doubt).to_have_count(0)
+
+
+def test_a_box_is_drawn_moved_resized_and_applied_by_keys_alone(at_the_light_box):
+    desk = at_the_light_box()
+    seen = desk.check(MEANT, next(iter(desk.titles())))["dominant"]
+    placed_by_keys(desk, seen)
+    desk.page.keyboard.press("Enter")
     expect(desk.corrections).to_have_text([f"1. {desk.titles()[seen]} is here✕"])
     (kept,) = desk.study()["corrections"]
     assert kept["concept"] == seen
-    assert near(kept["box"], meant)
+    assert near(kept["box"], MEANT)
+
+
+def test_a_box_placed_by_keys_is_doubted_when_enter_says_that_it_is_there(at_the_light_box, watch):
+    watch.expects("409")
+    desk = at_the_light_box()
+    unseen = desk.check(MEANT, next(iter(desk.titles())))["concepts"][-1]["name"]
+    placed_by_keys(desk, unseen)
+    desk.page.keyboard.press("Enter")
+    expect(desk.doubt).to_be_visible()
+    desk.page.keyboard.press("Escape")
+    expect(desk.doubt).to_have_count(0)
+    assert desk.study()["revision"] == 0
 
 
 def test_a_question_mark_shows_every_key_and_escape_leads_back(at_the_light_box):

@@ -1,5 +1,6 @@
 """The page in a real browser: how soon a film is seen, how smoothly a box is drawn, how far the check lags behind."""
 
+import gzip
 import shutil
 import statistics
 import tempfile
@@ -16,7 +17,6 @@ from medgrape.benchmarks.server import Finding, free_port
 from medgrape.benchmarks.server_under_test import Caller, ServerUnderTest
 from medgrape.data.phantom import draw, plan
 from medgrape.errors import UserError
-from medgrape.server.front import page_files
 
 if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Page
@@ -31,6 +31,7 @@ ARGUMENTS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 _WATCH = Path(__file__).with_name("page_watch.js")
+_PAGE = Path(__file__).parents[1] / "server" / "page"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def chromium() -> str:
 
 def bench_page(run: Path, *, workers: int = 2) -> Iterator[Finding]:
     """Everything about the page that was promised."""
-    packed = sum(len(file.packed) for address, file in page_files().items() if not address.endswith(".md")) / 1024
+    files = [path for path in _PAGE.rglob("*") if path.is_file() and path.suffix != ".md"]
+    packed = sum(len(gzip.compress(path.read_bytes())) for path in files) / 1024
     yield Finding("what a browser fetches, packed", f"{packed:.0f} kB", f"at most {BUNDLE} kB", packed <= BUNDLE)
     with _opened(run, workers) as (page, address, film):
         yield _first_film(page, address, film)

@@ -47,7 +47,10 @@ class Caller:
             headers["Content-Type"] = "multipart/form-data; boundary=film"
         elif told is not None:
             body, headers["Content-Type"] = json.dumps(told).encode(), "application/json"
-        if self._connection is None or time.monotonic() - self._used > IDLE:
+        if self._connection is not None and time.monotonic() - self._used > IDLE:
+            self._connection.close()
+            self._connection = None
+        if self._connection is None:
             self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             self._connection.request(method, API + path, body, headers)

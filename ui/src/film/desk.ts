@@ -16,6 +16,8 @@ export interface Edit {
   number: number | null;
   /** Whether the hand is still on it. */
   moving: boolean;
+  /** Drawn or moved by hand, so that it lies where it should once the hand rests; of keys, only Enter says so. */
+  byHand?: boolean;
 }
 
 export interface Choice {

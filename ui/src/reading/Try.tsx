@@ -14,7 +14,7 @@ export function Try({ suggestion, onDone }: { suggestion: Suggestion; onDone: ()
   const draw = () => {
     onDone();
     desk.choice.set((now) => ({ ...now, concept: suggestion.concept }));
-    desk.edit.set({ ...suggestion, positive: true, number: null, moving: false });
+    desk.edit.set({ ...suggestion, positive: true, number: null, moving: false, byHand: true });
   };
   return (
     <section className="try" aria-labelledby="try">

@@ -8,6 +8,8 @@ import type { StepAsked } from "./steps";
 import { useActs } from "./useActs";
 
 const EDIT: Edit = { box: CAVITY_BOX, concept: "cavity", positive: true, number: null, moving: false };
+/** The same, drawn by hand. */
+const DRAWN = { ...EDIT, byHand: true };
 const LARGE = { x1: 100, y1: 100, x2: 900, y2: 900 };
 const CORRECTED = study({
   revision: 3,
@@ -37,18 +39,18 @@ describe("drawing", () => {
   test("makes a box for the chosen finding that says it is here, at rest once the hand lets go", () => {
     const { desk, acts } = handsOn();
     acts.draw({ ...CAVITY_BOX, x1: 400.123 }, false, true);
-    expect(desk.edit.get()).toEqual({ ...EDIT, box: { ...CAVITY_BOX, x1: 400.123 }, moving: true });
+    expect(desk.edit.get()).toEqual({ ...DRAWN, box: { ...CAVITY_BOX, x1: 400.123 }, moving: true });
     acts.draw({ ...CAVITY_BOX, x1: 400.123 }, true, true);
-    expect(desk.edit.get()).toEqual({ ...EDIT, box: { ...CAVITY_BOX, x1: 400.1 } });
+    expect(desk.edit.get()).toEqual({ ...DRAWN, box: { ...CAVITY_BOX, x1: 400.1 } });
   });
 
   test("over a box in hand keeps what that one says, unless it is another box", () => {
     const { desk, acts } = handsOn();
     desk.edit.set({ ...EDIT, concept: "nodule", positive: false, number: 0 });
     acts.draw(LARGE, true, false);
-    expect(desk.edit.get()).toEqual({ ...EDIT, box: LARGE, concept: "nodule", positive: false, number: 0 });
+    expect(desk.edit.get()).toEqual({ ...DRAWN, box: LARGE, concept: "nodule", positive: false, number: 0 });
     acts.draw(LARGE, true, true);
-    expect(desk.edit.get()).toEqual({ ...EDIT, box: LARGE });
+    expect(desk.edit.get()).toEqual({ ...DRAWN, box: LARGE });
   });
 
   test("does nothing where nothing may be corrected", () => {

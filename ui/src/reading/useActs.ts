@@ -52,7 +52,7 @@ function drawing({ desk, reading, step, locked, busy }: Means) {
       if (locked || concept === null) return;
       const now = desk.edit.get();
       const kept = fresh || !now ? { concept, positive: true, number: null } : now;
-      desk.edit.set({ ...kept, box: done ? rounded(box) : box, moving: !done });
+      desk.edit.set({ ...kept, box: done ? rounded(box) : box, moving: !done, byHand: true });
     },
     pick: (x: number, y: number) => {
       const found = (reading.shown?.corrections ?? [])

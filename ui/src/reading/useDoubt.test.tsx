@@ -6,7 +6,14 @@ import { createDesk, type Edit } from "../film/desk";
 import { LiveCheck } from "./liveCheck";
 import { useDoubt } from "./useDoubt";
 
-const EDIT: Edit = { box: CAVITY_BOX, concept: "cavity", positive: true, number: null, moving: false };
+const EDIT: Edit = {
+  box: CAVITY_BOX,
+  concept: "cavity",
+  positive: true,
+  number: null,
+  moving: false,
+  byHand: true,
+};
 
 beforeEach(() => freshBrowser());
 afterEach(() => cleanup());
@@ -74,6 +81,12 @@ describe("a doubt is raised before anything is applied", () => {
 describe("no doubt is raised", () => {
   test("while the hand is still on the box", () => {
     const { tell, doubt } = drawn({ moving: true });
+    tell();
+    expect(doubt()).toBeNull();
+  });
+
+  test("about a box that was placed by keys, or only selected: Enter says that it is where it should be", () => {
+    const { tell, doubt } = drawn({ byHand: false });
     tell();
     expect(doubt()).toBeNull();
   });

@@ -18,7 +18,8 @@ export function useDoubt(desk: Desk, live: LiveCheck | null, locked: boolean) {
       const [answer, edit] = [live.answer.get(), desk.edit.get()];
       // A box that was taken away may be drawn once more, and is then doubted once more.
       if (!edit) raised = "";
-      if (!answer?.check.mismatch || !edit || edit.moving || !edit.positive) return;
+      // Applying asks the server anyway; this only spares somebody who draws the way to the button.
+      if (!answer?.check.mismatch || !edit?.byHand || edit.moving || !edit.positive) return;
       if (!answers(answer, edit.box, edit.concept)) return;
       const { box, concept, positive, number } = edit;
       const same = JSON.stringify([box, concept, number]);

@@ -85,7 +85,8 @@ function arrow(event: KeyboardEvent, { desk, size, room }: Keyboard): void {
   const edit = desk.edit.get();
   if (edit) {
     const step = STEP * Math.max(size.width, size.height);
-    desk.edit.set({ ...edit, box: rounded(nudged(edit.box, event.key, step, event.shiftKey, size)) });
+    const box = rounded(nudged(edit.box, event.key, step, event.shiftKey, size));
+    desk.edit.set({ ...edit, box, byHand: false });
     return;
   }
   const [dx, dy] = ARROWS[event.key] ?? [0, 0];
@@ -97,7 +98,10 @@ function lettered(key: string, keyboard: Keyboard): Act {
   if (/^[1-9]$/.test(key)) return () => nth(Number(key) - 1, keyboard);
   const { desk, acts, zoom } = keyboard;
   const acting: Record<string, () => void> = {
-    b: () => acts.draw(middling(keyboard.size), true, true),
+    b: () => {
+      acts.draw(middling(keyboard.size), true, true);
+      desk.edit.set((edit) => edit && { ...edit, byHand: false });
+    },
     x: () => onChosen(desk, acts.toggleRejection),
     n: () => desk.edit.set((edit) => edit && { ...edit, positive: !edit.positive }),
     z: acts.undo,

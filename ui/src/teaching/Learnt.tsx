@@ -3,7 +3,8 @@ import { useState } from "react";
 
 import { client, told } from "../api/client";
 import { modelsQuery } from "../api/queries";
-import type { Study } from "../api/types";
+import type { Correction, Step, Study } from "../api/types";
+import { sameBox } from "../film/box";
 import { useStore } from "../parts/store";
 import { Trouble } from "../parts/Trouble";
 import { useSitting } from "../reading/sitting";
@@ -80,16 +81,35 @@ const seenQuery = (film: string, model: string) => ({
   staleTime: Infinity,
 });
 
-/** Put the model to use, and take the corrections of the earlier study over, in their order. */
+/** Put the model to use, and take the corrections of the earlier study over, in their order and with their reasons. */
 async function keep(film: string, model: string, earlier: Study | undefined): Promise<void> {
   await told(client.POST("/api/v1/models/{model}/use", { params: { path: { model } } }));
   if (!earlier || earlier.corrections.length === 0) return;
+  const params = { path: { study: earlier.id } };
+  const steps = await told(client.GET("/api/v1/studies/{study}/history", { params }));
   let study = await told(client.POST("/api/v1/studies", { body: { film, model } }));
   for (const one of earlier.corrections) {
     if (one.kind === "reject" && one.concept)
       study = await taken(study, { kind: "reject", concept: one.concept });
     if (!one.box || !one.concept) continue;
     const said = { box: one.box, concept: one.concept, positive: one.kind === "box" };
-    study = await taken(study, { kind: "box", said, confirmed: one.confirmed, reason: null });
+    study = await taken(study, {
+      kind: "box",
+      said,
+      confirmed: one.confirmed,
+      reason: reasonFor(one, steps),
+    });
   }
+}
+
+/** What was given when it was last said so. */
+function reasonFor(one: Correction, steps: readonly Step[]): string | null {
+  const same = ({ kind, correction }: Step) =>
+    (kind === "corrected" || kind === "redrawn") &&
+    correction.concept === one.concept &&
+    correction.kind === one.kind &&
+    correction.box !== null &&
+    one.box !== null &&
+    sameBox(correction.box, one.box);
+  return steps.findLast(same)?.reason ?? null;
 }

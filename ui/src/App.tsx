@@ -66,7 +66,7 @@ function Screens() {
         </Route>
         <Route path="/films" component={Worklist} />
         <Route path="/films/:film/:version?">
-          {({ film, version }) => <ReadingScreen key={film} film={film} version={version} />}
+          {({ film, version }) => <ReadingScreen key={`${film} ${version}`} film={film} version={version} />}
         </Route>
         <Route path="/try/:film/:concept/:corners">
           {({ film, concept, corners }) => (

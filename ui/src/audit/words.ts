@@ -55,7 +55,6 @@ export const en = {
   reason: (reason: string) => `“${reason}”`,
   moved: (before: string, after: string) => `${before} → ${after}`,
   every: "every finding",
-  anyFinding: "something",
   correction: (one: DeedCorrection) => {
     const concept = one.concept === null ? null : readable(one.concept);
     if (one.kind === "reject") return `“${concept ?? "none of the findings"}” is not on the film`;
@@ -188,7 +187,6 @@ export const de: typeof en = {
   reason: (reason) => `„${reason}“`,
   moved: (before, after) => `${before} → ${after}`,
   every: "jeder Befund",
-  anyFinding: "etwas",
   correction: (one) => {
     const concept = one.concept === null ? null : readable(one.concept);
     if (one.kind === "reject") return `„${concept ?? "Keiner der Befunde"}“ ist nicht auf der Aufnahme`;

@@ -49,7 +49,9 @@ const FIRST_CHOICE: Choice = { concept: null, pinned: true, hovered: null, kind:
 export function createDesk(film: string): Desk {
   const edit = createKeptStore<Edit | null>(`medgrape.edit.${film}`, null, "sessionStorage");
   const drawn = edit.get();
-  if (drawn?.moving) edit.set({ ...drawn, moving: false });
+  // The number of an applied box means nothing in another study, or once that one moved on; it is selected anew.
+  if (drawn && drawn.number !== null) edit.set(null);
+  else if (drawn?.moving) edit.set({ ...drawn, moving: false });
   return {
     film,
     edit,

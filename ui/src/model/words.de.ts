@@ -126,7 +126,6 @@ export const de: typeof en = {
     falseAlarms: "Sicherheitsprüfung: richtige Angaben bezweifelt",
     balanced: "Sicherheitsprüfung: Balance",
   },
-  coin: "durch Zufall",
   pointingTrivial: (chance, fixed) =>
     fixed === null ? `${chance} (zufälliger Punkt)` : `${chance} (zufälliger Punkt), ${fixed} (fester Punkt)`,
   trivialAnswer: (value, answer) => `${value} (immer „${answer}“)`,

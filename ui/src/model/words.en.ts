@@ -128,7 +128,6 @@ export const en = {
     falseAlarms: "Safety check: right claims doubted",
     balanced: "Safety check: balance",
   },
-  coin: "by chance",
   pointingTrivial: (chance: string, fixed: string | null) =>
     fixed === null ? `${chance} (random point)` : `${chance} (random point), ${fixed} (fixed point)`,
   trivialAnswer: (value: string, answer: string) => `${value} (always “${answer}”)`,

@@ -1,6 +1,6 @@
 /** Everything that happens at the light box, gathered for what shows it. */
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type Dispatch, type SetStateAction, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { pictureQuery } from "../api/queries";
 import { may, session } from "../api/session";
@@ -13,7 +13,7 @@ import type { Sitting } from "./sitting";
 import { useActs } from "./useActs";
 import { decided, useDoubt } from "./useDoubt";
 import { useKeys } from "./useKeys";
-import { type Reading, useStep } from "./useReading";
+import { type Doubt, type Reading, useStep } from "./useReading";
 
 /** The person, the film and what they do with it. */
 export function useSittingAt(desk: Desk, reading: Reading, version: string | undefined) {
@@ -27,6 +27,7 @@ export function useSittingAt(desk: Desk, reading: Reading, version: string | und
   const busy = mutation.isPending;
   const acts = useActs({ desk, reading, step, locked, busy });
   useFirstChoice(desk, reading);
+  useLettingGo(desk, setDoubt, reading.study?.revision);
   useEffect(() => desk.teaching.set(isGathering(teaching)), [desk, teaching]);
   const retrying = busy && mutation.failureCount > 0;
   const sitting: Sitting = { desk, reading, acts, step, busy, retrying, live, locked };
@@ -101,6 +102,19 @@ function useLiveCheck(study: string | undefined): LiveCheck | null {
     return () => live?.end();
   }, [live]);
   return live;
+}
+
+/** Once a study moved on, the number of the box in hand may be another's: whoever wants to move it selects it again. */
+function useLettingGo(
+  desk: Desk,
+  setDoubt: Dispatch<SetStateAction<Doubt | null>>,
+  revision: number | undefined,
+) {
+  useEffect(() => {
+    setDoubt((doubt) => (doubt?.asked.kind === "redraw" ? null : doubt));
+    const edit = desk.edit.get();
+    if (edit && edit.number !== null) desk.edit.set(null);
+  }, [desk, setDoubt, revision]);
 }
 
 /** The finding that stands out most is chosen until somebody chooses. */

@@ -28,7 +28,6 @@ export const en = {
   keep: "Keep it: open films with it from now on",
   drop: "Discard it",
   carry: (count: number) => (count === 1 ? "Carry my correction over" : `Carry my ${count} corrections over`),
-  kept: "Kept.",
 };
 
 export const de: typeof en = {
@@ -61,5 +60,4 @@ export const de: typeof en = {
   keep: "Behalten: Aufnahmen ab jetzt damit öffnen",
   drop: "Verwerfen",
   carry: (count) => (count === 1 ? "Meine Korrektur mitnehmen" : `Meine ${count} Korrekturen mitnehmen`),
-  kept: "Behalten.",
 };

@@ -21,7 +21,7 @@ MADE_HERE = (
     "This model was made in the room, where no report is kept: have it measured on validation films (its worth), or "
     "copy it out of the room's models and give the copy to medgrape evaluate and medgrape audit."
 )
-_BROKEN = (KeyError, TypeError, ValueError, AttributeError, RecursionError, ValidationError)
+_BROKEN = (KeyError, TypeError, ValueError, AttributeError, RecursionError, StopIteration, ValidationError)
 _CHECKS = ("calibrated", "settings", "paper")
 """The check that a run uses is the first of these that was measured."""
 

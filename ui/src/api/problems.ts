@@ -19,10 +19,16 @@ export class Problem extends Error {
 /** Nobody answered. */
 export class Unreachable extends Error {}
 
+/** What a proxy says of a server that is gone. */
+const GATEWAY = new Set([502, 504]);
+/** What passes by itself; a full disk or too many jobs do not, and are told. */
+const SOON = new Set(["busy", "too_many_requests", "database_unavailable"]);
+
 /** Whether the same request may well be answered a little later. */
 export function passes(error: unknown): boolean {
   return (
-    error instanceof Unreachable || (error instanceof Problem && [429, 502, 503, 504].includes(error.status))
+    error instanceof Unreachable ||
+    (error instanceof Problem && (GATEWAY.has(error.status) || SOON.has(error.code)))
   );
 }
 

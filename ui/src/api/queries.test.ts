@@ -12,10 +12,10 @@ describe("the pause before another try", () => {
     expect(pauses).toEqual([300, 600, 1200, 2400, 4000, 4000]);
   });
 
-  test("is as long as the server asks for, but not beyond four seconds", () => {
+  test("is as long as the server asks for", () => {
     expect(pause(5, busy(2))).toBe(2000);
     expect(pause(0, busy(0))).toBe(0);
-    expect(pause(0, busy(600))).toBe(4000);
+    expect(pause(0, busy(60))).toBe(60_000);
   });
 
   test("grows as usual where a refusal asks for none", () => {

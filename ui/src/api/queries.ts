@@ -10,8 +10,7 @@ import type { ModelCard, Prototype } from "./types";
 const LONGEST_PAUSE = 4000;
 
 export function pause(attempt: number, error: unknown): number {
-  if (error instanceof Problem && error.retryAfter !== null)
-    return Math.min(error.retryAfter * 1000, LONGEST_PAUSE);
+  if (error instanceof Problem && error.retryAfter !== null) return error.retryAfter * 1000;
   return Math.min(300 * 2 ** attempt, LONGEST_PAUSE);
 }
 

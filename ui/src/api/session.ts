@@ -21,6 +21,13 @@ export function sessionNumber(): number {
 }
 
 export function begin(me: Me): void {
+  const before = session.get().me;
+  if (before && before.name !== me.name) {
+    // What one person drew, and what waits, is not done in another's name.
+    forgetWork();
+    window.location.reload();
+    return;
+  }
   begun++;
   session.set({ me, ended: false });
   const released = waiting;
@@ -37,4 +44,15 @@ const RANKS: Role[] = ["reader", "curator", "admin"];
 /** Whether whoever sits here may do what takes `role`. */
 export function may(me: Me | null, role: Role): boolean {
   return me !== null && RANKS.indexOf(me.role) >= RANKS.indexOf(role);
+}
+
+/** What was kept for this person in this window: boxes in hand, an open lesson, filters. */
+export function forgetWork(): void {
+  try {
+    for (const key of Object.keys(window.sessionStorage)) {
+      if (key.startsWith("medgrape.")) window.sessionStorage.removeItem(key);
+    }
+  } catch {
+    // Where nothing can be kept, nothing was.
+  }
 }

@@ -6,7 +6,7 @@ export class Developed {
   private source: ImageData | null = null;
   private shown: ImageData | null = null;
 
-  /** Show a picture that the server drew with the greys `drawn`, as it is or, while they change, through a table. */
+  /** Show a picture as it is. */
   take(picture: ImageBitmap): void {
     this.canvas.width = picture.width;
     this.canvas.height = picture.height;

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import { pictureQuery } from "../api/queries";
 import type { Desk, Edit } from "./desk";
 import { useStore } from "../parts/store";
+import { useWords } from "../words/words";
 import type { Box } from "./box";
 import { Developed } from "./Developed";
 import { type BoxShown, FilmStage } from "./FilmStage";
@@ -41,6 +42,7 @@ export function FilmView(props: FilmViewProps) {
   useEffect(() => {
     latest.current = props;
   });
+  const words = useWords().reading;
   const { opacity } = useStore(desk.choice);
   const side = Math.min(Math.max(size.width, size.height), LARGEST);
   const preview = useQuery(pictureQuery(`/api/v1/films/${desk.film}/preview.png`));
@@ -80,14 +82,21 @@ export function FilmView(props: FilmViewProps) {
   }, [desk, dress, ghost, size]);
 
   return (
-    <div
-      ref={place}
-      className="film"
-      role="application"
-      aria-label={label}
-      tabIndex={0}
-      data-shown={plain.data ? "whole" : preview.data ? "preview" : "nothing"}
-    />
+    <>
+      <div
+        ref={place}
+        className="film"
+        role="application"
+        aria-label={label}
+        tabIndex={0}
+        data-shown={plain.data ? "whole" : preview.data ? "preview" : "nothing"}
+      />
+      {plain.isError && (
+        <p className="preview-only" role="alert">
+          {words.previewOnly}
+        </p>
+      )}
+    </>
   );
 }
 

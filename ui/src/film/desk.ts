@@ -1,6 +1,4 @@
 /** What lies on the desk while a film is read: what was chosen, drawn and turned, none of it yet on the server. */
-import { createContext, useContext } from "react";
-
 import type { Box } from "./box";
 import type { Tool } from "./gestures";
 import { type Greys, PLAIN } from "./greys";
@@ -52,24 +50,18 @@ export function createDesk(film: string): Desk {
   // The number of an applied box means nothing in another study, or once that one moved on; it is selected anew.
   if (drawn && drawn.number !== null) edit.set(null);
   else if (drawn?.moving) edit.set({ ...drawn, moving: false });
+  const choice = createKeptStore<Choice>(`medgrape.choice.${film}`, FIRST_CHOICE, "sessionStorage");
+  choice.set((now) => ({ ...now, hovered: null }));
   return {
     film,
     edit,
     greys: createKeptStore<Greys>(`medgrape.greys.${film}`, PLAIN, "sessionStorage"),
     view: createStore<View | null>(null),
     tool: createStore<Tool>("draw"),
-    choice: createKeptStore<Choice>(`medgrape.choice.${film}`, FIRST_CHOICE, "sessionStorage"),
+    choice,
     back: createStore<number | null>(null),
     teaching: createStore(false),
   };
-}
-
-export const DeskContext = createContext<Desk | null>(null);
-
-export function useDesk(): Desk {
-  const desk = useContext(DeskContext);
-  if (!desk) throw new Error("There is no desk here.");
-  return desk;
 }
 
 /** The finding whose map lies on the film. */

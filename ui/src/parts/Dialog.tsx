@@ -10,10 +10,12 @@ interface Props {
   wide?: boolean;
   /** Told to screen readers at once, as a warning. */
   urgent?: boolean;
+  /** The element whose words are read with the title. */
+  describedBy?: string;
 }
 
 /** A panel that everything else waits for. The browser keeps the focus inside. */
-export function Dialog({ title, onClose, children, wide = false, urgent = false }: Props) {
+export function Dialog({ title, onClose, children, wide = false, urgent = false, describedBy }: Props) {
   const words = useWords();
   const panel = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -29,6 +31,7 @@ export function Dialog({ title, onClose, children, wide = false, urgent = false 
       className={wide ? "dialog wide" : "dialog"}
       role={urgent ? "alertdialog" : undefined}
       aria-labelledby={heading}
+      aria-describedby={describedBy}
       onCancel={(event) => {
         event.preventDefault();
         onClose?.();

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 
 import { client, told } from "../api/client";
-import { may, type Me } from "../api/session";
+import { forgetWork, may, type Me } from "../api/session";
 import { Settings } from "../settings/Settings";
 import { useWords } from "../words/words";
 
@@ -53,5 +53,6 @@ export function Header({ me }: { me: Me | null }) {
 
 async function leave(): Promise<void> {
   await told(client.POST("/api/v1/session/end"));
+  forgetWork();
   window.location.reload();
 }

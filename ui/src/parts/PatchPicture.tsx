@@ -1,5 +1,3 @@
-import type { ReactNode } from "react";
-
 export interface Patch {
   x1: number;
   y1: number;
@@ -15,7 +13,6 @@ interface Props {
   /** Show what surrounds the patch only, or the whole film. */
   whole?: boolean;
   label: string;
-  children?: ReactNode;
 }
 
 /** A training film with the patch outlined that a prototype is nearest to. */

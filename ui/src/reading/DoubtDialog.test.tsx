@@ -99,7 +99,10 @@ describe("what a person can decide", () => {
     const { onChange } = open();
     const choices = screen.getAllByRole("option").map((one) => one.textContent);
     expect(choices).toEqual(["…", "Nodule"]);
+    expect(button("Change").disabled).toBe(true);
     fireEvent.change(screen.getByRole("combobox"), { target: { value: "nodule" } });
+    expect(onChange).not.toHaveBeenCalled(); // arrow keys go through a list one by one
+    fireEvent.click(button("Change"));
     expect(onChange).toHaveBeenCalledExactlyOnceWith("nodule");
   });
 

@@ -26,9 +26,9 @@ export function DoubtDialog({ doubt, onCancel, onChange, onConfirm }: Props) {
   const means = new Map(check.concepts.map((one) => [one.name, figure(one.mean, language)]));
   const [claimed, dominant] = [titleOf(reading, check.claimed, words), titleOf(reading, check.rival, words)];
   return (
-    <Dialog title={words.doubtTitle} onClose={onCancel} wide urgent>
+    <Dialog title={words.doubtTitle} onClose={onCancel} wide urgent describedBy="doubt-told">
       <div className="stack doubt">
-        <p className="lead">
+        <p className="lead" id="doubt-told">
           {words.youSaid(claimed)}{" "}
           <strong>
             {words.itSees(dominant, means.get(check.rival) ?? "", means.get(check.claimed) ?? "")}
@@ -54,13 +54,14 @@ function Choices({ doubt, onCancel, onChange, onConfirm }: Props) {
   const words = all.reading;
   const { reading, busy } = useSitting();
   const [reason, setReason] = useState("");
+  const [other, setOther] = useState("");
   const given = reason.trim().length > 0;
   const { claimed, rival } = doubt.check;
   const others = reading.concepts.filter((one) => one.name !== claimed && one.name !== rival);
   return (
     <>
       <div className="row">
-        <button type="button" className="primary" onClick={onCancel}>
+        <button type="button" className="primary" autoFocus onClick={onCancel}>
           {all.common.cancel}
         </button>
         <button type="button" disabled={busy} onClick={() => onChange(rival)}>
@@ -69,7 +70,7 @@ function Choices({ doubt, onCancel, onChange, onConfirm }: Props) {
         {others.length > 0 && (
           <label className="row">
             <span className="quiet">{words.orAnother}</span>
-            <select value="" disabled={busy} onChange={(event) => onChange(event.target.value)}>
+            <select value={other} disabled={busy} onChange={(event) => setOther(event.target.value)}>
               <option value="" disabled>
                 …
               </option>
@@ -80,6 +81,11 @@ function Choices({ doubt, onCancel, onChange, onConfirm }: Props) {
               ))}
             </select>
           </label>
+        )}
+        {others.length > 0 && (
+          <button type="button" disabled={busy || other === ""} onClick={() => onChange(other)}>
+            {words.change}
+          </button>
         )}
       </div>
       <form

@@ -1,5 +1,6 @@
 import { useEffect } from "react";
 
+import { connection } from "../api/connection";
 import type { Check } from "../api/types";
 import { figure } from "../parts/format";
 import { useStore } from "../parts/store";
@@ -24,7 +25,10 @@ export function EditCard({ onExample }: { onExample: (edit: Edit) => void }) {
       live?.want(now && { box: now.box, concept: now.concept });
     };
     ask();
-    return desk.edit.subscribe(ask);
+    const ends = [desk.edit.subscribe(ask), connection.subscribe(() => !connection.get().lost && ask())];
+    return () => {
+      for (const end of ends) end();
+    };
   }, [desk, live]);
   return edit && <Card edit={edit} onExample={onExample} />;
 }
@@ -122,6 +126,8 @@ function Verdict({ edit, check, current }: { edit: Edit; check: Check; current: 
   const words = useWords().reading;
   const { reading, desk } = useSitting();
   if (useStore(desk.teaching)) return null;
+  // While the hand moves, the answer is a moment old; once it rests, only the answer about this very box counts.
+  if (!current && !edit.moving) return <p className="quiet">…</p>;
   const told = !edit.positive
     ? words.notChecked
     : check.mismatch

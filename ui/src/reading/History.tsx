@@ -2,6 +2,7 @@ import type { Shares, Step } from "../api/types";
 import { moment, readable, share } from "../parts/format";
 import { useStore } from "../parts/store";
 import { type Settings, settings } from "../settings/settings";
+import { leftBehind } from "../teaching/lesson";
 import { useWords, type Words } from "../words/words";
 import { said, useSitting } from "./sitting";
 
@@ -25,9 +26,24 @@ export function History() {
           </button>
         </span>
       </div>
+      <LeftBehind />
       <Corrections />
       {reading.steps.length > 0 && <Steps />}
     </section>
+  );
+}
+
+function LeftBehind() {
+  const words = useWords();
+  const left = useStore(leftBehind);
+  if (left === 0) return null;
+  return (
+    <div className="verdict warned row" role="status">
+      <span className="grow">{words.teaching.leftBehind(left)}</span>
+      <button type="button" onClick={() => leftBehind.set(0)}>
+        {words.common.close}
+      </button>
+    </div>
   );
 }
 

@@ -52,7 +52,7 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
     <SittingContext.Provider value={sitting}>
       <div className="reading">
         <div className="film-side">
-          <Toolbar zoom={zoom} onKeys={openKeys} />
+          <Toolbar zoom={zoom} size={size} onKeys={openKeys} />
           <div className="film-place" ref={place}>
             <FilmView {...drawn} {...dressed} />
             <Corner desk={desk} size={size}>
@@ -62,7 +62,7 @@ export function LightBox({ desk, reading, film, version, suggestion, turn }: Pro
               <EditCard onExample={example} />
             </Corner>
           </div>
-          <MapLegend />
+          <MapLegend map={map} />
         </div>
         <SidePanel
           film={film}

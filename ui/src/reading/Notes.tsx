@@ -9,7 +9,9 @@ export function Notes({ notes }: { notes: readonly string[] }) {
       <h2 id="notes">{words.takeNote}</h2>
       <ul>
         {notes.map((note) => (
-          <li key={note}>{note}</li>
+          <li key={note} lang="en">
+            {note}
+          </li>
         ))}
       </ul>
     </section>

@@ -1,3 +1,5 @@
+import { middling } from "../film/box";
+import type { Size } from "../film/view";
 import type { Tool } from "../film/gestures";
 import { PLAIN } from "../film/greys";
 import { Icon } from "../parts/Icon";
@@ -14,9 +16,17 @@ const TOOLS: [Tool, string][] = [
 ];
 
 /** How the film is looked at. */
-export function Toolbar({ zoom, onKeys }: { zoom: (factor: number) => void; onKeys: () => void }) {
+export function Toolbar({
+  zoom,
+  size,
+  onKeys,
+}: {
+  zoom: (factor: number) => void;
+  size: Size;
+  onKeys: () => void;
+}) {
   const words = useWords().reading;
-  const { desk } = useSitting();
+  const { desk, acts, locked } = useSitting();
   const tool = useStore(desk.tool);
   const greys = useStore(desk.greys);
   return (
@@ -33,6 +43,14 @@ export function Toolbar({ zoom, onKeys }: { zoom: (factor: number) => void; onKe
           <Icon name={name} />
         </button>
       ))}
+      <button
+        type="button"
+        title={`${words.boxHereTold} (B)`}
+        disabled={locked}
+        onClick={() => acts.place(middling(size))}
+      >
+        {words.boxHere}
+      </button>
       <button
         type="button"
         aria-label={words.zoomIn}

@@ -13,6 +13,8 @@ export interface Acts {
   choose: (concept: string) => void;
   /** `fresh`: another box than the one that lies there. */
   draw: (box: Box, done: boolean, fresh: boolean) => void;
+  /** A new box without a hand: nobody is asked about it before it is applied. */
+  place: (box: Box) => void;
   pick: (x: number, y: number) => void;
   select: (number: number) => void;
   apply: () => void;

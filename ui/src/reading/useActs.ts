@@ -54,6 +54,11 @@ function drawing({ desk, reading, step, locked, busy }: Means) {
       const kept = fresh || !now ? { concept, positive: true, number: null } : now;
       desk.edit.set({ ...kept, box: done ? rounded(box) : box, moving: !done, byHand: true });
     },
+    place: (box: Edit["box"]) => {
+      const { concept } = desk.choice.get();
+      if (!locked && concept !== null)
+        desk.edit.set({ box, concept, positive: true, number: null, moving: false });
+    },
     pick: (x: number, y: number) => {
       const found = (reading.shown?.corrections ?? [])
         .map((one, number) => ({ box: one.box, number }))
@@ -67,7 +72,8 @@ function drawing({ desk, reading, step, locked, busy }: Means) {
       if (!edit || edit.moving || locked || busy || desk.teaching.get()) return;
       const { box, concept, positive, number } = edit;
       const asked = { said: { box, concept, positive }, confirmed: false, reason: null };
-      const done = () => desk.edit.set(null);
+      // Only what was applied is put away: somebody may have drawn on while it was on its way.
+      const done = () => desk.edit.set((now) => (now === edit ? null : now));
       if (number === null) step({ kind: "box", ...asked }, done);
       else step({ kind: "redraw", number, ...asked }, done);
     },

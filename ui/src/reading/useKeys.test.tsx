@@ -51,7 +51,7 @@ describe("single letters", () => {
     const { desk, acts, zoom, onKeys, onTeach } = atKeys();
     desk.choice.set((now) => ({ ...now, concept: "cavity" }));
     for (const key of ["b", "x", "z", "y", "[", "]", "+", "-", "?", "t"]) press(key);
-    expect(acts.draw).toHaveBeenCalledWith({ x1: 800, y1: 640, x2: 1200, y2: 960 }, true, true);
+    expect(acts.place).toHaveBeenCalledWith({ x1: 800, y1: 640, x2: 1200, y2: 960 });
     expect(acts.toggleRejection).toHaveBeenCalledWith("cavity");
     expect(acts.undo).toHaveBeenCalledOnce();
     expect(acts.redo).toHaveBeenCalledOnce();
@@ -96,7 +96,7 @@ describe("single letters", () => {
     settings.set((now) => ({ ...now, keys: false }));
     const { desk, acts, turn } = atKeys();
     for (const key of ["b", "x", "z", "i", "1", "w"]) expect(press(key), key).toBe(false);
-    expect(acts.draw).not.toHaveBeenCalled();
+    expect(acts.place).not.toHaveBeenCalled();
     expect(acts.undo).not.toHaveBeenCalled();
     expect([desk.tool.get(), desk.greys.get()]).toEqual(["draw", PLAIN]);
     press("Escape");
@@ -125,7 +125,7 @@ describe("keys that are not the page's", () => {
     place("dialog").setAttribute("open", "");
     press("b");
     press("Escape");
-    expect(acts.draw).not.toHaveBeenCalled();
+    expect(acts.place).not.toHaveBeenCalled();
     expect(acts.discard).not.toHaveBeenCalled();
   });
 
@@ -133,7 +133,7 @@ describe("keys that are not the page's", () => {
     const { acts, desk } = atKeys();
     for (const key of ["b", "r", "w", "+", "f"]) expect(press(key, { ctrlKey: true }), key).toBe(false);
     expect(press("ArrowLeft", { altKey: true })).toBe(false);
-    expect(acts.draw).not.toHaveBeenCalled();
+    expect(acts.place).not.toHaveBeenCalled();
     expect([desk.tool.get(), desk.view.get()]).toEqual(["draw", null]);
   });
 
@@ -142,14 +142,14 @@ describe("keys that are not the page's", () => {
     const own = place("div");
     own.addEventListener("keydown", (event) => event.preventDefault());
     press("b", {}, own);
-    expect(acts.draw).not.toHaveBeenCalled();
+    expect(acts.place).not.toHaveBeenCalled();
   });
 
   test("are all once the screen was left", () => {
     const { acts, unmount } = atKeys();
     unmount();
     press("b");
-    expect(acts.draw).not.toHaveBeenCalled();
+    expect(acts.place).not.toHaveBeenCalled();
   });
 });
 

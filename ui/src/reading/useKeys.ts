@@ -24,6 +24,7 @@ export interface Keyboard {
 }
 
 const STEP = 0.01;
+const STEPWISE = new Set(["+", "=", "-", ",", ".", "[", "]"]);
 
 export function useKeys(keyboard: Keyboard | null): void {
   useEffect(() => {
@@ -49,8 +50,12 @@ function isTyping(target: EventTarget | null): boolean {
 type Act = (() => void) | null;
 
 function actFor(event: KeyboardEvent, keyboard: Keyboard): Act {
-  if (event.ctrlKey || event.metaKey) return withControl(event, keyboard);
-  if (event.altKey) return null;
+  // A key that is held down moves on, but says nothing twice.
+  if (event.repeat && !(event.key in ARROWS) && !STEPWISE.has(event.key)) return null;
+  // Some keyboards write brackets with AltGr, which counts as Ctrl and Alt.
+  const written = event.getModifierState("AltGraph");
+  if (!written && (event.ctrlKey || event.metaKey)) return withControl(event, keyboard);
+  if (!written && event.altKey) return null;
   return named(event, keyboard) ?? (settings.get().keys ? lettered(event.key.toLowerCase(), keyboard) : null);
 }
 
@@ -98,10 +103,7 @@ function lettered(key: string, keyboard: Keyboard): Act {
   if (/^[1-9]$/.test(key)) return () => nth(Number(key) - 1, keyboard);
   const { desk, acts, zoom } = keyboard;
   const acting: Record<string, () => void> = {
-    b: () => {
-      acts.draw(middling(keyboard.size), true, true);
-      desk.edit.set((edit) => edit && { ...edit, byHand: false });
-    },
+    b: () => acts.place(middling(keyboard.size)),
     x: () => onChosen(desk, acts.toggleRejection),
     n: () => desk.edit.set((edit) => edit && { ...edit, positive: !edit.positive }),
     z: acts.undo,

@@ -1,9 +1,10 @@
 /** Everything that happens at the light box, gathered for what shows it. */
 import { useQueryClient } from "@tanstack/react-query";
-import { type Dispatch, type SetStateAction, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { pictureQuery } from "../api/queries";
 import { may, session } from "../api/session";
+import type { Study } from "../api/types";
 import { fitted, type Size, zoomed } from "../film/view";
 import { useStore } from "../parts/store";
 import { isGathering, lesson } from "../teaching/lesson";
@@ -13,7 +14,7 @@ import type { Sitting } from "./sitting";
 import { useActs } from "./useActs";
 import { decided, useDoubt } from "./useDoubt";
 import { useKeys } from "./useKeys";
-import { type Doubt, type Reading, useStep } from "./useReading";
+import { type Reading, useStep } from "./useReading";
 
 /** The person, the film and what they do with it. */
 export function useSittingAt(desk: Desk, reading: Reading, version: string | undefined) {
@@ -27,10 +28,16 @@ export function useSittingAt(desk: Desk, reading: Reading, version: string | und
   const busy = mutation.isPending;
   const acts = useActs({ desk, reading, step, locked, busy });
   useFirstChoice(desk, reading);
-  useLettingGo(desk, setDoubt, reading.study?.revision);
+  useLettingGo(desk, setDoubt, reading.study);
   useEffect(() => desk.teaching.set(isGathering(teaching)), [desk, teaching]);
   const retrying = busy && mutation.failureCount > 0;
   const sitting: Sitting = { desk, reading, acts, step, busy, retrying, live, locked };
+  const decide = (decision: { concept: string } | { reason: string }) => {
+    if (!doubt) return;
+    const edit = desk.edit.get();
+    setDoubt(null);
+    step(decided(doubt, decision), () => desk.edit.set((now) => (now === edit ? null : now)));
+  };
   const settling = doubt && {
     doubt,
     onCancel: () => {
@@ -38,14 +45,8 @@ export function useSittingAt(desk: Desk, reading: Reading, version: string | und
       mutation.reset();
       desk.edit.set(null);
     },
-    onChange: (concept: string) => {
-      setDoubt(null);
-      step(decided(doubt, { concept }), () => desk.edit.set(null));
-    },
-    onConfirm: (reason: string) => {
-      setDoubt(null);
-      step(decided(doubt, { reason }), () => desk.edit.set(null));
-    },
+    onChange: (concept: string) => decide({ concept }),
+    onConfirm: (reason: string) => decide({ reason }),
   };
   return { sitting, settling, trouble: busy ? null : mutation.error, forget: () => mutation.reset() };
 }
@@ -104,17 +105,15 @@ function useLiveCheck(study: string | undefined): LiveCheck | null {
   return live;
 }
 
-/** Once a study moved on, the number of the box in hand may be another's: whoever wants to move it selects it again. */
-function useLettingGo(
-  desk: Desk,
-  setDoubt: Dispatch<SetStateAction<Doubt | null>>,
-  revision: number | undefined,
-) {
+/** Once a study moved on, the number of the box in hand may be another's, and a doubt was about how it stood before. */
+function useLettingGo(desk: Desk, setDoubt: (doubt: null) => void, study: Study | undefined): void {
+  const [id, revision] = [study?.id, study?.revision];
   useEffect(() => {
-    setDoubt((doubt) => (doubt?.asked.kind === "redraw" ? null : doubt));
+    setDoubt(null);
     const edit = desk.edit.get();
     if (edit && edit.number !== null) desk.edit.set(null);
-  }, [desk, setDoubt, revision]);
+  }, [desk, setDoubt, id, revision]);
+  useEffect(() => desk.back.set(null), [desk, id]);
 }
 
 /** The finding that stands out most is chosen until somebody chooses. */
@@ -125,6 +124,9 @@ function useFirstChoice(desk: Desk, reading: Reading): void {
     const { concept } = desk.choice.get();
     const unknown = concepts.length > 0 && !concepts.some((one) => one.name === concept);
     if (first && (concept === null || unknown)) desk.choice.set((now) => ({ ...now, concept: first }));
+    const edit = desk.edit.get();
+    if (edit && concepts.length > 0 && !concepts.some((one) => one.name === edit.concept))
+      desk.edit.set(null);
   }, [desk, first, concepts]);
 }
 

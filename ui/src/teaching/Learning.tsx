@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 
 import { client, told } from "../api/client";
+import { Trouble } from "../parts/Trouble";
 import { useWords } from "../words/words";
 import { lesson } from "./lesson";
 
@@ -26,6 +27,7 @@ export function Learning({ job }: { job: string }) {
       lesson.set((now) => ({ ...now, job: null, learnt: { model, concept } }));
   }, [told_]);
   const over = told_?.state === "failed" || told_?.state === "cancelled";
+  const trouble = followed.error ?? stopping.error;
   return (
     <div className="stack">
       {over ? (
@@ -38,8 +40,9 @@ export function Learning({ job }: { job: string }) {
           <progress value={told_?.progress ?? 0} max={1} aria-label={words.teaching.learning} />
         </>
       )}
+      {trouble && <Trouble error={trouble} />}
       <div className="row end">
-        {over ? (
+        {over || followed.isError ? (
           <button type="button" onClick={() => lesson.set((now) => ({ ...now, job: null }))}>
             {words.common.again}
           </button>

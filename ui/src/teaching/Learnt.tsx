@@ -2,15 +2,16 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { client, told } from "../api/client";
+import { Problem } from "../api/problems";
 import { modelsQuery } from "../api/queries";
 import type { Correction, Step, Study } from "../api/types";
 import { sameBox } from "../film/box";
 import { useStore } from "../parts/store";
 import { Trouble } from "../parts/Trouble";
 import { useSitting } from "../reading/sitting";
-import { taken } from "../reading/steps";
+import { type StepAsked, taken } from "../reading/steps";
 import { useWords } from "../words/words";
-import { lesson, NOTHING } from "./lesson";
+import { leftBehind, lesson, NOTHING } from "./lesson";
 
 interface Props {
   learnt: { model: string; concept: string };
@@ -32,8 +33,9 @@ export function Learnt({ learnt, onKept }: Props) {
   };
   const keeping = useMutation({
     mutationFn: () => keep(desk.film, learnt.model, carried ? reading.study : undefined),
-    onSuccess: () => {
+    onSuccess: (left) => {
       over();
+      leftBehind.set(left);
       onKept(learnt.model);
     },
   });
@@ -81,35 +83,50 @@ const seenQuery = (film: string, model: string) => ({
   staleTime: Infinity,
 });
 
-/** Put the model to use, and take the corrections of the earlier study over, in their order and with their reasons. */
-async function keep(film: string, model: string, earlier: Study | undefined): Promise<void> {
+/**
+ * Take the corrections of the earlier study over, in their order and with their reasons, then put the model to use. How
+ * many were left out, because the new model doubts them: what somebody confirmed against one model says nothing about
+ * another. Tried again, it goes on where it was.
+ */
+async function keep(film: string, model: string, earlier: Study | undefined): Promise<number> {
+  const left = earlier && earlier.model !== model ? await carried(film, model, earlier) : 0;
   await told(client.POST("/api/v1/models/{model}/use", { params: { path: { model } } }));
-  if (!earlier || earlier.corrections.length === 0) return;
+  return left;
+}
+
+async function carried(film: string, model: string, earlier: Study): Promise<number> {
+  if (earlier.corrections.length === 0) return 0;
   const params = { path: { study: earlier.id } };
   const steps = await told(client.GET("/api/v1/studies/{study}/history", { params }));
   let study = await told(client.POST("/api/v1/studies", { body: { film, model } }));
+  let left = 0;
   for (const one of earlier.corrections) {
-    if (one.kind === "reject" && one.concept)
-      study = await taken(study, { kind: "reject", concept: one.concept });
-    if (!one.box || !one.concept) continue;
-    const said = { box: one.box, concept: one.concept, positive: one.kind === "box" };
-    study = await taken(study, {
-      kind: "box",
-      said,
-      confirmed: one.confirmed,
-      reason: reasonFor(one, steps),
-    });
+    if (study.corrections.some((there) => isAlike(there, one))) continue;
+    const asked = asStep(one, steps);
+    try {
+      if (asked) study = await taken(study, asked);
+      else left++;
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== "concept_mismatch") throw error;
+      left++;
+    }
   }
+  return left;
 }
 
-/** What was given when it was last said so. */
-function reasonFor(one: Correction, steps: readonly Step[]): string | null {
-  const same = ({ kind, correction }: Step) =>
-    (kind === "corrected" || kind === "redrawn") &&
-    correction.concept === one.concept &&
-    correction.kind === one.kind &&
-    correction.box !== null &&
-    one.box !== null &&
-    sameBox(correction.box, one.box);
-  return steps.findLast(same)?.reason ?? null;
+/** The step that says the same again; null for what speaks of every finding, which now are others. */
+function asStep(one: Correction, steps: readonly Step[]): StepAsked | null {
+  const { box, concept, kind } = one;
+  if (!concept) return null;
+  if (!box) return { kind: "reject", concept };
+  const reason =
+    steps.findLast((step) => SAID.has(step.kind) && isAlike(step.correction, one))?.reason ?? null;
+  return { kind: "box", said: { box, concept, positive: kind === "box" }, confirmed: false, reason };
+}
+
+const SAID = new Set(["corrected", "redrawn"]);
+
+function isAlike(one: Correction, other: Correction): boolean {
+  if (one.kind !== other.kind || one.concept !== other.concept) return false;
+  return one.box === null || other.box === null ? one.box === other.box : sameBox(one.box, other.box);
 }

@@ -1,7 +1,7 @@
 /** A finding that is being taught. It outlives a film, since examples may come from several, and a reload. */
 import type { Box } from "../film/box";
 import type { Size } from "../film/view";
-import { createKeptStore } from "../parts/store";
+import { createKeptStore, createStore } from "../parts/store";
 
 export interface Example {
   film: string;
@@ -15,7 +15,7 @@ export interface Lesson {
   title: string;
   description: string;
   examples: Example[];
-  /** The model that learns; what it becomes is another one. */
+  /** The work on the server, while the model learns. */
   job: string | null;
   learnt: { model: string; concept: string } | null;
   /** Whether the map of what was learnt lies on the film. */
@@ -33,6 +33,9 @@ export const NOTHING: Lesson = {
 };
 
 export const lesson = createKeptStore<Lesson>("medgrape.lesson", NOTHING, "sessionStorage");
+
+/** Corrections that were not carried over to the model that was kept, since it doubts them. */
+export const leftBehind = createStore(0);
 
 /** Examples are being gathered: boxes are examples now, and no corrections. */
 export function isGathering(now: Lesson): boolean {

@@ -28,6 +28,10 @@ export const en = {
   keep: "Keep it: open films with it from now on",
   drop: "Discard it",
   carry: (count: number) => (count === 1 ? "Carry my correction over" : `Carry my ${count} corrections over`),
+  leftBehind: (count: number) =>
+    count === 1
+      ? "One correction was not carried over, because the new model sees something else there. It is still in the earlier model's reading; draw it again if it holds."
+      : `${count} corrections were not carried over, because the new model sees something else there. They are still in the earlier model's reading; draw them again if they hold.`,
 };
 
 export const de: typeof en = {
@@ -60,4 +64,8 @@ export const de: typeof en = {
   keep: "Behalten: Aufnahmen ab jetzt damit öffnen",
   drop: "Verwerfen",
   carry: (count) => (count === 1 ? "Meine Korrektur mitnehmen" : `Meine ${count} Korrekturen mitnehmen`),
+  leftBehind: (count) =>
+    count === 1
+      ? "Eine Korrektur wurde nicht mitgenommen, weil das neue Modell dort etwas anderes sieht. Beim früheren Modell steht sie noch; zeichnen Sie sie neu, wenn sie gilt."
+      : `${count} Korrekturen wurden nicht mitgenommen, weil das neue Modell dort etwas anderes sieht. Beim früheren Modell stehen sie noch; zeichnen Sie sie neu, wenn sie gelten.`,
 };

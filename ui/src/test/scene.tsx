@@ -151,6 +151,7 @@ export function readingOf(changed: Partial<Reading> = {}): Reading {
     study: now,
     shown: now,
     explanation: undefined,
+    settling: false,
     steps: [],
     error: null,
     again: () => undefined,
@@ -164,6 +165,7 @@ export type Watched<T> = { [Name in keyof T]: T[Name] & Mock };
 export const watchedActs = (): Watched<Acts> => ({
   choose: vi.fn(),
   draw: vi.fn(),
+  place: vi.fn(),
   pick: vi.fn(),
   select: vi.fn(),
   apply: vi.fn(),

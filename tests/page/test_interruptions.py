@@ -7,7 +7,8 @@ from page.house import PASSWORD
 from page.light_box import MIDDLE, near
 
 pytestmark = pytest.mark.xdist_group("page")
-DEAD = r"net::ERR_(CONNECTION|EMPTY|INCOMPLETE|SOCKET|FAILED)"
+DEAD = r"net::ERR_(CONNECTION|EMPTY|INCOMPLETE|SOCKET|FAILED|CONTENT_LENGTH_MISMATCH)"
+"""What a browser says of a server that was killed, also in the middle of an answer."""
 
 
 def test_after_a_reload_everything_is_as_it_was(at_the_light_box):

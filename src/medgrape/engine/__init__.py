@@ -1,0 +1,1 @@
+"""Where much work runs: the processes of this machine, or a Ray cluster."""

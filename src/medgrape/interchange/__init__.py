@@ -1,0 +1,1 @@
+"""What leaves medgrape for other software: models as ONNX files."""

@@ -16,7 +16,7 @@ __all__ = ["Box", "Concept", "ConceptSet", "FilmSize", "PatchGrid", "UserError",
 
 
 def load(run: Path | str) -> "Reader":
-    """A reader for the run in a folder, after every checksum was compared."""
+    """A reader for the run in a folder, or for the export in an .onnx file, after every checksum was compared."""
     from medgrape.feedback.reader import load as load_reader  # torch takes seconds to import
 
     return load_reader(run)

@@ -18,7 +18,7 @@ from medgrape.evaluation.alarm_rates import check_figures
 from medgrape.evaluation.interaction import simulate_mistakes
 from medgrape.evaluation.reading import evaluate_run, read_split
 from medgrape.evaluation.verdicts import cautions, headline
-from medgrape.feedback.boxes import BoxSeen, VocabularyError, boxed_features, look, opened
+from medgrape.feedback.boxes import BoxSeen, VocabularyError, boxed_films, look, opened
 from medgrape.feedback.calibration import calibrate
 from medgrape.feedback.claims import Claims, always
 from medgrape.feedback.safety import inside
@@ -188,12 +188,12 @@ def test_the_entropy_of_a_film_knows_nothing_of_what_is_claimed(study):
 def test_dropout_is_the_variance_over_thirty_passes_one_by_one(scene):
     loaded, data, cached = scene
     model = loaded.run.model
-    films, features = next(iter(boxed_features(loaded.run, data, cached, "test")))
+    films, greys = next(iter(boxed_films(data, cached, "test")))
     found = doubt(loaded.run, data, cached, "test")
     lot, film = torch.Generator().manual_seed(0), films[0]
     drawn = data.boxes_by_film[film.id][0]
     means, shares = [], []
-    for once in mc_dropout.dropped(features[0], lot):
+    for once in mc_dropout.dropped(model.features(greys)[0], lot):
         patches = model.projector.patches(once.unsqueeze(0))[0]
         similarity = torch.einsum("dhw,kmd->kmhw", patches, model.atlas.prototypes)
         grid = PatchGrid(film.size, *patches.shape[-2:])

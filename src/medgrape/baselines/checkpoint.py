@@ -17,7 +17,8 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.tensors import write_tensors
 from medgrape.model.backbone import Backbone
-from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun, first_line, load_run
+from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun, first_line
+from medgrape.model.exported import load_readable
 from medgrape.model.manifest import Manifest, RunError, seal, unseal
 
 
@@ -68,9 +69,9 @@ def build_baseline(config: Config, backbone: Backbone, concepts: int, classes: i
 
 
 def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
-    """A run of GRAPE or of a baseline, after every checksum was compared."""
+    """A run of GRAPE, an export of one, or a run of a baseline, after every checksum was compared."""
     if not _is_baseline(folder):
-        return load_run(folder)
+        return load_readable(folder)
     manifest = unseal(folder)
     try:
         return LoadedBaseline(folder, _load(folder), manifest)

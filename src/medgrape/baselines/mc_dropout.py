@@ -17,7 +17,7 @@ from torch import Tensor
 
 from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import Dataset, FilmRecord
-from medgrape.feedback.boxes import boxed_features, boxes_on, within
+from medgrape.feedback.boxes import boxed_films, boxes_on, within
 from medgrape.model.checkpoint import Run
 from medgrape.model.evidence import mean_maps, scores
 from medgrape.progress import Track, quietly
@@ -53,8 +53,8 @@ def doubt(
     variances: list[list[float]] = []
     entropies: list[float] = []
     truth: list[int] = []
-    for films, features in boxed_features(run, dataset, cached, split, track):
-        for film, own in zip(films, features, strict=True):
+    for films, greys in boxed_films(dataset, cached, split, track):
+        for film, own in zip(films, run.grape.features(greys), strict=True):
             lot = torch.Generator().manual_seed(seed * 1_000_003 + len(entropies))
             in_boxes, entropy = doubt_film(run, dataset, film, own, lot)
             variances += in_boxes.tolist()
@@ -69,7 +69,7 @@ def doubt_film(
     run: Run, dataset: Dataset, film: FilmRecord, features: Float[Tensor, "c h w"], lot: torch.Generator
 ) -> tuple[Float[Tensor, "boxes k"], float]:
     """Variance of every concept inside each box of one film, and the film's entropy."""
-    model = run.model
+    model = run.grape
     patches = model.projector.patches(dropped(features, lot))
     maps = mean_maps(patches, model.atlas.in_use)
     flat = rearrange(maps, "passes k h w -> (passes k) h w")

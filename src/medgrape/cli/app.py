@@ -18,6 +18,7 @@ from medgrape.cli.console import complain
 from medgrape.cli.data import app as data
 from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
+from medgrape.cli.export import export
 from medgrape.cli.film import film
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
@@ -45,6 +46,7 @@ app.command()(evaluate)
 app.command()(audit)
 app.command()(calibrate)
 app.command()(read)
+app.command()(export)
 app.command()(reproduce)
 app.command()(serve)
 app.add_typer(data, name="data")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from medgrape.baselines.baseline import Baseline
 from medgrape.evaluation.checks import EvaluationError
 from medgrape.model.evidence import strongest_maps
-from medgrape.model.grape import Grape
+from medgrape.model.grape import ReadingModel
 from medgrape.progress import Track, quietly
 
 STEPS = 28
@@ -69,17 +69,17 @@ def random_order(films: int, grid: tuple[int, int], seed: int = 0) -> Float[Tens
     return torch.rand(films, *grid, generator=torch.Generator().manual_seed(seed))
 
 
-def answer_of(model: Grape | Baseline) -> Answer:
+def answer_of(model: ReadingModel | Baseline) -> Answer:
     """A model's class probabilities."""
     _check_mode(model)
     if isinstance(model, Baseline):
         return lambda films: model.read(films).logits.softmax(dim=-1)
-    return lambda films: model(films).probabilities
+    return lambda films: model.look(films)[0].probabilities
 
 
 @torch.no_grad()
 def saliency_of(
-    model: Grape | Baseline, films: Float[Tensor, "n 1 side side"], *, batch: int = BATCH
+    model: ReadingModel | Baseline, films: Float[Tensor, "n 1 side side"], *, batch: int = BATCH
 ) -> Float[Tensor, "n h w"]:
     """How much each patch looks like any concept: the highest of the concepts' maps, whatever the method."""
     if not isinstance(model, Baseline):
@@ -91,7 +91,7 @@ def saliency_of(
 
 @torch.no_grad()
 def strongest_saliency(
-    model: Grape, films: Float[Tensor, "n 1 side side"], *, batch: int = BATCH
+    model: ReadingModel, films: Float[Tensor, "n 1 side side"], *, batch: int = BATCH
 ) -> Float[Tensor, "n h w"]:
     """How much each patch looks like any concept: the maximum over concepts and their prototypes in use."""
     _check_mode(model)
@@ -185,6 +185,6 @@ def _check(films: Tensor, saliency: Tensor, steps: int) -> None:
         raise EvaluationError("A map with values that are no numbers has no most salient pixel; mend the maps.")
 
 
-def _check_mode(model: nn.Module) -> None:
-    if model.training:
+def _check_mode(model: ReadingModel | Baseline) -> None:
+    if isinstance(model, nn.Module) and model.training:
         raise EvaluationError("A model that is still learning answers at random; call model.eval() first.")

@@ -18,6 +18,7 @@ from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.report import Evaluation, ReportFiles, evaluate_readings, write_report
 from medgrape.feedback.boxes import check_concepts, known_films, opened
 from medgrape.model.checkpoint import LoadedRun, Run
+from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.manifest import version_of
 from medgrape.progress import Track, quietly
 
@@ -139,12 +140,20 @@ def _own_facts(run: Run) -> dict[str, object]:
     """What only GRAPE has."""
     return {
         "head": run.config.model.head,
-        "head parameters": sum(weights.numel() for weights in run.model.head.parameters()),
+        **_counted(run.model),
+        "computed by": run.model.runtime,
         "prototypes of each concept": run.config.model.prototypes,
         "patches": f"{run.exemplars.grid[0]} x {run.exemplars.grid[1]}",
         "text encoder": run.metrics["text_encoder"],
         "changed since training": [change.what for change in run.changes],
     }
+
+
+def _counted(model: ReadingModel) -> dict[str, object]:
+    """An exported head is a few operations among others, whose parameters nobody can tell apart any more."""
+    if not isinstance(model, Grape):
+        return {}
+    return {"head parameters": sum(weights.numel() for weights in model.head.parameters())}
 
 
 def _chosen(told: dict[str, Any]) -> str:

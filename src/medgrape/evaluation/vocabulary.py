@@ -61,8 +61,8 @@ def leave_one_out(
     places = {whole.pictured[place].id: place for place in cached.readable()}
     dataset = replace(whole, films=tuple(film for film in whole.films if film.id in places))
     candidates = _candidates(loaded, dataset, plan)
-    patches = encoded(run.model, cached, {film: places[film] for film in _needed(candidates, plan)}, track)
-    scene = Scene(run.model, dataset, patches)
+    patches = encoded(run.grape, cached, {film: places[film] for film in _needed(candidates, plan)}, track)
+    scene = Scene(run.grape, dataset, patches)
     concepts = _tried(scene, candidates, plan, track)
     learnt = set(loaded.run.learnt_from)
     known = {film for film, place in places.items() if fingerprint(cached.contents[place]) in learnt}
@@ -79,7 +79,7 @@ def write_trial(tried: VocabularyTrial, path: Path) -> None:
 
 def _possible(plan: TrialPlan, loaded: LoadedRun) -> TrialPlan:
     """Without text, nothing can be learnt from no film."""
-    if loaded.run.model.anchors is not None:
+    if loaded.run.grape.anchors is not None:
         return plan
     if plan.films == (0,):
         raise EvaluationError("This model reads no text, so a concept needs films; try 1 or more of them.")

@@ -60,8 +60,8 @@ def look(
 ) -> tuple[BoxSeen, ...]:
     """The same on films that were decoded already; ``highest`` takes the maximum of ``mu`` over a box for its mean."""
     found: list[BoxSeen] = []
-    for films, features in boxed_features(run, dataset, cached, split, track):
-        patches, prototypes = run.model.projector.patches(features), run.model.atlas.in_use
+    for films, greys in boxed_films(dataset, cached, split, track):
+        patches, prototypes = run.model.patches(greys), run.model.atlas.in_use
         means, variances = mean_maps(patches, prototypes), disagreement_maps(patches, prototypes)
         for place, film in enumerate(films):
             for drawn in boxes_on(dataset, film):
@@ -70,16 +70,15 @@ def look(
     return tuple(found)
 
 
-@torch.no_grad()
-def boxed_features(
-    run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly
-) -> Iterator[tuple[Sequence[FilmRecord], Float[Tensor, "b c h w"]]]:
-    """What the backbone makes of the films of a split that have boxes, a small batch at a time."""
+def boxed_films(
+    dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly
+) -> Iterator[tuple[Sequence[FilmRecord], Float[Tensor, "b 1 side side"]]]:
+    """The films of a split that have boxes, as a model sees them, a small batch at a time."""
     wanted = [place for place in cached.readable() if _has_boxes(dataset, dataset.pictured[place], split)]
     batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
     for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
         greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
-        yield [dataset.pictured[place] for place in batch], run.model.features(greys)
+        yield [dataset.pictured[place] for place in batch], greys
 
 
 def boxes_on(dataset: Dataset, film: FilmRecord) -> list[DrawnBox]:

@@ -120,7 +120,7 @@ def spelled(numbers: Iterable[int]) -> str:
 
 def _curated(reader: Reader, kept: Bool[Tensor, "k m"], what: str) -> Reader:
     run = reader.loaded.run
-    model = deepcopy(run.model)
+    model = deepcopy(run.grape)
     model.atlas.curated(kept, run.usual.absent)
     again = "" if run.safety is None else " The safety check has to be calibrated again."
     return reader.changed(replace(run, model=model, safety=None), what + again)

@@ -45,11 +45,11 @@ def learn_concept(
     films = look_at(run, shown, track)
     examples = [film.example for film in films]
     taught = teach(run, concept, examples, seed=seed)
-    usual = usual_of_new(taught.prototypes, examples, all_but(run.model.atlas))
+    usual = usual_of_new(taught.prototypes, examples, all_but(run.grape.atlas))
     changed = replace(
         run,
         concepts=concepts,
-        model=widened(run.model, taught, usual.absent[0]),
+        model=widened(run.grape, taught, usual.absent[0]),
         usual=_joined(run.usual, usual),
         exemplars=_with_films(run, taught.prototypes, films),
         metrics=run.metrics if films else _untaught(run.metrics, concept.name),
@@ -64,14 +64,14 @@ def listen_to_all(run: Run, probability: Float[Tensor, "k k"] | None = None) -> 
     Without ``probability``, which tells how concepts go together, a new concept listens to all others and is heard by
     all: nobody has counted.
     """
-    known, every = run.model.judged, len(run.concepts)
+    known, every = run.grape.judged, len(run.concepts)
     if known == every:
         raise NewConceptError("The head judges by every concept already; add one first with: medgrape concept add.")
     if probability is not None and probability.shape != (every, every):
         raise NewConceptError(
             f"The model has {every} concepts, so it takes a {every} x {every} table of probabilities."
         )
-    model = deepcopy(run.model)
+    model = deepcopy(run.grape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.config.seed)
         told = _nobody_counted(model.graph, every, run.config.model.tau) if probability is None else probability

@@ -16,8 +16,9 @@ from medgrape.feedback.example_films import ShownFilm
 from medgrape.feedback.learning import learn_concept, listen_to_all
 from medgrape.feedback.study import Study
 from medgrape.geometry import PatchGrid
-from medgrape.model.checkpoint import Change, LoadedRun, Run, load_run
+from medgrape.model.checkpoint import Change, LoadedRun, Run
 from medgrape.model.evidence import Evidence, similarity
+from medgrape.model.exported import load_readable
 from medgrape.progress import Track, quietly
 
 
@@ -98,5 +99,5 @@ class Reader:
 
 
 def load(run: Path | str) -> Reader:
-    """The run in a folder, after every checksum was compared."""
-    return Reader(load_run(Path(run)))
+    """The run in a folder, or the export in an .onnx file, after every checksum was compared."""
+    return Reader(load_readable(Path(run)))

@@ -68,6 +68,10 @@ class HalvingConv2d(nn.Conv2d):
         instead and drop the first output, which gives the same sums and saves a padded copy of the input.
         """
         even = [1 - side % 2 for side in input.shape[-2:]]
+        if torch.compiler.is_exporting():  # other runtimes pad each end as they are told, at no cost
+            above, beside = (side // 2 for side in self.kernel_size)
+            padded = functional.pad(input, (beside - even[1], beside, above - even[0], above))
+            return functional.conv2d(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
         padding = [side // 2 + extra for side, extra in zip(self.kernel_size, even, strict=True)]
         wide = functional.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
         return wide[..., even[0] :, even[1] :].contiguous(memory_format=_CPU_LAYOUT)
@@ -87,6 +91,9 @@ class DilatedConv2d(nn.Conv2d):
         bias: Float[Tensor, " d"] | None,
     ) -> Float[Tensor, "b d h w"]:
         """A map of the same size; a row or column is added where there is an odd number, and taken off again."""
+        if torch.compiler.is_exporting():  # only training is slow
+            padding = [2 * (side // 2) for side in self.kernel_size]
+            return functional.conv2d(input, weight, bias, 1, padding, self.dilation, self.groups)
         high, wide = input.shape[-2:]
         even = functional.pad(input, (0, wide % 2, 0, high % 2))
         quarters = rearrange(even, "b c (h p) (w q) -> (p q b) c h w", p=2, q=2).contiguous(memory_format=_CPU_LAYOUT)

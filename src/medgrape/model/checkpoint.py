@@ -19,7 +19,7 @@ from medgrape.data.files import copied, whole_folder
 from medgrape.data.tensors import write_tensors
 from medgrape.model.backbone import Backbone
 from medgrape.model.exemplars import ExemplarFilms
-from medgrape.model.grape import Grape
+from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
 from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
@@ -60,7 +60,7 @@ class Run:
     config: Config
     concepts: ConceptSet
     classes: tuple[str, ...]
-    model: Grape
+    model: ReadingModel
     usual: UsualScores
     exemplars: ExemplarFilms
     metrics: dict[str, Any]
@@ -72,12 +72,22 @@ class Run:
     changes: tuple[Change, ...] = ()
     """Since training, the first one first."""
 
+    @property
+    def grape(self) -> Grape:
+        """The model in torch, which alone can learn, be changed and be saved."""
+        if not isinstance(self.model, Grape):
+            raise RunError(
+                "This is an exported model, which can read but not learn or be changed; do that to the run that it was "
+                "made from, and export that again."
+            )
+        return self.model
+
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write everything into a folder of its own and seal it."""
-        write_tensors(folder / "model.safetensors", self.model.state_dict())
+        write_tensors(folder / "model.safetensors", self.grape.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
-        _write(folder / ARCHITECTURE, _architecture(self.model))
+        _write(folder / ARCHITECTURE, _architecture(self.grape))
         _write(folder / "preprocessing.json", self.config.preprocessing.model_dump(mode="json"))
         _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
         _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))

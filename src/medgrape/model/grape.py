@@ -1,7 +1,7 @@
 """GRAPE as a whole: backbone, CAM head, projector, atlas, graph, head. Film in, evidence and classes out."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -42,6 +42,42 @@ class Maps:
     """Logits of the CAM head: only of the concepts that it was trained with, which are the first ones."""
 
 
+@runtime_checkable
+class ReadingModel(Protocol):
+    """What reading films asks of a model, whoever computes it: torch here, or ONNX Runtime (``exported.py``)."""
+
+    @property
+    def atlas(self) -> Atlas:
+        """The prototypes."""
+        ...
+
+    @property
+    def judged(self) -> int:
+        """How many concepts, counted from the first, the head judges by."""
+        ...
+
+    @property
+    def runtime(self) -> str:
+        """What computes it, in words."""
+        ...
+
+    def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
+        """Every patch of the films, in the space of prototypes."""
+        ...
+
+    def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
+        """Classes from score matrices: what a head does, without a film."""
+        ...
+
+    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+        """Classes and mean maps: all that reading many films needs."""
+        ...
+
+    def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
+        """Classes and maps from one pass."""
+        ...
+
+
 class Grape(nn.Module):
     """All parts under the names that the settings use for them.
 
@@ -77,6 +113,11 @@ class Grape(nn.Module):
         """How many concepts, counted from the first, the head judges by."""
         return int(self.graph.edges.shape[0])
 
+    @property
+    def runtime(self) -> str:
+        """What computes it, in words."""
+        return "PyTorch"
+
     def features(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:
         """What the backbone makes of the films; with ``mirror``, averaged with what it makes of their mirror images."""
         maps: Tensor = self.backbone(films)
@@ -98,6 +139,11 @@ class Grape(nn.Module):
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
         """Classes from films."""
         return self.judge(scores(self.patches(films), self.atlas.prototypes))
+
+    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+        """Classes and mean maps: all that reading many films needs."""
+        patches = self.patches(films)
+        return self.judge(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Classes and maps from one pass."""

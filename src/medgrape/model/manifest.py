@@ -63,8 +63,11 @@ def unseal(folder: Path) -> Manifest:
 
 
 def version_of(folder: Path) -> str:
-    """One short name for everything in a run, thresholds and all; other weights or other thresholds are another."""
-    return sha256(folder / MANIFEST)[:16]
+    """One short name for everything in a run, thresholds and all; other weights or other thresholds are another.
+
+    An export is one file, and named by that.
+    """
+    return sha256(folder if folder.is_file() else folder / MANIFEST)[:16]
 
 
 def refuse_inside_run(path: Path) -> None:

@@ -77,16 +77,16 @@ def _begin_like(cam: CamHead, config: Config, concepts: ConceptSet) -> None:
     if not weights or not Path(weights).expanduser().is_dir():
         raise TrainingError(f"{LIKE} names findings of an earlier run; give that run's folder as backbone.weights.")
     earlier = load_run(Path(weights).expanduser()).run
-    if earlier.model.cam.maps.in_channels != cam.maps.in_channels:
+    if earlier.grape.cam.maps.in_channels != cam.maps.in_channels:
         raise TrainingError(f"{LIKE}: {weights} has another backbone, whose maps do not fit this one.")
-    mapped = ConceptSet(tuple(earlier.concepts)[: earlier.model.cam.maps.out_channels])  # later ones have no map
+    mapped = ConceptSet(tuple(earlier.concepts)[: earlier.grape.cam.maps.out_channels])  # later ones have no map
     if config.stages.concepts.epochs == 0:  # a map that nobody speaks of, and that will not learn, sees nothing
         cam.maps.weight.zero_()
         cam.bias.fill_(NOTHING)
     for concept, findings in config.stages.concepts.like.items():
         place = _place(concept, concepts, LIKE, "the data set")
         theirs = [_place(name, mapped, LIKE, f"the run {weights}") for name in findings]
-        for begun, known in zip(cam.maps.parameters(), earlier.model.cam.maps.parameters(), strict=True):
+        for begun, known in zip(cam.maps.parameters(), earlier.grape.cam.maps.parameters(), strict=True):
             begun[place] = known[theirs].mean(dim=0)
 
 

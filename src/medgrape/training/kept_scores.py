@@ -71,14 +71,14 @@ def kept_scores(
                 _write(run, films, views, draft, torch.device(device), track)
     flat = mapped(folder / "scores.npy")
     scores = flat.reshape(-1, len(films), *flat.shape[1:])
-    return KeptScores(grid_of(run.model.backbone, run.config.preprocessing.size), scores, mapped(folder / "where.npy"))
+    return KeptScores(grid_of(run.grape.backbone, run.config.preprocessing.size), scores, mapped(folder / "where.npy"))
 
 
 @torch.no_grad()
 def _write(run: Run, films: TrainingFilms, views: int, draft: Path, device: torch.device, track: Track) -> None:
-    model: Grape = deepcopy(run.model).to(device).eval()
+    model: Grape = deepcopy(run.grape).to(device).eval()
     seen = Views.of(run.config)
-    grid = grid_of(run.model.backbone, run.config.preprocessing.size)
+    grid = grid_of(run.grape.backbone, run.config.preprocessing.size)
     inputs, prototypes = Inputs(films, model.backbone, seen, grid, device), model.atlas.prototypes
     shape = (prototypes.shape[0], prototypes.shape[1])
     with ArrayWriter(draft / "scores.npy", shape) as scores, ArrayWriter(draft / "where.npy", shape, np.int32) as where:
@@ -99,9 +99,9 @@ def _name(run: Run, films: TrainingFilms, views: int) -> str:
         settings.preprocessing.model_dump(mode="json"), contents,
     ]  # fmt: skip
     told.update(json.dumps(prepared, sort_keys=True).encode())
-    told.update(json.dumps(run.model.backbone.describe(), sort_keys=True, default=str).encode())
-    weights = run.model.backbone.state_dict() | run.model.projector.state_dict(prefix="projector.")
-    for name, tensor in sorted((weights | {"atlas": run.model.atlas.vectors.detach()}).items()):
+    told.update(json.dumps(run.grape.backbone.describe(), sort_keys=True, default=str).encode())
+    weights = run.grape.backbone.state_dict() | run.grape.projector.state_dict(prefix="projector.")
+    for name, tensor in sorted((weights | {"atlas": run.grape.atlas.vectors.detach()}).items()):
         told.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         told.update(tensor.cpu().contiguous().numpy().tobytes())
     return told.hexdigest()[:32]
@@ -122,7 +122,7 @@ def usage_on(run: Run, films: TrainingFilms, found: KeptScores) -> Usage:
         if name not in concepts:
             continue
         showing = [film for film in learnt if films.labels[film, concepts.index(name)] == 1]
-        shown[row], kept = len(showing), run.model.atlas.kept[row].numpy()
+        shown[row], kept = len(showing), run.grape.atlas.kept[row].numpy()
         answers = np.where(kept, found.scores[0][showing, row], -np.inf)
         strongest[row] = np.bincount(answers.argmax(axis=1), minlength=shape[1])
         in_box[row] = _in_box(films, found, showing, row, name)

@@ -69,7 +69,7 @@ def refit(
     fabric = Fabric(accelerator="cpu" if run.config.training.device == "cpu" else "auto", devices=1)
     found = kept_scores(run, films, data, device=str(fabric.device), track=track)
     model, best_epoch = _fitted(run, found, films, fabric, watch)
-    steps = ((original or reader).loaded.run.model, run.model, model)
+    steps = ((original or reader).loaded.run.grape, run.grape, model)
     its_own = reader.loaded.manifest.dataset["checksum"] == checksum(data)
     figures = _figures(steps, found, films, its_own=its_own, best_epoch=best_epoch)
     usual = peaks_again(run, films, _curated(reader, original or reader, films), track)
@@ -79,7 +79,7 @@ def refit(
 
 def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str]:
     """Concepts of the data set that go by some prototypes only, or by others than before: they peak elsewhere."""
-    now, before = (one.loaded.run.model.atlas.kept for one in (reader, original))
+    now, before = (one.loaded.run.grape.atlas.kept for one in (reader, original))
     curated = (~now).any(dim=1)
     curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since
     names = zip(reader.concepts.names, curated.tolist(), strict=True)
@@ -89,7 +89,7 @@ def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str
 def _fitted(run: Run, found: KeptScores, films: TrainingFilms, fabric: Fabric, watch: Watch) -> tuple[Grape, int]:
     """A copy of the model with another head; the loop, the schedule and the seed are those of stage 4."""
     stage, config = run.config.stages.head, run.config
-    model = deepcopy(run.model).to(fabric.device)
+    model = deepcopy(run.grape).to(fabric.device)
     hold_still(model, stage.learns)
     lesson = HeadLesson(model, found, films, stage, config.seed, fabric.device)
     if config.model.standardise:

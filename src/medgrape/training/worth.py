@@ -44,10 +44,10 @@ def worth_of(reader: Reader, data: Path, *, parent: Reader | None = None, track:
     run, described = reader.loaded.run, checksum(data)
     films = films_for(run, data, track)
     found, validation = kept_scores(run, films, data, track=track), ValidationFilms.of(films)
-    answers, effect = validation.answers(run.model, found), None
+    answers, effect = validation.answers(run.grape, found), None
     if parent is not None:
         before = parent.loaded.run
-        others = validation.answers(before.model, kept_scores(before, films, data, track=track))
+        others = validation.answers(before.grape, kept_scores(before, films, data, track=track))
         effect = Effect(validation.standing(others), int((others != answers).sum()))
     return Worth(
         data_set=films.dataset.name,

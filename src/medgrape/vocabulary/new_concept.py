@@ -59,14 +59,14 @@ class KnownConcept:
 
 def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
     """All concepts of a run, in its order."""
-    trained, untaught = head_sizes(run.model.head, run.model.judged)[0], set(run.metrics["untrained_concepts"])
+    trained, untaught = head_sizes(run.grape.head, run.grape.judged)[0], set(run.metrics["untrained_concepts"])
     return tuple(
         KnownConcept(
             c.name,
             c.title,
             c.description,
             row < trained,
-            row < run.model.judged,
+            row < run.grape.judged,
             taught_by_films=c.name not in untaught,
         )
         for row, c in enumerate(run.concepts)
@@ -91,8 +91,8 @@ def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int 
         raise NewConceptError(
             f"This model reads no text (its text.encoder is 'none'), so {concept.name} needs at least one example film."
         )
-    anchor = None if text is None or run.model.anchors is None else run.model.anchors.of(text)[0].detach()
-    others = all_but(run.model.atlas)
+    anchor = None if text is None or run.grape.anchors is None else run.grape.anchors.of(text)[0].detach()
+    others = all_but(run.grape.atlas)
     start = starting_prototypes(anchor, examples, others, run.config.model.prototypes, seed=seed)
     return Taught(tune(start, examples, others, seed=seed), text)
 
@@ -147,7 +147,7 @@ def _unlike_others(example: Example, others: Float[Tensor, "n d"]) -> Float[Tens
 
 def _encoded(run: Run, description: str) -> Float[Tensor, "1 t"] | None:
     """The description as a vector, by the very encoder that the run was trained with; None where it had none."""
-    anchors = run.model.anchors
+    anchors = run.grape.anchors
     if anchors is None:
         return None
     encoder = open_text_encoder(run.config.text)

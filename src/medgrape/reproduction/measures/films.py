@@ -96,16 +96,16 @@ def _energy(readings: Readings) -> dict[str, float]:
 @torch.no_grad()
 def _geometry(run: Run) -> dict[str, Any]:
     """How near prototypes of one concept are to each other, and to what the text says of it."""
-    prototypes = run.model.atlas.prototypes.detach()
+    prototypes = run.grape.atlas.prototypes.detach()
     spread = dispersion(prototypes)
     told: dict[str, Any] = {
-        "parameters.head": sum(weights.numel() for weights in run.model.head.parameters()),
+        "parameters.head": sum(weights.numel() for weights in run.grape.head.parameters()),
         "cosine.within": spread.within,
         "cosine.between": spread.between,
         "histogram.within": _histogram(_pairs(prototypes)),
     }
-    if run.model.anchors is not None:
-        anchors = run.model.anchors()[: len(prototypes)]
+    if run.grape.anchors is not None:
+        anchors = run.grape.anchors()[: len(prototypes)]
         cosines = torch.einsum("kmd,kd->km", prototypes, anchors).flatten()
         told |= {
             "cosine.anchor": float(cosines.mean()),

@@ -23,8 +23,8 @@ def encoder_version(run: Run) -> str:
     A model that was taught a finding, or curated, encodes like the one it came from, and so shares what was encoded.
     """
     found = hashlib.sha256(run.config.preprocessing.model_dump_json().encode())
-    found.update(repr((run.model.mirror, run.model.backbone.describe(), run.config.model.smooth)).encode())
-    for part in (run.model.backbone, run.model.projector):
+    found.update(repr((run.grape.mirror, run.grape.backbone.describe(), run.config.model.smooth)).encode())
+    for part in (run.grape.backbone, run.grape.projector):
         for name, tensor in sorted(part.state_dict().items()):
             found.update(name.encode())
             found.update(tensor.contiguous().numpy().tobytes())

@@ -110,6 +110,21 @@ def test_a_sample_moves_no_prototype_of_a_concept_that_disagrees_about_it():
     )
 
 
+def test_gradients_of_masked_similarity_are_those_of_two_passes_that_differ_in_what_learns():
+    vectors, prototypes = unit(7, 6, seed=5).requires_grad_(), unit(3, 5, 6, seed=6).requires_grad_()
+    masked_similarity(vectors, prototypes, 5.0, mask_above=0.1).square().sum().backward()
+    fast = vectors.grad.clone(), prototypes.grad.clone()
+
+    vectors.grad = prototypes.grad = None
+    cosines = torch.einsum("nd,gmd->ngm", vectors.detach(), prototypes.detach())
+    unsure = cosines.var(dim=-1, correction=0) > 0.1
+    assert 0 < unsure.sum() < unsure.numel()
+    learning, still = (soft_similarity(vectors, those, 5.0) for those in (prototypes, prototypes.detach()))
+    torch.where(unsure, still, learning).square().sum().backward()
+
+    torch.testing.assert_close(fast, (vectors.grad, prototypes.grad))
+
+
 def test_without_rivals_a_box_says_nothing_about_other_findings_inside_it():
     maps = torch.zeros(1, 2, 2, 2, requires_grad=True)
     overlap = torch.zeros(1, 2, 2, 2)

@@ -11,7 +11,6 @@ and mapped back: cosines may be negative, and a plain product would then raise w
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -37,12 +36,13 @@ def revise(evidence: Evidence, corrections: Sequence[Correction]) -> Evidence:
     drawn = [(one, one.rows(evidence.concepts)) for one in corrections if isinstance(one, BoxCorrection)]
     if not drawn:
         return evidence
-    revised = evidence.similarity.clone()
+    revised = {}
     for row in sorted({row for _, rows in drawn for row in rows}):
-        counts = importance(evidence.grid, [one for one, rows in drawn if row in rows]).to(revised.dtype)
+        own = evidence.similarity[row]
+        counts = importance(evidence.grid, [one for one, rows in drawn if row in rows]).to(own.dtype)
         # From -1, nothing like the concept, to what it was: importance * (S + 1) - 1, and exact at both ends.
-        revised[row] = torch.lerp(revised.new_tensor(-1.0).expand_as(revised[row]), revised[row], counts)
-    return replace(evidence, similarity=revised)
+        revised[row] = torch.lerp(own.new_tensor(-1.0).expand_as(own), own, counts)
+    return evidence.revised(revised)
 
 
 def revised_scores(

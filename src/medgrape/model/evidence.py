@@ -5,8 +5,8 @@ concept does not depend, to the last bit, on which others there are. For a batch
 prototypes' own mean and scatter.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from einops import rearrange, reduce
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from medgrape.concepts import ConceptSet
 from medgrape.geometry import PatchGrid
+from medgrape.once import once
 
 Prototypes = Iterable[Float[Tensor, "_ d"]]
 """For each concept its own: a tensor of K x M, or a list where some were discarded."""
@@ -22,39 +23,65 @@ Prototypes = Iterable[Float[Tensor, "_ d"]]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Similarity of every patch to every prototype on one film, before any head or any person judged it."""
+    """Similarity of every patch to every prototype on one film, before any head or any person judged it.
+
+    Maps are worked out when first asked for, and then kept.
+    """
 
     concepts: ConceptSet
     grid: PatchGrid
     similarity: Float[Tensor, "k m h w"]
     kept: Bool[Tensor, "k m"] | None = None
     """Prototypes that nobody discarded, which alone make the maps; None: all."""
+    revised_from: "Revised | None" = field(default=None, repr=False)
+    """Where a person corrected it: the evidence before that, whose other concepts' maps are the same."""
 
-    @property
+    @once
     def mean(self) -> Float[Tensor, "k h w"]:
         """Agreement of a concept's prototypes at each patch: ``mu``, what people see."""
-        return torch.stack([reduce(own, "m h w -> h w", "mean") for own in self._in_use])
+        return self._maps("mean", lambda own: reduce(own, "m h w -> h w", "mean"))
 
-    @property
+    @once
     def disagreement(self) -> Float[Tensor, "k h w"]:
         """Variance of a concept's prototypes at each patch: ``U``."""
-        return torch.stack([own.var(dim=0, correction=0) for own in self._in_use])
+        return self._maps("disagreement", lambda own: own.var(dim=0, correction=0))
 
-    @property
+    @once
     def strongest(self) -> Float[Tensor, "k h w"]:
         """The best of a concept's prototypes at each patch."""
-        return torch.stack([reduce(own, "m h w -> h w", "max") for own in self._in_use])
+        return self._maps("strongest", lambda own: reduce(own, "m h w -> h w", "max"))
 
-    @property
+    @once
     def scores(self) -> Float[Tensor, "k m"]:
         """The best patch for each prototype: ``s``, all that a head sees."""
         return reduce(self.similarity, "k m h w -> k m", "max")
 
-    @property
-    def _in_use(self) -> list[Float[Tensor, "_ h w"]]:
-        if self.kept is None:
-            return list(self.similarity)
-        return [own[kept] for own, kept in zip(self.similarity, self.kept, strict=True)]
+    def revised(self, rows: Mapping[int, Float[Tensor, "m h w"]]) -> "Evidence":
+        """The same evidence with other similarities for some concepts; the others' maps need no working out again."""
+        similarity = self.similarity.clone()
+        for row, other in rows.items():
+            similarity[row] = other
+        return replace(self, similarity=similarity, revised_from=Revised(self, frozenset(rows)))
+
+    def _maps(self, name: str, work: Callable[[Tensor], Tensor]) -> Float[Tensor, "k h w"]:
+        if self.revised_from is None:
+            return torch.stack([work(self._in_use(row)) for row in range(len(self.similarity))])
+        maps: Tensor = getattr(self.revised_from.evidence, name).clone()
+        for row in self.revised_from.rows:
+            maps[row] = work(self._in_use(row))
+        return maps
+
+    def _in_use(self, row: int) -> Float[Tensor, "_ h w"]:
+        own = self.similarity[row]
+        return own if self.kept is None else own[self.kept[row]]
+
+
+@dataclass(frozen=True)
+class Revised:
+    """What evidence was made from, and in which concepts it differs from that."""
+
+    evidence: Evidence
+    rows: frozenset[int]
 
 
 def similarity(patches: Float[Tensor, "d h w"], prototypes: Prototypes) -> Float[Tensor, "k m h w"]:

@@ -133,8 +133,8 @@ class Grape(nn.Module):
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Classes from score matrices: what a head does, without a film."""
         heard = self.atlas.heard(found)[:, : self.judged]
-        standard, head = self.standard(heard), cast(Head, self.head)
-        return Prediction(head(standard, self.graph), found, head.attention(standard, self.graph))
+        verdict = cast(Head, self.head).judge(self.standard(heard), self.graph)
+        return Prediction(verdict.logits, found, verdict.attention)
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
         """Classes from films."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from medgrape.config import ModelSettings
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads import Head, build_head
+from medgrape.model.heads import Head, Verdict, build_head
 from medgrape.model.standard import Standard
 
 
@@ -29,14 +29,22 @@ class GrownHead(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Class logits."""
-        before, added = cast(Head, self.before), cast(Head, self.added)
-        return before(scores[:, : self._known].contiguous(), self.graph) + added(scores, graph)
+        return self.judge(scores, graph).logits
 
     def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
         """The mean of both heads'; only that of the old one, to which the new concept is deaf, while the new one is
         silent."""
-        earlier = cast(Head, self.before).attention(scores[:, : self._known], self.graph)
-        added = cast(Head, self.added).attention(scores, graph)
+        return self.judge(scores, graph).attention
+
+    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
+        """The sum of what both say, and whom they listened to."""
+        before = cast(Head, self.before).judge(scores[:, : self._known].contiguous(), self.graph)
+        added = cast(Head, self.added).judge(scores, graph)
+        return Verdict(before.logits + added.logits, self._heard(before.attention, added.attention))
+
+    def _heard(
+        self, earlier: Float[Tensor, "b known known"] | None, added: Float[Tensor, "b k k"] | None
+    ) -> Float[Tensor, "b k k"] | None:
         if earlier is None or added is None:
             return None
         old = torch.eye(added.shape[-1], dtype=earlier.dtype, device=earlier.device).expand_as(added).clone()

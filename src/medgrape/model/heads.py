@@ -1,10 +1,10 @@
 """Five ways from the score matrix to the classes, behind one protocol. The linear one is CSR's, GAT is the default."""
 
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -12,6 +12,15 @@ from medgrape.model.graph import ConceptGraph
 from medgrape.model.graph_attention import GraphAttention
 
 HIDDEN, ATTENTION_HEADS = 64, 4
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a head says of some films."""
+
+    logits: Float[Tensor, "b classes"]
+    attention: Float[Tensor, "b k k"] | None
+    """How much each concept (row) listened to each (column); None where the head does not choose."""
 
 
 @runtime_checkable
@@ -26,6 +35,10 @@ class Head(Protocol):
         """How much each concept (row) listened to each (column), or None where the head does not choose."""
         ...
 
+    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
+        """Both from one pass."""
+        ...
+
 
 class Readout(nn.Module):
     """Concept vectors side by side, LayerNorm, Dropout, Linear."""
@@ -38,7 +51,7 @@ class Readout(nn.Module):
 
     def forward(self, nodes: Float[Tensor, "b k d"]) -> Float[Tensor, "b classes"]:
         """Class logits."""
-        logits: Tensor = self.layers(rearrange(nodes, "b k d -> b (k d)"))
+        logits: Tensor = self.layers(nodes.flatten(1))
         return logits
 
 
@@ -53,6 +66,10 @@ class _Deaf(nn.Module):
         """None: nothing is attended to."""
         return None
 
+    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
+        """The logits alone."""
+        return Verdict(cast(Head, self)(scores, graph), None)
+
 
 class LinearHead(_Deaf):
     """All scores in one row, one linear layer: CSR's head, the baseline."""
@@ -63,7 +80,7 @@ class LinearHead(_Deaf):
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:  # noqa: ARG002
         """Class logits."""
-        logits: Tensor = self.layer(rearrange(scores, "b k m -> b (k m)"))
+        logits: Tensor = self.layer(scores.flatten(1))
         return logits
 
 
@@ -83,7 +100,7 @@ class MlpHead(_Deaf):
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:  # noqa: ARG002
         """Class logits."""
-        logits: Tensor = self.layers(rearrange(scores, "b k m -> b (k m)"))
+        logits: Tensor = self.layers(scores.flatten(1))
         return logits
 
 
@@ -98,15 +115,18 @@ class GatHead(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Class logits."""
-        once = self.first(scores, graph.edges)
-        logits: Tensor = self.readout(self.second(once, graph.edges))
+        logits: Tensor = self.readout(self.second(self.first(scores, graph.edges), graph.edges))
         return logits
 
     def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
         """The mean over both rounds, and over the heads of a round: a weight for every edge, rows sum to one."""
-        first = self.first.attention(scores, graph.edges).mean(dim=1)
-        second = self.second.attention(self.first(scores, graph.edges), graph.edges).mean(dim=1)
-        return (first + second) / 2
+        return self.judge(scores, graph).attention
+
+    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
+        """Both from one pass through the graph."""
+        once, first = self.first.hear(scores, graph.edges)
+        twice, second = self.second.hear(once, graph.edges)
+        return Verdict(self.readout(twice), (first.mean(dim=1) + second.mean(dim=1)) / 2)
 
 
 class MlGcnHead(_Deaf):
@@ -137,14 +157,18 @@ class AddGcnHead(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Class logits."""
-        once = self._once(scores, graph)
-        twice = F.leaky_relu(_resemblance(once) @ self.dynamic(once), 0.2)
-        logits: Tensor = self.readout(twice)
-        return logits
+        return self.judge(scores, graph).logits
 
     def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
         """The mean of the fixed and the film's own graph."""
-        return (graph.weights + _resemblance(self._once(scores, graph))) / 2
+        return self.judge(scores, graph).attention
+
+    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
+        """Both from one pass."""
+        once = self._once(scores, graph)
+        alike = _resemblance(once)
+        twice = F.leaky_relu(alike @ self.dynamic(once), 0.2)
+        return Verdict(self.readout(twice), (graph.weights + alike) / 2)
 
     def _once(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k d"]:
         return F.leaky_relu(graph.weights @ self.fixed(scores), 0.2)

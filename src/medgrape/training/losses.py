@@ -8,6 +8,8 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from medgrape.training.masked_cosines import masked_cosines
+
 MOSTLY = 0.3
 """Share of a patch that a box must cover to count as covering it."""
 POINTING_SCALE, RIVALS = 20.0, 30.0
@@ -74,7 +76,10 @@ def soft_similarity(
     vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], sharpness: float
 ) -> Float[Tensor, "n groups"]:
     """Similarity to each concept: its prototypes' cosines, weighted by their own softmax (paper Eqs. 8, 9)."""
-    cosines = torch.einsum("nd,gmd->ngm", vectors, prototypes)
+    return _softly(torch.einsum("nd,gmd->ngm", vectors, prototypes), sharpness)
+
+
+def _softly(cosines: Float[Tensor, "n groups m"], sharpness: float) -> Float[Tensor, "n groups"]:
     return ((sharpness * cosines).softmax(dim=-1) * cosines).sum(dim=-1)
 
 
@@ -140,22 +145,8 @@ def dispersion_loss(prototypes: Float[Tensor, "groups m d"], nearest: float = 0.
     return F.relu(cosines - nearest)[:, others].square().mean()
 
 
-def quiet_where_unsure(
-    prototypes: Float[Tensor, "groups m d"], vectors: Float[Tensor, "n d"], mask_above: float
-) -> Bool[Tensor, "n groups"]:
-    """For each sample, the concepts whose prototypes disagree about it by more than ``mask_above`` (theta_U)."""
-    with torch.no_grad():
-        cosines = torch.einsum("nd,gmd->ngm", vectors, prototypes)
-        return cosines.var(dim=-1, correction=0) > mask_above
-
-
 def masked_similarity(
     vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], sharpness: float, mask_above: float
 ) -> Float[Tensor, "n groups"]:
-    """``soft_similarity`` in which a sample gives no gradient to prototypes that disagree about it too much.
-
-    The sample's own vector still learns from them; only the prototypes stand still.
-    """
-    learning = soft_similarity(vectors, prototypes, sharpness)
-    still = soft_similarity(vectors, prototypes.detach(), sharpness)
-    return torch.where(quiet_where_unsure(prototypes, vectors, mask_above), still, learning)
+    """``soft_similarity`` in which a sample gives no gradient to prototypes that disagree about it too much."""
+    return _softly(masked_cosines(vectors, prototypes, mask_above), sharpness)

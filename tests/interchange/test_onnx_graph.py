@@ -1,4 +1,4 @@
-"""The graph computes what torch computes: for every head, every kind of backbone, and whatever was done since training."""
+"""The graph computes what torch computes: every head, every kind of backbone, whatever was done since training."""
 
 import numpy as np
 import pytest
@@ -57,9 +57,7 @@ def test_every_head_answers_as_it_does_in_torch_for_any_number_of_films(head):
     compare(model_of(head=head, standardise=True)[0], films(1, 2, 7))
 
 
-@pytest.mark.parametrize(
-    "backbone", [LITE, LITE | {"last_stride": False}], ids=["halving layers", "dilated layers"]
-)
+@pytest.mark.parametrize("backbone", [LITE, LITE | {"last_stride": False}], ids=["halving layers", "dilated layers"])
 def test_layers_that_are_written_otherwise_for_training_give_the_same_maps(backbone):
     compare(model_of(backbone)[0], films(2))
 

@@ -53,9 +53,7 @@ def export(
         return
     if loss is not None:
         _print_loss(loss)
-    note(
-        f"{target}: {size / 1e6:,.1f} MB, {runtime}. Read with it: medgrape read FILM --model {target}"
-    )
+    note(f"{target}: {size / 1e6:,.1f} MB, {runtime}. Read with it: medgrape read FILM --model {target}")
 
 
 def _print_loss(loss: "Loss") -> None:

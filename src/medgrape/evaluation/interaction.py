@@ -19,6 +19,7 @@ from medgrape.feedback.boxes import look
 from medgrape.feedback.claims import Alarms, Claims, alarms, always, commonest
 from medgrape.feedback.safety import SafetyRule
 from medgrape.model.checkpoint import Run
+from medgrape.model.grape import Grape
 from medgrape.model.safety_thresholds import SafetyThresholds
 from medgrape.progress import Track, quietly
 
@@ -118,7 +119,12 @@ def _majority(dataset: Dataset, claims: Claims) -> Iterator[Check]:
 def _dropout(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, bound: float, track: Track, *, seed: int
 ) -> Iterator[Check]:
-    """Both variants, each with the threshold that lets just so many correct validation boxes through."""
+    """Both variants, each with the threshold that lets just so many correct validation boxes through.
+
+    An export gives no features to drop anything from, so there it has none.
+    """
+    if not isinstance(run.model, Grape):
+        return
     learnt = doubt(run, dataset, cached, "val", track, seed=seed)
     if not len(learnt):
         return
@@ -138,6 +144,8 @@ def _warnings(run: Run, dataset: Dataset, *, has_dropout: bool) -> tuple[str, ..
         )
     if commonest(dataset) is None:
         told.append("The training films have no box, so there is no commonest finding to compare the check with.")
-    if not has_dropout:
+    if not isinstance(run.model, Grape):
+        told.append("An exported model cannot read with dropout, so MC-dropout is left out; evaluate its run for it.")
+    elif not has_dropout:
         told.append("The validation films have no box, so MC-dropout has no threshold and is left out.")
     return tuple(told)

@@ -4,18 +4,15 @@ The film may have any size: the graph brings it to the model's own. Everything t
 whatever language, is among the outputs.
 """
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from medgrape.model.exported import ATTENTION, FILMS, LOGITS, SCORES
+from medgrape.interchange.onnx_sizes import with_any_size
+from medgrape.interchange.onnx_tracing import traced
+from medgrape.model.exported import ATTENTION, LOGITS, SCORES
 from medgrape.model.grape import Grape
 
 if TYPE_CHECKING:
@@ -23,26 +20,22 @@ if TYPE_CHECKING:
 
 FEATURES = "features"
 """What the backbone gives: where int8 ends."""
-OPSET = 20
 OUTPUTS = (
     LOGITS, "probabilities", SCORES, "mean_maps", "disagreement_maps", "strongest_maps", "cam_maps", "patches",
     FEATURES, ATTENTION,
 )  # fmt: skip
-_LARGEST = 2**20
-"""Of any size: films in a batch, pixels of a side."""
 
 
 class WholeModel(nn.Module):
     """From greys between 0 and 1 to every output, in the order of ``OUTPUTS``."""
 
-    def __init__(self, model: Grape, side: int) -> None:
+    def __init__(self, model: Grape) -> None:
         super().__init__()
-        self.model, self.side = model, side
+        self.model = model
 
     def forward(self, films: Tensor) -> tuple[Tensor, ...]:
         """All outputs; heads that do not attend give one less."""
-        seen = F.interpolate(films.unsqueeze(1), size=(self.side, self.side), mode="bilinear", antialias=True)
-        features = self.model.features(seen)
+        features = self.model.features(films.unsqueeze(1))
         patches = self.model.projector.patches(features)
         scores, *maps = self._compared(patches)
         answer = self.model.judge(scores)
@@ -72,27 +65,6 @@ class WholeModel(nn.Module):
 @torch.no_grad()
 def build_graph(model: Grape, side: int) -> "ModelProto":
     """The graph with all weights in it; the number of films and their size are free."""
-    whole = WholeModel(model, side).eval()
-    shape = {0: torch.export.Dim("batch", max=_LARGEST)}
-    shape |= {place: torch.export.Dim(name, max=_LARGEST) for place, name in ((1, "height"), (2, "width"))}
-    example = torch.rand(2, side + 3, side + 5)
-    names = OUTPUTS[: len(whole(example))]
-    with quiet():
-        program = torch.onnx.export(
-            whole, (example,), dynamo=True, dynamic_shapes=(shape,), input_names=[FILMS], output_names=names,
-            opset_version=OPSET, verbose=False,
-        )  # fmt: skip
-    assert program is not None  # noqa: S101 (it is with dynamo=True)
-    return program.model_proto
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Exporters remark on packages that are not there and on their own future; what fails raises."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logging.disable(level)
+    whole, example = WholeModel(model).eval(), torch.rand(2, side, side)
+    outputs = OUTPUTS[: len(whole(example))]
+    return with_any_size(traced(whole, example, outputs, {0: "batch"}), side)

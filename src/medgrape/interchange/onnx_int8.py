@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from medgrape.interchange.onnx_graph import FEATURES, quiet
+from medgrape.interchange.onnx_graph import FEATURES
+from medgrape.interchange.onnx_tracing import quiet
 from medgrape.model.exported import FILMS
 
 if TYPE_CHECKING:

@@ -109,6 +109,7 @@ class LoadedRun:
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write what became of this run, a new or the same folder; it is whole there, or as it was."""
+        _ = run.grape  # an export is refused before anything is written
         target = out.resolve()
         if self.folder.resolve() != target:
             refuse_inside_run(out)

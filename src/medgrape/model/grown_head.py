@@ -49,7 +49,7 @@ class GrownHead(nn.Module):
             return None
         old = torch.eye(added.shape[-1], dtype=earlier.dtype, device=earlier.device).expand_as(added).clone()
         old[:, : self._known, : self._known] = earlier
-        return (old + added) / 2 if self.speaks else old
+        return torch.where(_last_layer(self.added).weight.any(), (old + added) / 2, old)
 
     @property
     def speaks(self) -> bool:

@@ -28,8 +28,6 @@ from medgrape.errors import UserError
 T = TypeVar("T")
 
 _READY = b"ready\n"
-_COMMAND = [sys.executable, "-P", "-m", "medgrape.data.decoder"]
-"""-P: nothing that lies in the current folder may pass for one of our modules."""
 MEMORY_LIMIT = 4 * 2**30
 """Bytes of address space that a decoder may take."""
 
@@ -128,7 +126,7 @@ class Decoder:
             self._ready = self._process.stdout is not None and self._process.stdout.readline() == _READY
         if self._process is None or not self._ready:
             self.close()
-            raise UserError(f"The process that decodes films cannot start; see what {' '.join(_COMMAND)} prints.")
+            raise UserError(f"The process that decodes films cannot start; see what {' '.join(_command())} prints.")
         return self._process
 
 
@@ -168,9 +166,14 @@ class DecoderPool:
             return refusal
 
 
+def _command() -> list[str]:
+    """-P: nothing that lies in the current folder may pass for one of our modules."""
+    return [sys.executable, "-P", "-m", "medgrape.data.decoder"]
+
+
 def _started() -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603
-        _COMMAND,
+        _command(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={name: value for name, value in os.environ.items() if not name.startswith("MEDGRAPE_")},

@@ -234,6 +234,6 @@ def test_a_preparation_that_is_asked_to_end_leaves_nothing_behind(tmp_path):
 def test_bench_films_prints_ratios():
     ended = medgrape("bench", "films", "--rounds", 3, "--json")
     assert ended.returncode == 0, ended.stderr
-    ratios = json.loads(ended.stdout)
-    against = {ratio["alternative"] for ratio in ratios}
+    rows = json.loads(ended.stdout)["suites"][0]["rows"]
+    against = {row["alternative"] for row in rows}
     assert against == {"Pillow alone", "pydicom alone", "decoding again", "60 films/s"}

@@ -94,6 +94,14 @@ def test_a_tighter_limit_on_memory_than_ours_is_no_fault_of_the_film(films_folde
     assert ended.returncode == 0, ended.stderr
 
 
+def test_a_decoder_that_was_started_ahead_is_the_one_that_reads(films_folder):
+    with Decoder() as decoder:
+        decoder.start()
+        ahead = decoder.process_id
+        assert decoder.read(Request(films_folder / "film0.png", FilmLimits())).pixels.size
+        assert decoder.process_id == ahead
+
+
 def test_a_decoder_that_cannot_start_is_told_as_that(films_folder, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Decoder() as decoder, pytest.raises(UserError, match="cannot start"):

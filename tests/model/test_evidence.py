@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -38,6 +40,18 @@ def evidence(patches, prototypes):
 def test_similarity_is_the_cosine_of_every_patch_with_every_prototype(patches, prototypes):
     slow = torch.tensor(equations.similarity_map(prototypes.tolist(), patches[0].tolist()))
     torch.testing.assert_close(similarity(patches[0], prototypes), slow, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("curated", [False, True], ids=["all prototypes", "some discarded"])
+def test_maps_of_corrected_evidence_are_to_the_last_bit_those_worked_out_from_scratch(evidence, curated):
+    kept = torch.tensor([[True, False, True, True]] * K) if curated else None
+    seen = replace(evidence, kept=kept)
+    corrected = seen.revised({1: seen.similarity[1] / 3}).revised({2: -seen.similarity[2]})
+    afresh = replace(corrected, revised_from=None)
+    for name in ("mean", "disagreement", "strongest", "scores"):
+        assert torch.equal(getattr(corrected, name), getattr(afresh, name))
+    assert torch.equal(corrected.mean[0], seen.mean[0])
+    assert not torch.equal(corrected.mean[1], seen.mean[1])
 
 
 def test_mean_disagreement_and_scores_follow_the_paper(evidence):

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from medgrape.benchmarks.cores import one_core
 from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.data.phantom import draw, plan
 from medgrape.errors import UserError
@@ -27,20 +27,9 @@ GRID, CLASSES = (7, 7), 3
 def bench_faithfulness(rounds: int = 3) -> Iterator[Ratio]:
     """Both curves of each film: in the same steps, and against Quantus as it comes, which changes one pixel a step."""
     quantus, network = _quantus(), _network()
-    with _one_core():
+    with one_core():
         yield _race(quantus, network, _films(FILMS, SIDE), SIDE * SIDE // STEPS, rounds)
         yield _race(quantus, network, _films(FEW, SMALL), 1, rounds)
-
-
-@contextmanager
-def _one_core() -> Iterator[None]:
-    """Thousands of small passes on several cores would mostly time how the cores wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _race(

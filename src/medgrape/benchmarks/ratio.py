@@ -1,15 +1,31 @@
 """Two ways to do one thing, timed in turn, so that a noisy machine disturbs both alike."""
 
+import gc
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+FEW = 8
+"""Rounds below which the whole range counts as noise, and not only its middle half."""
+
+
+class Measured(float):
+    """The median of what several rounds took, which each round's own figure stays with."""
+
+    rounds: tuple[float, ...]
+
+    def __new__(cls, rounds: Sequence[float]) -> "Measured":
+        """The median of the rounds."""
+        figure = super().__new__(cls, statistics.median(rounds))
+        figure.rounds = tuple(rounds)
+        return figure
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ours against an alternative, in seconds for one piece of work."""
+    """Ours against an alternative, in seconds (or what ``unit`` says) for one piece of work."""
 
     what: str
     alternative: str
@@ -18,29 +34,65 @@ class Ratio:
     target: float
     at_most: bool = True
     """Whether ours/theirs should stay below the target; else theirs/ours should reach it."""
+    unit: str = "s"
 
     @property
     def value(self) -> float:
-        """Times the alternative's cost, or times faster than it."""
-        return self.ours / self.theirs if self.at_most else self.theirs / self.ours
+        """Times the alternative's cost, or times faster than it: the median over the rounds."""
+        return statistics.median(self._each)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """What the ratio of a single round was: the middle half of them, or of a few rounds the whole range."""
+        each = self._each
+        if len(each) < FEW:
+            return min(each), max(each)
+        low, _, high = statistics.quantiles(each, n=4, method="inclusive")
+        return low, high
 
     @property
     def met(self) -> bool:
         """Whether the target is met."""
         return self.value <= self.target if self.at_most else self.value >= self.target
 
+    @property
+    def _each(self) -> list[float]:
+        """The ratio in each round, in which both were timed one right after the other."""
+        ours, theirs = _rounds(self.ours), _rounds(self.theirs)
+        if len(ours) != len(theirs):  # timed apart: nothing belongs together
+            ours, theirs = [self.ours], [self.theirs]
+        return [(a / b if self.at_most else b / a) for a, b in zip(ours, theirs, strict=True)]
+
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self) | {"value": self.value, "met": self.met}
+        """Plain data; what each round took is left out, the spread says what is to know of it."""
+        low, high = self.spread
+        return {
+            "what": self.what, "alternative": self.alternative, "ours": float(self.ours), "theirs": float(self.theirs),
+            "unit": self.unit, "value": self.value, "low": low, "high": high, "rounds": len(self._each),
+            "target": self.target, "at_most": self.at_most, "met": self.met,
+        }  # fmt: skip
 
 
-def race(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 15) -> tuple[float, float]:
-    """Median seconds of each, taken in turn after one warm-up."""
+def race(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 15) -> tuple[Measured, Measured]:
+    """Seconds of each, in turn after one warm-up; who goes first changes from round to round.
+
+    They can be handed to a ``Ratio`` as they are, and read as the median.
+    """
     ours(), theirs()
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for taken, work in zip(times, (ours, theirs), strict=True):
-            start = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - start)
-    return statistics.median(times[0]), statistics.median(times[1])
+    sides: list[tuple[Callable[[], object], list[float]]] = [(ours, []), (theirs, [])]
+    gc.collect()
+    for number in range(rounds):
+        for work, taken in sides if number % 2 == 0 else reversed(sides):
+            taken.append(clocked(work))
+    return Measured(sides[0][1]), Measured(sides[1][1])
+
+
+def clocked(work: Callable[[], object]) -> float:
+    """Seconds that it takes once."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _rounds(figure: float) -> list[float]:
+    return list(figure.rounds) if isinstance(figure, Measured) else [figure]

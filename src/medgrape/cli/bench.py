@@ -1,21 +1,30 @@
 """``medgrape bench``: speed as ratios against a named alternative in the same run."""
 
-import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from medgrape.benchmarks.ratio import Ratio
-from medgrape.cli.console import err, print_json, table, track
-from medgrape.cli.options import Json
+from medgrape.benchmarks.comparing import Comparison, compare, differences
+from medgrape.benchmarks.results import Outcome, Results, machine
+from medgrape.benchmarks.suites import SUITES, Suite, measured, suite_named
+from medgrape.benchmarks.tables import COLUMNS, COMPARED, cells, compared_cells, markdown, shortcomings, told_machine
+from medgrape.cli.bench_promises import page, server
+from medgrape.cli.console import err, note, print_json, table
+from medgrape.cli.options import Json, outside_runs
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:  # the server is slow to import
-    from medgrape.benchmarks.server import Finding
-
 app = typer.Typer(no_args_is_help=True, help="Speed, as ratios against a named alternative in the same run.")
+
+Save = Annotated[Path | None, typer.Option(help="Keep what was measured in this JSON file, to compare with later.")]
+Compare = Annotated[
+    Path | None, typer.Option("--compare", help="A file of --save: show what changed since, and what is noise.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit code 1 where a target is missed, a part not run or a row slower.")
+]
 
 
 @app.callback()
@@ -23,142 +32,130 @@ def _group() -> None:
     """Speed, as ratios against a named alternative in the same run."""
 
 
-@app.command()
-def films(
-    rounds: Annotated[int, typer.Option(min=3, help="How often each is timed; the median counts.")] = 15,
+@app.command("all")
+def every(
+    only: Annotated[list[str] | None, typer.Option(help="Only this suite; may be given several times.")] = None,
+    skip: Annotated[list[str] | None, typer.Option(help="All but this suite; may be given several times.")] = None,
+    save: Save = None,
+    earlier: Compare = None,
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Reading films against the bare decoders, and the cache against decoding again.
+    """Every suite but server and page, one after the other; then the targets that are missed.
 
-    Example: medgrape bench films
+    Example: medgrape bench all --save speed.json
     """
-    try:
-        from medgrape.benchmarks.films import bench_films
-    except ModuleNotFoundError as missing:
-        raise UserError("bench films reads DICOM, which needs: pip install 'medgrape[dicom]'.") from missing
-    _report("Films", lambda: bench_films(rounds), as_json=as_json)
+    wanted = [suite_named(name) for name in only] if only else list(SUITES)
+    left_out = [suite_named(name) for name in skip or []]
+    _run([suite for suite in wanted if suite not in left_out], None, _Wish(save, earlier, strict, as_json))
 
 
-@app.command()
-def training(
-    rounds: Annotated[int, typer.Option(min=1, help="How often each is timed; the median counts.")] = 3,
-    as_json: Json = False,
-) -> None:
-    """An epoch of stages 3 and 4 against an epoch that runs the backbone, on the same drawn films.
+def _command(suite: Suite) -> Callable[..., None]:
+    def run(
+        rounds: Annotated[
+            int, typer.Option(min=suite.fewest, help="How often each side is timed; slow rows take fewer.")
+        ] = suite.rounds,
+        save: Save = None,
+        earlier: Compare = None,
+        strict: Strict = False,
+        as_json: Json = False,
+    ) -> None:
+        outcome = _run([suite], rounds, _Wish(save, earlier, strict, as_json))[0]
+        if outcome.not_run is not None:
+            raise UserError(outcome.not_run)
 
-    Example: medgrape bench training
-    """
-    from medgrape.benchmarks.training import bench_training  # torch is slow to import
-
-    _report("Training", lambda: bench_training(rounds), as_json=as_json)
+    run.__doc__ = f"{suite.about}\n\nExample: medgrape bench {suite.name} --compare speed.json"
+    return run
 
 
-@app.command()
-def interaction(
-    rounds: Annotated[int, typer.Option(min=3, help="How often each is timed; the median counts.")] = 15,
-    as_json: Json = False,
-) -> None:
-    """A correction with its new classes and maps, against opening the film anew.
-
-    Example: medgrape bench interaction
-    """
-    from medgrape.benchmarks.interaction import bench_interaction  # torch is slow to import
-
-    _report("Interaction", lambda: bench_interaction(rounds), as_json=as_json)
+for _suite in SUITES:
+    app.command(_suite.name)(_command(_suite))
+app.command()(server)
+app.command()(page)
 
 
 @app.command()
-def faithfulness(
-    rounds: Annotated[int, typer.Option(min=1, help="How often each is timed; the median counts.")] = 3,
-    as_json: Json = False,
+def show(
+    file: Annotated[Path, typer.Argument(help="A file of --save.")],
+    earlier: Compare = None,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/speed.md.")] = False,
 ) -> None:
-    """Insertion and deletion against the PixelFlipping of Quantus, which must be installed for it.
+    """What was measured earlier, without measuring anything.
 
-    Example: medgrape bench faithfulness
+    Example: medgrape bench show speed.json --markdown
     """
-    from medgrape.benchmarks.faithfulness import bench_faithfulness  # torch is slow to import
-
-    _report("Faithfulness", lambda: bench_faithfulness(rounds), as_json=as_json)
-
-
-@app.command()
-def server(
-    run: Annotated[Path, typer.Argument(help="A run to serve; medgrape demo --quick makes one in a minute.")],
-    database: Annotated[str, typer.Option(help="sqlite or postgresql, for which one is started.")] = "sqlite",
-    kills: Annotated[int, typer.Option(min=0, help="How often the server is killed under load.")] = 20,
-    readers: Annotated[int, typer.Option(min=0, max=200, help="How many draw boxes at once.")] = 50,
-    boxes: Annotated[int, typer.Option(min=1, max=1000, help="How many boxes each of them draws.")] = 20,
-    pause: Annotated[float, typer.Option(min=0, help="Mean seconds between two boxes of a reader.")] = 1.0,
-    requests: Annotated[int, typer.Option(min=0, help="How many requests memory is watched over.")] = 10_000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Of the moments at which it is killed.")] = 0,
-    as_json: Json = False,
-) -> None:
-    """A real server on this machine: many readers against one, memory over time, kills under load; exit code 1 if a
-    promise is broken.
-
-    Example: medgrape bench server demo/tb-quick-model-seed0 --database postgresql
-    """
-    from medgrape.benchmarks.server import Order, bench_server
-
-    if database not in ("sqlite", "postgresql"):
-        raise UserError(f"--database is sqlite or postgresql; {database!r} is neither.")
-    _check_psutil()
-    order = Order(run, database, kills, readers, boxes, pause, requests, workers, seed)
-    title = f"Server, {database}, {workers} worker{'s' if workers > 1 else ''}"
-    _tell(title, list(bench_server(order, track)), as_json=as_json)
+    results = Results.load(file)
+    if as_markdown:
+        typer.echo(markdown(results))
+        return
+    for outcome in results.outcomes:
+        _print(outcome)
+    then = None if earlier is None else Results.load(earlier)
+    _conclude(results, then, [] if then is None else compare(then, results))
+    note(told_machine(results))
 
 
-@app.command()
-def page(
-    run: Annotated[Path, typer.Argument(help="A run to serve; medgrape demo --quick makes one in a minute.")],
-    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 2,
-    as_json: Json = False,
-) -> None:
-    """The page in Chromium before a real server: how soon a film is seen, frames while a box is drawn, how far the live
-    check lags; exit code 1 if a promise is broken.
+@dataclass(frozen=True)
+class _Wish:
+    """What is to be done with the figures."""
 
-    Example: medgrape bench page demo/tb-quick-model-seed0
-    """
-    if importlib.util.find_spec("playwright") is None:
-        raise UserError("bench page drives a browser, which needs: pip install playwright.")
-    from medgrape.benchmarks.page import bench_page
-
-    with err.status("timing"):
-        findings = list(bench_page(run, workers=workers))
-    _tell("Page", findings, as_json=as_json)
+    save: Path | None
+    compare: Path | None
+    strict: bool
+    as_json: bool
 
 
-def _tell(title: str, findings: "Sequence[Finding]", *, as_json: bool) -> None:
-    """What was promised, what was found; a broken promise is exit code 1."""
-    if as_json:
-        print_json([one.to_json() for one in findings])
+def _run(suites: Sequence[Suite], rounds: int | None, wish: _Wish) -> tuple[Outcome, ...]:
+    """Measure, tell while measuring, keep, compare."""
+    then = None if wish.compare is None else Results.load(wish.compare)  # before minutes are spent on measuring
+    if wish.save is not None:
+        outside_runs(wish.save)
+    outcomes = [_timed(suite, rounds, f"{number} of {len(suites)}", wish) for number, suite in enumerate(suites, 1)]
+    results = Results(machine(), tuple(outcomes))
+    if wish.save is not None:
+        results.save(wish.save)
+    comparisons = [] if then is None else compare(then, results)
+    if wish.as_json:
+        print_json(_told(results, comparisons))
     else:
-        rows = [(one.what, one.found, one.promised, "kept" if one.kept else "BROKEN") for one in findings]
-        table(title, ("what", "found", "promised", ""), rows)
-    if not all(one.kept for one in findings):
+        _conclude(results, then, comparisons)
+    if wish.strict and _fails(results, comparisons):
         raise typer.Exit(1)
+    return results.outcomes
 
 
-def _check_psutil() -> None:
-    if importlib.util.find_spec("psutil") is None:
-        raise UserError("bench server looks at processes, which needs: pip install psutil.")
+def _timed(suite: Suite, rounds: int | None, which: str, wish: _Wish) -> Outcome:
+    err.print(f"{which}, {suite.name}: {suite.about}", markup=False, soft_wrap=True)
+    with err.status(f"timing {suite.name}"):
+        outcome = measured(suite, rounds)
+    if not wish.as_json:
+        _print(outcome)
+    return outcome
 
 
-def _report(title: str, timed: Callable[[], Iterable[Ratio]], *, as_json: bool) -> None:
-    with err.status("timing"):
-        ratios = list(timed())
-    if as_json:
-        print_json([ratio.to_json() for ratio in ratios])
-    else:
-        table(title, ("what", "ours", "against", "theirs", "ratio", "target"), [_row(ratio) for ratio in ratios])
+def _print(outcome: Outcome) -> None:
+    if outcome.rows:
+        table(f"{outcome.suite}, {outcome.seconds:.0f} s", COLUMNS, [cells(row) for row in outcome.rows])
+    if outcome.not_run is not None:
+        note(f"{outcome.suite}: not run: {outcome.not_run}")
 
 
-def _row(ratio: Ratio) -> tuple[str, ...]:
-    unit = "x its cost" if ratio.at_most else "x faster"
-    limit = "at most" if ratio.at_most else "at least"
-    met = "met" if ratio.met else "missed"
-    return (
-        ratio.what, f"{ratio.ours * 1e3:.2f} ms", ratio.alternative, f"{ratio.theirs * 1e3:.2f} ms",
-        f"{ratio.value:.3g} {unit}", f"{limit} {ratio.target:g} ({met})",
-    )  # fmt: skip
+def _conclude(results: Results, then: Results | None, comparisons: Sequence[Comparison]) -> None:
+    for difference in [] if then is None else differences(then, results):
+        note(difference)
+    if comparisons:
+        table("Then and now", COMPARED, [compared_cells(one) for one in comparisons])
+    for sentence in shortcomings(results) or ["Every target is met."]:
+        note(sentence)
+
+
+def _told(results: Results, comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    return results.to_json() | {
+        "missed": [[suite, *row.key] for suite, row in results.missed],
+        "compared": [one.to_json() for one in comparisons],
+    }
+
+
+def _fails(results: Results, comparisons: Sequence[Comparison]) -> bool:
+    slower = any(one.verdict == "slower" for one in comparisons)
+    return bool(results.missed) or any(outcome.not_run for outcome in results.outcomes) or slower

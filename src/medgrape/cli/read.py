@@ -86,21 +86,30 @@ def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) ->
 
 
 def _corrected(model: Path, film: Path, corrections: "list[Correction]", *, confirmed: bool) -> "Study":
-    from medgrape.feedback.reader import load
+    study = _opened(model, film)
     from medgrape.feedback.study import ConceptMismatchError
 
     try:
-        return load(model).open(film).correct(*corrections, confirmed=confirmed)
+        return study.correct(*corrections, confirmed=confirmed)
     except ConceptMismatchError as doubt:
         raise UserError(f"{doubt.check.reason} To apply the box all the same, add --confirm.") from doubt
 
 
+def _opened(model: Path, film: Path) -> "Study":
+    """The decoder starts while torch is being imported."""
+    from medgrape.data.decoder import Decoder
+
+    with Decoder() as decoder:
+        decoder.start()
+        from medgrape.feedback.reader import load
+
+        return load(model).open(film, decoder)
+
+
 def _ask(film: Path, model: Path, asked: list[str], *, as_json: bool) -> None:
     """What the model sees inside boxes, and nothing else."""
-    from medgrape.feedback.reader import load
-
     claims = [_claim(text) for text in asked]
-    study = load(model).open(film)
+    study = _opened(model, film)
     checks = [(place, study.check(place, concept)) for concept, place in claims]
     if as_json:
         told = [{"box": list(place.corners), **one.to_json()} for place, one in checks]

@@ -62,6 +62,7 @@ class Decoder:
     def __init__(self, seconds: float = 60.0) -> None:
         self.seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
 
     def __enter__(self) -> "Decoder":
         return self
@@ -112,21 +113,20 @@ class Decoder:
         self._process.communicate()
         self._process = None
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
+    def start(self) -> None:
+        """Let the process start while something else is done; reading starts it too, and then waits for it."""
+        if self._process is not None and self._process.poll() is not None:
             self.close()
-            # -P: nothing that lies in the current folder may pass for one of our modules
-            command = [sys.executable, "-P", "-m", "medgrape.data.decoder"]
-            self._process = subprocess.Popen(  # noqa: S603
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={name: value for name, value in os.environ.items() if not name.startswith("MEDGRAPE_")},
-                stderr=subprocess.DEVNULL,  # codecs grumble about broken files in words that help nobody
-            )
-            if self._process.stdout is None or self._process.stdout.readline() != _READY:
-                self.close()
-                raise UserError(f"The process that decodes films cannot start; see what {' '.join(command)} prints.")
+        if self._process is None:
+            self._process, self._ready = _started(), False
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        self.start()
+        if self._process is not None and not self._ready:
+            self._ready = self._process.stdout is not None and self._process.stdout.readline() == _READY
+        if self._process is None or not self._ready:
+            self.close()
+            raise UserError(f"The process that decodes films cannot start; see what {' '.join(_command())} prints.")
         return self._process
 
 
@@ -164,6 +164,21 @@ class DecoderPool:
             return self._local.decoder.read(request)  # type: ignore[no-any-return]  # threading.local is untyped
         except FilmError as refusal:
             return refusal
+
+
+def _command() -> list[str]:
+    """-P: nothing that lies in the current folder may pass for one of our modules."""
+    return [sys.executable, "-P", "-m", "medgrape.data.decoder"]
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603
+        _command(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if not name.startswith("MEDGRAPE_")},
+        stderr=subprocess.DEVNULL,  # codecs grumble about broken files in words that help nobody
+    )
 
 
 def _sent(process: subprocess.Popen[bytes], request: Request) -> subprocess.Popen[bytes]:

@@ -77,10 +77,14 @@ def read_split(loaded: Loaded, dataset: Dataset, data: Path, split: str, track: 
 
 def _read(run: Run | BaselineRun, dataset: Dataset, cached: CachedFilms, places: list[int], track: Track) -> Readings:
     batches, rows = [places[start : start + BATCH] for start in range(0, len(places), BATCH)], _rows(run, dataset)
-    parts = [
-        _batch(run, rows, cached, batch) for batch in track(batches, f"reading {len(places):,} films", len(batches))
-    ]
-    probabilities, scores, mean, strongest, cam = (np.concatenate(column) for column in zip(*parts, strict=True))
+    whole, done = list[np.ndarray](), 0
+    for batch in track(batches, f"reading {len(places):,} films", len(batches)):
+        parts = _batch(run, rows, cached, batch)
+        whole = whole or [np.empty((len(places), *part.shape[1:]), part.dtype) for part in parts]
+        for column, part in zip(whole, parts, strict=True):  # joined at the end, all would be in memory twice
+            column[done : done + len(batch)] = part
+        done += len(batch)
+    probabilities, scores, mean, strongest, cam = whole
     films: list[FilmRecord] = [dataset.pictured[place] for place in places]
     trained = [name for name, row in zip(dataset.concepts.names, rows, strict=True) if row < cam.shape[1]]
     cam_maps = {name: cam[:, run.concepts.index(name)] for name in trained}

@@ -38,14 +38,17 @@ class Reader:
         """What it decides between."""
         return self.loaded.run.classes
 
-    def open(self, film: Path | str) -> Study:
-        """A film, encoded once. It is decoded in a process of its own, which a broken file may take down."""
-        path = Path(film)
-        config = self.loaded.run.config
-        with Decoder() as decoder:
-            whole = decoder.read(Request(path, config.limits, None))
-            prepared = decoder.read(Request(path, config.limits, config.preprocessing))
-        return self.study(whole, prepared)
+    def open(self, film: Path | str, decoder: Decoder | None = None) -> Study:
+        """A film, encoded once. It is decoded in a process of its own, which a broken file may take down.
+
+        Who opens many films hands in a ``decoder``, which then needs to start once only.
+        """
+        if decoder is None:
+            with Decoder() as own:
+                return self.open(film, own)
+        path, config = Path(film), self.loaded.run.config
+        whole = decoder.read(Request(path, config.limits, None))
+        return self.study(whole, decoder.read(Request(path, config.limits, config.preprocessing)))
 
     def study(self, whole: Film, prepared: Film) -> Study:
         """A film that was decoded already: as people see it, and as the model does."""

@@ -12,7 +12,7 @@ class _MaskedCosines(torch.autograd.Function):
     """Forwards plain cosines; backwards, a sample leaves prototypes alone that disagree about it too much."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         context: Any,  # noqa: ANN401 (autograd's own)
         vectors: Float[Tensor, "n d"],
         prototypes: Float[Tensor, "groups m d"],
@@ -25,7 +25,7 @@ class _MaskedCosines(torch.autograd.Function):
         return cosines
 
     @staticmethod
-    def backward(  # type: ignore[override]
+    def backward(
         context: Any,  # noqa: ANN401
         slope: Float[Tensor, "n groups m"],
     ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "groups m d"], None]:

@@ -17,6 +17,7 @@ import medgrape as mg
 from medgrape.baselines.checkpoint import load_any
 from medgrape.config import Preprocessing
 from medgrape.data.dataset import Dataset
+from medgrape.data.phantom import draw, plan
 from medgrape.data.reading import read_prepared
 from medgrape.errors import UserError
 from medgrape.evaluation.reading import evaluate_run
@@ -184,14 +185,15 @@ def test_a_film_of_any_size_is_brought_to_the_models_own_inside_the_file(exporte
 
 
 @pytest.mark.parametrize("size", [(65, 64), (150, 130), (210, 170), (301, 500), (1024, 900)], ids=str)
-def test_greys_are_averaged_inside_the_file_as_medgrape_averages_them(chest, tmp_path, size):
+def test_greys_are_averaged_inside_the_file_as_medgrape_averages_them(tmp_path, size):
     path = tmp_path / "film.png"
-    Image.fromarray(chest).resize(size, Image.Resampling.BICUBIC).save(path)
-    greys = torch.from_numpy(np.asarray(Image.open(path))).unsqueeze(0) / 255.0
+    drawn = Image.fromarray(draw(plan("tb", 1, seed=0)[0], 512).pixels)
+    drawn.resize(size, Image.Resampling.BICUBIC).save(path)
+    greys = torch.from_numpy(np.array(Image.open(path))).unsqueeze(0) / 255.0
     apart = np.abs(
         255 * ByArea(64)(greys)[0].numpy() - read_prepared(path, preprocessing=Preprocessing(size=64)).pixels
     )
-    assert apart.max() <= 3
+    assert apart.max() <= 8  # at the edges of drawn letters
     assert apart.mean() < 0.5
 
 

@@ -39,7 +39,7 @@ def _first(dataset: Dataset, count: int) -> Dataset:
 
 def _keep_maps(loaded: LoadedRun, kept: list[Tensor]) -> None:
     """Let the model keep how much every patch of every film resembles every prototype."""
-    model, plain = loaded.run.model, loaded.run.model.projector.patches
+    model, plain = loaded.run.grape, loaded.run.grape.projector.patches
 
     def keeping(features: Tensor) -> Tensor:
         patches = plain(features)

@@ -4,21 +4,24 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
 import tomli_w
 import torch
-from launching import MODULE, begun, epochs_of, free_port, ranks, torchrun, until
+from launching import MODULE, begun, epochs_of, free_port, members, ranks, torchrun, until
 from safetensors.torch import load_file
 
 from medgrape.model.checkpoint import load_run
 from medgrape.training.run import Order, train
 from schooling import small
 
+HERE = Path(__file__).resolve().parent
 pytestmark = pytest.mark.xdist_group("many processes")
 EPOCHS = 24
-CONFIG = small(stages={"concepts": {"epochs": EPOCHS}})
+LONGER = {"concepts": {"epochs": EPOCHS}}
+CONFIG = small(stages=LONGER)
 
 
 def weights(run):
@@ -163,6 +166,33 @@ def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, order, ar
         assert [task.wait(timeout=120) for task in (first, second)] == [0, 0], (tmp_path / "0.err").read_text()
     assert weights(order.out) == weights(pair[0])
     assert (tmp_path / "1.out").read_text() == (tmp_path / "1.err").read_text() == ""
+
+
+def test_processes_of_our_own_end_with_a_sentence_when_one_of_them_is_killed(pair, order, tmp_path):
+    """``training.processes`` starts them without torchrun, and a person again; they do what torchrun's do."""
+    settings = tmp_path / "two.toml"
+    config = small(stages=LONGER, training={"processes": 2})
+    settings.write_text(tomli_w.dumps(config.model_dump(mode="json")))
+    command = [sys.executable, *MODULE, settings, "--data", order.data, "--out", order.out]
+    with begun(command, tmp_path) as parent:
+        until(lambda: midway(order, 2))
+        workers = [child for child in members(parent) if "spawn_main" in " ".join(child.cmdline())]
+        max(workers, key=lambda worker: worker.pid).kill()
+        assert parent.wait(timeout=60) == 2
+    assert "Another process of this training has ended" in (tmp_path / "said.err").read_text()
+    assert not order.out.exists()
+    with begun(command, tmp_path, "again") as parent:
+        assert parent.wait(timeout=90) == 0, (tmp_path / "again.err").read_text()
+    assert weights(order.out) == weights(pair[0])
+
+
+def test_a_first_process_that_takes_long_is_waited_for_beyond_the_patience_for_gradients(tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", HERE / "patience.py"]
+    with begun(command, tmp_path) as agent:
+        assert agent.wait(timeout=60) == 0, (tmp_path / "said.err").read_text()
+    said = (tmp_path / "said.out").read_text()
+    assert "heard: at last" in said
+    assert "the line for gradients gave up" in said
 
 
 def test_what_is_wrong_is_said_once_and_torchrun_fails(ward, tmp_path):

@@ -20,7 +20,7 @@ class Schedule(Settings):
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     weight_decay: Weight = 1e-4
     batch: Annotated[int, Field(ge=1)] = 128
-    """Films (in stage 3 vectors) that all processes together see at once."""
+    """Films (in stage 3 vectors) that are seen at once, by all processes together."""
     accumulate: Annotated[int, Field(ge=1)] = 1
     """Batches to a step: their gradients are averaged before the weights move, as if ``batch`` were so many times as
     large, in the memory of one."""

@@ -16,6 +16,7 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning_fabric.strategies.single_device import SingleDeviceStrategy
+from torch.multiprocessing.spawn import ProcessExitedException
 
 from medgrape.config import TrainingSettings
 from medgrape.errors import UserError, told_of_file
@@ -27,7 +28,12 @@ _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 
 class ForsakenError(TrainingError):
-    """Another process of the same training has ended; why, that one has said."""
+    """Another process of the same training has ended; why, that one has said, unless it was killed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another process of this training has ended; the same command goes on after the last whole epoch."
+        )
 
 
 def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -> None:  # noqa: ANN401 (passed on)
@@ -68,9 +74,7 @@ def _share(fabric: Fabric, work: Callable[..., None], given: tuple[Any, ...]) ->
         work(fabric, *given)
     except RuntimeError as error:
         if fabric.world_size > 1 and _tells_of_another(error):
-            raise ForsakenError(
-                "Another process of this training has ended; the same command goes on after the last whole epoch."
-            ) from error
+            raise ForsakenError from error
         raise
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -90,6 +94,8 @@ def _spawn(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple
         except Exception as error:
             if said.is_file():
                 raise TrainingError(said.read_text("utf-8")) from error
+            if isinstance(error, ProcessExitedException):  # it was killed, and could not say so
+                raise ForsakenError from error
             raise
 
 

@@ -51,6 +51,11 @@ def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -
         _spawn(fabric, settings.threads, work, given)
 
 
+def one_device(accelerator: str) -> Fabric:
+    """For work that nobody shares, whoever started this process."""
+    return Fabric(accelerator=accelerator, devices=1, plugins=LightningEnvironment())
+
+
 def alone(fabric: Fabric) -> Fabric:
     """The same device without the other processes: for stages that are too small to share."""
     if fabric.world_size == 1:

@@ -3,8 +3,9 @@
 import pytest
 
 from medgrape.cli import voice
-from medgrape.cli.voice import INTERRUPTED, one_voice
+from medgrape.cli.voice import BAD_INPUT, INTERRUPTED, one_voice
 from medgrape.errors import UserError
+from medgrape.training.launchers import ForsakenError
 
 BESIDE_OTHERS = {
     "TORCHELASTIC_RUN_ID": "none",
@@ -68,3 +69,18 @@ def test_being_asked_to_leave_while_the_first_one_complains_is_silent_too(rank, 
     with pytest.raises(SystemExit) as left, one_voice():
         raise UserError("There is no disk.")
     assert left.value.code == INTERRUPTED
+
+
+def test_a_process_that_was_left_alone_makes_room_at_once(rank, monkeypatch):
+    """On another machine nobody would end it, and a new attempt waits for it."""
+    rank(1)
+    monkeypatch.setattr(voice.time, "sleep", pytest.fail)
+    with pytest.raises(SystemExit) as left, one_voice():
+        raise ForsakenError
+    assert left.value.code == BAD_INPUT
+
+
+def test_the_first_process_says_that_it_was_left_alone(rank):
+    rank(0)
+    with pytest.raises(UserError, match="goes on after the last whole epoch"), one_voice():
+        raise ForsakenError

@@ -24,10 +24,10 @@ from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
 from medgrape.cli.user import tokens, users
-from medgrape.cli.voice import INTERRUPTED
+from medgrape.cli.voice import BAD_INPUT, INTERRUPTED
 from medgrape.errors import UserError, told_of_file
 
-BAD_INPUT, BUG = 2, 70
+BUG = 70
 
 app = typer.Typer(
     name="medgrape",

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from medgrape.errors import UserError
-from medgrape.training.launchers import Place, place
+from medgrape.training.launchers import ForsakenError, Place, place
 
-INTERRUPTED = 130
+BAD_INPUT, INTERRUPTED = 2, 130
 _RESPECT = 10.0
 """Seconds that a process leaves to the first one for telling what is wrong. That one ends then, and with it all others;
 whoever is still there has a complaint of its own."""
@@ -23,6 +23,8 @@ def one_voice() -> Iterator[bool]:
     try:
         with _after_the_first(here):
             yield False
+    except ForsakenError:  # all that is left is to make room for another attempt
+        raise SystemExit(BAD_INPUT) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
 
@@ -31,6 +33,8 @@ def one_voice() -> Iterator[bool]:
 def _after_the_first(here: Place) -> Iterator[None]:
     try:
         yield
+    except ForsakenError:
+        raise
     except UserError as error:
         time.sleep(_RESPECT)
         raise UserError(f"Process {here.rank} of {here.world}: {error}") from error

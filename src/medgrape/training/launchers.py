@@ -13,10 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from medgrape.errors import UserError
+
 _SHELLS = ("bash", "sh", "zsh", "interactive")
 """What SLURM calls the job of somebody who asked for a shell."""
 _GLANCE = 1.0
 """Seconds between two looks at whether torchrun is still there."""
+
+
+class ForsakenError(UserError):
+    """Another process of the same training has ended; why, that one has said, unless it was killed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another process of this training has ended; the same command goes on after the last whole epoch."
+        )
 
 
 @dataclass(frozen=True)

@@ -21,19 +21,10 @@ from torch.multiprocessing.spawn import ProcessExitedException
 from medgrape.config import TrainingSettings
 from medgrape.errors import UserError, told_of_file
 from medgrape.training.films import TrainingError
-from medgrape.training.launchers import Place, end_with_parent, place
+from medgrape.training.launchers import ForsakenError, Place, end_with_parent, place
 from medgrape.training.rendezvous import join
 
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
-
-
-class ForsakenError(TrainingError):
-    """Another process of the same training has ended; why, that one has said, unless it was killed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Another process of this training has ended; the same command goes on after the last whole epoch."
-        )
 
 
 def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -> None:  # noqa: ANN401 (passed on)

@@ -99,6 +99,15 @@ def test_what_was_begun_with_something_else_is_not_gone_on_with(key, ward, tmp_p
         train(order)
 
 
+def test_where_a_training_runs_may_change_while_it_is_gone_on_with(graduate, ward, tmp_path):
+    elsewhere = small(training={"processes": 2, "threads": 3})
+    agree(tmp_path, small(), ward, cached_films(ward))
+    agree(tmp_path, elsewhere, ward, cached_films(ward))
+    with pytest.raises(TrainingError, match="other settings"):
+        agree(tmp_path, small(training={"precision": "bf16"}), ward, cached_films(ward))
+    assert train(Order(elsewhere, ward, graduate)) == graduate
+
+
 def cached_films(ward):
     dataset = Dataset.load(ward)
     return FilmCache(ward / "cache", small()).films([dataset.film_path(film) for film in dataset.pictured])

@@ -18,13 +18,13 @@ from medgrape.training.balance import film_rarity, positive_weights, rarity_weig
 from medgrape.training.building import build_model, grid_of
 from medgrape.training.early import Inputs, Views, open_inputs
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
-from medgrape.training.loop import pace
 from medgrape.training.losses import alignment_loss, contrastive_loss, detection_loss, soft_similarity
 from medgrape.training.patches import open_patches
 from medgrape.training.stage1_concepts import ConceptLesson
 from medgrape.training.stage2_vectors import open_vectors
 from medgrape.training.stage3_prototypes import Batch, PrototypeLesson, prototype_loss
 from medgrape.training.stage4_head import head_loss
+from medgrape.training.steps import pace
 from medgrape.vocabulary.lexical import LexicalEncoder
 from schooling import small
 

@@ -25,9 +25,10 @@ from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
 from medgrape.cli.user import tokens, users
+from medgrape.cli.voice import BAD_INPUT, INTERRUPTED
 from medgrape.errors import UserError, told_of_file
 
-BAD_INPUT, BUG, INTERRUPTED = 2, 70, 130
+BUG = 70
 
 app = typer.Typer(
     name="medgrape",

@@ -7,7 +7,8 @@ import typer
 
 from medgrape.cli.console import note, print_json, table, track, watch
 from medgrape.cli.options import Json
-from medgrape.config import MAX_SEED, load_config
+from medgrape.cli.voice import one_voice
+from medgrape.config import MAX_SEED, Config, load_config
 from medgrape.errors import UserError
 
 
@@ -22,20 +23,26 @@ def train(
 
     Example: medgrape train configs/demo.toml --data demo/data --out runs/demo
     """
-    from medgrape.baselines.checkpoint import load_any  # torch is slow to import
-    from medgrape.training.run import Order, resumable
-    from medgrape.training.run import train as run_training
+    with one_voice() as speaks:
+        settings = _settings(config, seed)
 
+        from medgrape.baselines.checkpoint import load_any  # torch is slow to import
+        from medgrape.training.run import Order, resumable
+        from medgrape.training.run import train as run_training
+
+        order = Order(settings, data, out)
+        if speaks and resumable(order) and not as_json:
+            note(f"Going on with the training of {out}.")
+        run_training(order, track=track, watch=watch)
+        if speaks:
+            report(load_any(out).run.metrics, out, as_json=as_json)
+
+
+def _settings(config: Path, seed: int | None) -> Config:
     if not config.is_file():
         raise UserError(f"There are no settings at {config}; see configs/.")
     settings = load_config(config)
-    if seed is not None:
-        settings = settings.overridden(seed=seed)
-    order = Order(settings, data, out)
-    if resumable(order) and not as_json:
-        note(f"Going on with the training of {out}.")
-    run_training(order, track=track, watch=watch)
-    report(load_any(out).run.metrics, out, as_json=as_json)
+    return settings if seed is None else settings.overridden(seed=seed)
 
 
 def report(metrics: dict[str, Any], out: Path, *, as_json: bool) -> None:

@@ -20,6 +20,10 @@ class Schedule(Settings):
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     weight_decay: Weight = 1e-4
     batch: Annotated[int, Field(ge=1)] = 128
+    """Films (in stage 3 vectors) that are seen at once, by all processes together."""
+    accumulate: Annotated[int, Field(ge=1)] = 1
+    """Batches to a step: their gradients are averaged before the weights move, as if ``batch`` were so many times as
+    large, in the memory of one."""
     warmup: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the steps in which the rate rises from nothing."""
     clip: Weight = 1.0

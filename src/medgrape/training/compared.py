@@ -14,11 +14,12 @@ from medgrape.config import Config
 from medgrape.progress import Track
 from medgrape.training.baseline_lessons import BlackBoxLesson, CbmLesson, PipNetLesson, PipNetPartsLesson
 from medgrape.training.building import build_compared, grid_of
-from medgrape.training.early import Inputs, Views, open_inputs
+from medgrape.training.early import Inputs, Views, open_shared
 from medgrape.training.films import TrainingFilms, in_order
 from medgrape.training.fitness import untrained
 from medgrape.training.lesson import Lesson, evaluating
 from medgrape.training.loop import Workshop, learn
+from medgrape.training.meeting import Meeting
 from medgrape.training.processes import alone
 from medgrape.training.state import StageState, history, told_of_stages
 
@@ -50,12 +51,8 @@ class ComparedCourse:
         names = lessons[self._config.model.method]
         if self._workshop.leads:
             self._workshop.journal.begin(history(self._workshop.folder, names))
-        views, early = self._config.stages.concepts.views, self._workshop.folder / "early"
-        if not self._workshop.leads:
-            self._workshop.fabric.barrier()  # one process writes what the frozen parts see
-        self._inputs = open_inputs(self._inputs, views, early, self._track)
-        if self._workshop.leads:
-            self._workshop.fabric.barrier()
+        views, early, shop = self._config.stages.concepts.views, self._workshop.folder / "early", self._workshop
+        self._inputs = open_shared(self._inputs, views, early, self._track, shop.meeting, writes=shop.leads)
         if self._config.model.method == "pip-net":
             return self._parts_and_classes()
         return self._graduate({names[0]: self._learn(self._classes())})
@@ -79,7 +76,7 @@ class ComparedCourse:
         states = {first.name: self._learn(first)}
         if not self._workshop.leads:
             return None
-        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric))
+        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric), meeting=Meeting())
         second = PipNetLesson(self.model, self._inputs, stages.pip_net, seed, self._workshop.share)
         states[second.name] = self._learn(second)
         learnt = self._films.positions("train")

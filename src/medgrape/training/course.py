@@ -11,12 +11,13 @@ from medgrape.config import Config
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.building import build_model, grid_of
-from medgrape.training.early import Inputs, Views, open_inputs
+from medgrape.training.early import Inputs, Views, open_shared
 from medgrape.training.end_to_end import EndToEndLesson
 from medgrape.training.films import TrainingFilms
 from medgrape.training.fitness import untrained
 from medgrape.training.lesson import Lesson, hold_still
 from medgrape.training.loop import Workshop, learn
+from medgrape.training.meeting import Meeting
 from medgrape.training.patches import open_patches
 from medgrape.training.processes import alone
 from medgrape.training.scores import Scores, open_scores
@@ -58,11 +59,11 @@ class Course:
         staged = self._config.training.order == "staged"
         if self._workshop.leads:
             self._workshop.journal.begin(history(self._workshop.folder, STAGED if staged else WHOLE))
-        self._open_inputs()
+        self._inputs = self._open_inputs()
         states = self._first(staged=staged)
         if not self._workshop.leads:
             return None
-        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric))
+        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric), meeting=Meeting())
         if staged:
             states["prototypes"] = self._prototypes()
         scores = open_scores(
@@ -77,14 +78,11 @@ class Course:
     def _folder(self, name: str) -> Any:  # noqa: ANN401
         return self._workshop.folder / name
 
-    def _open_inputs(self) -> None:
-        """One process writes what the frozen parts see; the others wait for it."""
-        views = self._config.stages.concepts.views
-        if self._workshop.leads:
-            self._inputs = open_inputs(self._inputs, views, self._folder("early"), self._track)
-        self._workshop.fabric.barrier()
-        if not self._workshop.leads:
-            self._inputs = open_inputs(self._inputs, views, self._folder("early"), self._track)
+    def _open_inputs(self) -> Inputs:
+        views, shop = self._config.stages.concepts.views, self._workshop
+        return open_shared(
+            self._inputs, views, self._folder("early"), self._track, shop.meeting, writes=shop.leads
+        )  # fmt: skip
 
     def _learn(self, lesson: Lesson) -> StageState:
         return learn(lesson, self._workshop)

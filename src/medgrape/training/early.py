@@ -17,6 +17,7 @@ from medgrape.model.backbone import Backbone
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.films import Targets, TrainingFilms, in_order
+from medgrape.training.meeting import Meeting
 
 BATCH = 64
 
@@ -100,7 +101,7 @@ def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Input
 
     No views: nothing is kept, and every epoch has views of its own.
     """
-    if inputs.backbone.frozen_parts == 0 or views == 0:
+    if not _keeps(inputs, views):
         return inputs
     views = views if inputs.views.augment else 1
     if not folder.is_dir():
@@ -109,6 +110,21 @@ def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Input
     flat = mapped(folder / "early.npy")
     kept = flat.reshape(-1, len(inputs.films), *flat.shape[1:])
     return replace(inputs, kept=kept)
+
+
+def open_shared(inputs: Inputs, views: int, folder: Path, track: Track, meeting: Meeting, *, writes: bool) -> Inputs:
+    """The same for several processes, of which one writes; the others wait for it."""
+    if writes:
+        inputs = open_inputs(inputs, views, folder, track)
+    meeting.wait()
+    if writes or not _keeps(inputs, views):
+        return inputs
+    meeting.expect(folder.is_dir, folder)
+    return open_inputs(inputs, views, folder, track)
+
+
+def _keeps(inputs: Inputs, views: int) -> bool:
+    return inputs.backbone.frozen_parts > 0 and views > 0
 
 
 def _write(inputs: Inputs, views: int, draft: Path, track: Track) -> None:

@@ -150,7 +150,8 @@ def whole_batch(films: int, batch: int, world: int) -> int:
     size = min(batch, films)
     size -= size % world
     if size < 1:
-        raise TrainingError(f"{films} films are too few to train on with {world} processes.")
+        few = f"{films} films are" if films < world else f"A batch of {batch} is"
+        raise TrainingError(f"{few} too few to train on with {world} processes.")
     return size
 
 

@@ -1,26 +1,28 @@
-"""The loop that every stage goes through: epochs, cosine schedule, clipping, model choice, checkpoints.
+"""The loop that every stage goes through: epochs, steps, cosine schedule, clipping, model choice, checkpoints.
 
 An epoch depends on nothing but its number, the seed and the state before it. So a training that was killed goes on
 after its last whole epoch, and ends with the same bytes as one that was not.
 """
 
 import hashlib
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from lightning_fabric.wrappers import _FabricModule
+from torch import Tensor
 
-from medgrape.config.training import Schedule
 from medgrape.progress import Watch
 from medgrape.training.films import TrainingError
 from medgrape.training.journal import Journal
 from medgrape.training.lesson import Figure, Lesson
+from medgrape.training.meeting import Meeting
 from medgrape.training.state import StageState, optimiser_tensors, put_back, put_optimiser_back, tensors_of
+from medgrape.training.steps import Steps, set_pace
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Workshop:
     seed: int
     journal: Journal
     watch: Watch
+    meeting: Meeting = field(default_factory=Meeting)
+    """Those who share the work, where there are several."""
 
     @property
     def leads(self) -> bool:
@@ -52,11 +56,25 @@ class Workshop:
 def learn(lesson: Lesson, workshop: Workshop) -> StageState:
     """Go through a stage, or through what is left of it; the best epoch's weights are in the learner afterwards."""
     path = workshop.folder / f"{lesson.name}.safetensors"
-    state = StageState.load(path)
+    state = _reached(path, workshop.meeting)
     if state is None or not state.finished:
         state = _Course(lesson, workshop, path).run(state)
     put_back(lesson.learner, state.best)
     return state
+
+
+def _reached(path: Path, meeting: Meeting) -> StageState | None:
+    """Where an earlier attempt has left the stage: for all processes, where the first one says."""
+    state = StageState.load(path)
+    first = meeting.told(_standing(state))
+    if _standing(state) != first:
+        meeting.expect(lambda: _standing(StageState.load(path)) == first, path)
+        state = StageState.load(path)
+    return state
+
+
+def _standing(state: StageState | None) -> tuple[int, bool] | None:
+    return None if state is None else (state.epoch, state.finished)
 
 
 @dataclass
@@ -77,8 +95,8 @@ class _Course:
         if state is not None:
             put_optimiser_back(optimiser, state.optimiser)
         state = state or StageState(0, {}, {}, {}, None, 0)
-        total, done = schedule.epochs * self.lesson.steps(), state.epoch * self.lesson.steps()
-        with self.workshop.watch(f"stage {self.lesson.name}", total, done) as step:
+        seen = Steps.of(self.lesson).seen
+        with self.workshop.watch(f"stage {self.lesson.name}", schedule.epochs * seen, state.epoch * seen) as step:
             while not self._is_over(state):
                 state = self._epoch(state, wrapped, optimised, step)
         return state
@@ -87,7 +105,7 @@ class _Course:
         return state.finished or state.epoch >= self.lesson.schedule.epochs
 
     def _epoch(
-        self, state: StageState, learner: nn.Module, optimiser: torch.optim.Optimizer, step: Callable[[str], None]
+        self, state: StageState, learner: _FabricModule, optimiser: torch.optim.Optimizer, step: Callable[[str], None]
     ) -> StageState:
         began, epoch = time.monotonic(), state.epoch + 1
         self.workshop.chance(self.lesson.name, epoch)
@@ -98,6 +116,7 @@ class _Course:
             "stage": self.lesson.name, "epoch": epoch, "train_loss": loss, "val_loss": figure.loss,
             "val_score": figure.score, "figure": figure.name, "best": better,
             "learning_rate": optimiser.param_groups[0]["lr"], "seconds": round(time.monotonic() - began, 3),
+            "processes": self.workshop.fabric.world_size,
         }  # fmt: skip
         tensors = tensors_of(self.lesson.learner)
         best_epoch = epoch if better else state.best_epoch
@@ -120,34 +139,40 @@ class _Course:
     def _teach(
         self,
         epoch: int,
-        learner: nn.Module,
+        learner: _FabricModule,
         optimiser: torch.optim.Optimizer,
         step: Callable[[str], None],
         news: str,
     ) -> float:
         """All batches of an epoch; the mean loss over them, and over all processes."""
-        fabric, schedule, steps = self.workshop.fabric, self.lesson.schedule, self.lesson.steps()
+        fabric, schedule, steps = self.workshop.fabric, self.lesson.schedule, Steps.of(self.lesson)
         total = 0.0
-        for number, batch in enumerate(self.lesson.batches(epoch)):
-            rate = schedule.learning_rate * pace(schedule, (epoch - 1) * steps + number, schedule.epochs * steps)
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-            optimiser.zero_grad(set_to_none=True)
-            loss = self.lesson.loss(learner, batch)
-            _refuse_nonsense(loss, self.lesson.name, epoch)
-            fabric.backward(loss)
-            if schedule.clip > 0:
-                fabric.clip_gradients(learner, optimiser, max_norm=schedule.clip)
-            optimiser.step()
+        for number, batch in enumerate(islice(self.lesson.batches(epoch), steps.seen)):
+            whole, part = divmod(number, steps.batches)
+            if part == 0:
+                set_pace(optimiser, schedule, (epoch - 1) * steps.count + whole, schedule.epochs * steps.count)
+                optimiser.zero_grad(set_to_none=True)
+            last = part == steps.batches - 1
+            with fabric.no_backward_sync(learner, enabled=not last):  # exchanged once a step
+                loss = self.lesson.loss(learner, batch)
+                _refuse_nonsense(loss, self.lesson.name, epoch)
+                fabric.backward(loss / steps.batches)
+            if last:
+                self._step(learner, optimiser)
             total += float(loss.detach())
             step(f"epoch {epoch}/{schedule.epochs}  loss {total / (number + 1):.3f}  {news}")
-        return _mean_of_all(fabric, total / steps)
+        return _mean_of_all(fabric, total / steps.seen)
+
+    def _step(self, learner: _FabricModule, optimiser: torch.optim.Optimizer) -> None:
+        if self.lesson.schedule.clip > 0:
+            self.workshop.fabric.clip_gradients(learner, optimiser, max_norm=self.lesson.schedule.clip)
+        optimiser.step()
 
 
 def _mean_of_all(fabric: Fabric, value: float) -> float:
     if fabric.world_size == 1:
         return value
-    mean = fabric.all_reduce(torch.tensor(value), reduce_op="mean")
+    mean = fabric.all_reduce(torch.tensor(value, device=fabric.device), reduce_op="mean")
     assert isinstance(mean, Tensor)  # noqa: S101 (what goes in comes out)
     return float(mean)
 
@@ -164,11 +189,3 @@ def _refuse_nonsense(loss: Tensor, stage: str, epoch: int) -> None:
         raise TrainingError(
             f"The loss of stage {stage!r} is not a number in epoch {epoch}; lower stages.{stage}.learning_rate."
         )
-
-
-def pace(schedule: Schedule, step: int, steps: int) -> float:
-    """Share of the learning rate at a step: up during the warm-up, then down along a cosine."""
-    warm = schedule.warmup * steps
-    if step < warm:
-        return (step + 1) / (warm + 1)
-    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1)))

@@ -12,6 +12,7 @@ from medgrape.data.dataset import checksum
 from medgrape.data.files import sha256, whole_file
 from medgrape.training.films import TrainingError
 
+PLAN = "plan.json"
 PARTS = {
     "config": "settings",
     "dataset": "labels",
@@ -21,16 +22,32 @@ PARTS = {
 }
 
 
+_WHERE = ("processes", "threads")
+"""Settings that say where a training runs, not what is learnt: one that is gone on with may have others."""
+
+
+def alike(one: Config, other: Config) -> bool:
+    """Whether two trainings are to learn the same, wherever each of them runs."""
+    return bool(_learnt(one.model_dump(mode="json")) == _learnt(other.model_dump(mode="json")))
+
+
+def _learnt(settings: Any) -> Any:  # noqa: ANN401 (of a file that anybody may have written)
+    if not isinstance(settings, dict) or not isinstance(settings.get("training"), dict):
+        return settings
+    return settings | {"training": {key: told for key, told in settings["training"].items() if key not in _WHERE}}
+
+
 def agree(work: Path, config: Config, data: Path, cached: CachedFilms) -> None:
     """Write down what is begun with, or compare it with what was written down."""
-    plan, now = work / "plan.json", _plan(config, data, cached)
+    plan, now = work / PLAN, _plan(config, data, cached)
     if not plan.is_file():
         with whole_file(plan) as draft:
             draft.write_text(json.dumps(now, indent=2) + "\n", "utf-8")
         return
     begun = json.loads(plan.read_text("utf-8"))
     for key, what in PARTS.items():
-        if begun.get(key) != json.loads(json.dumps(now[key])):
+        before, after = begun.get(key), json.loads(json.dumps(now[key]))
+        if (_learnt(before) != _learnt(after)) if key == "config" else before != after:
             raise TrainingError(
                 f"This training was begun with other {what}; choose another --out, or remove {work} to begin anew."
             )

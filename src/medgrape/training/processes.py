@@ -1,41 +1,83 @@
-"""Where training runs: one device or many, through Lightning Fabric."""
+"""Where training runs: one device or many, one machine or many, through Lightning Fabric."""
 
-import os
+import logging
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning_fabric.strategies.single_device import SingleDeviceStrategy
+from torch.multiprocessing.spawn import ProcessExitedException
 
 from medgrape.config import TrainingSettings
 from medgrape.errors import UserError, told_of_file
 from medgrape.training.films import TrainingError
+from medgrape.training.launchers import ForsakenError, Place, end_with_parent, place
+from medgrape.training.rendezvous import join
 
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 
 def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -> None:  # noqa: ANN401 (passed on)
-    """Call ``work(fabric, *given)`` in every process; under torchrun the processes are there already."""
-    _set_threads(settings.threads)
-    fabric = _fabric(settings)
-    if _by_torchrun():
-        fabric.launch()
-        work(fabric, *given)
+    """Call ``work(fabric, *given)`` in every process; under torchrun and SLURM the processes are there already."""
+    here = place()
+    _prepare(settings.threads)
+    fabric = _fabric(settings, here)
+    if here is not None:
+        _gather(fabric, here)
+        _prepare(settings.threads)  # Lightning has had an opinion of its own
+        _share(fabric, work, given)
     elif settings.processes == 1:
         work(fabric, *given)
     else:
         _spawn(fabric, settings.threads, work, given)
 
 
+def one_device(accelerator: str) -> Fabric:
+    """For work that nobody shares, whoever started this process."""
+    return Fabric(accelerator=accelerator, devices=1, plugins=LightningEnvironment())
+
+
 def alone(fabric: Fabric) -> Fabric:
     """The same device without the other processes: for stages that are too small to share."""
     if fabric.world_size == 1:
         return fabric
-    return Fabric(strategy=SingleDeviceStrategy(device=fabric.device))
+    strategy, precision = SingleDeviceStrategy(device=fabric.device), fabric.strategy.precision.precision
+    return Fabric(strategy=strategy, precision=precision, plugins=LightningEnvironment())
+
+
+def _gather(fabric: Fabric, here: Place) -> None:
+    """Let the processes that others have started know of each other."""
+    if here.launcher == "torchrun":
+        end_with_parent()
+        if here.world > 1:
+            join(fabric.device)
+    fabric.launch()
+
+
+def _share(fabric: Fabric, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+    """The work of one of several processes; that another one has ended is told in a sentence."""
+    try:
+        work(fabric, *given)
+    except RuntimeError as error:
+        if fabric.world_size > 1 and _tells_of_another(error):
+            raise ForsakenError from error
+        raise
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _tells_of_another(error: RuntimeError) -> bool:
+    return isinstance(error, dist.DistError) or "gloo" in str(error)  # gloo has no error of its own
 
 
 def _spawn(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
@@ -48,35 +90,68 @@ def _spawn(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple
         except Exception as error:
             if said.is_file():
                 raise TrainingError(said.read_text("utf-8")) from error
+            if isinstance(error, ProcessExitedException):  # it was killed, and could not say so
+                raise ForsakenError from error
             raise
 
 
 def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple[Any, ...], said: Path) -> None:
-    _set_threads(threads)
+    _prepare(threads)
     try:
-        work(fabric, *given)
+        _share(fabric, work, given)
     except (UserError, OSError) as mistake:
-        said.write_text(told_of_file(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
+        if not (isinstance(mistake, ForsakenError) and said.exists()):  # the one that ended has told why
+            said.write_text(told_of_file(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
         raise
 
 
-def _set_threads(threads: int) -> None:
+def _prepare(threads: int) -> None:
+    """Threads of this process; and nothing is printed that is meant for people who write Lightning or torch."""
     if threads:
         torch.set_num_threads(threads)
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides")
 
 
-def _by_torchrun() -> bool:
-    return "TORCHELASTIC_RUN_ID" in os.environ
+class _Slurm(SLURMEnvironment):
+    """Fabric's, counted by srun's step: Fabric itself refuses ``srun -n`` without ``--ntasks-per-node``."""
+
+    def __init__(self, here: Place) -> None:
+        self._here = here
+        super().__init__(auto_requeue=False)
+
+    @staticmethod
+    def _validate_srun_variables() -> None:
+        """``Place.even`` has asked what matters."""
+
+    def validate_settings(self, num_devices: int, num_nodes: int) -> None:
+        """They come from the same step."""
+
+    def world_size(self) -> int:
+        return self._here.world
 
 
-def _fabric(settings: TrainingSettings) -> Fabric:
-    options: dict[str, Any] = {"devices": settings.processes, "strategy": "auto"}
-    if settings.processes > 1:
-        options["strategy"] = "ddp_spawn"
-    if _by_torchrun():
-        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-        options = {"devices": local, "num_nodes": world // local, "strategy": "ddp"}
+def _environment(here: Place | None) -> ClusterEnvironment:
+    """Said to Fabric, which would take any process in an allocation of SLURM for one of many."""
+    if here is None:
+        return LightningEnvironment()
+    return TorchElasticEnvironment() if here.launcher == "torchrun" else _Slurm(here)
+
+
+def _fabric(settings: TrainingSettings, here: Place | None) -> Fabric:
+    devices, nodes, strategy = settings.processes, 1, "auto" if settings.processes == 1 else "ddp_spawn"
+    if here is not None:
+        if not here.even:
+            raise TrainingError(f"{here.world} processes on {here.nodes} machines: every machine must have as many.")
+        devices, nodes, strategy = here.beside, here.nodes, "auto" if here.world == 1 else "ddp"
     try:
-        return Fabric(accelerator=settings.device, precision=_PRECISION[settings.precision], **options)  # type: ignore[arg-type]
+        return Fabric(
+            accelerator=settings.device,
+            precision=_PRECISION[settings.precision],  # type: ignore[arg-type]
+            devices=devices,
+            num_nodes=nodes,
+            strategy=strategy,
+            plugins=_environment(here),
+        )
     except Exception as error:  # Lightning has its own word for each missing device
         raise TrainingError(f"training.device = {settings.device!r} cannot be used here: {error}") from error

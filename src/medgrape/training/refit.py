@@ -19,6 +19,7 @@ from medgrape.training.keepsakes import peaks_again
 from medgrape.training.kept_scores import KeptScores, films_for, kept_scores
 from medgrape.training.lesson import hold_still
 from medgrape.training.loop import Workshop, learn
+from medgrape.training.processes import one_device
 from medgrape.training.stage4_head import HeadLesson
 from medgrape.training.standing import Standing, ValidationFilms
 
@@ -66,7 +67,7 @@ def refit(
     """
     run = reader.loaded.run
     films = films_for(run, data, track)
-    fabric = Fabric(accelerator="cpu" if run.config.training.device == "cpu" else "auto", devices=1)
+    fabric = one_device("cpu" if run.config.training.device == "cpu" else "auto")
     found = kept_scores(run, films, data, device=str(fabric.device), track=track)
     model, best_epoch = _fitted(run, found, films, fabric, watch)
     steps = ((original or reader).loaded.run.grape, run.grape, model)

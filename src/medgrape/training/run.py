@@ -24,9 +24,14 @@ from medgrape.training.fitness import refuse_unlearnable, refuse_unusable_place
 from medgrape.training.journal import Journal
 from medgrape.training.keepsakes import exemplar_films, usual_scores
 from medgrape.training.kept_stages import EVERYTHING, fetch, keep
+from medgrape.training.launchers import place
 from medgrape.training.loop import Workshop
-from medgrape.training.plan import agree
+from medgrape.training.meeting import Meeting
+from medgrape.training.plan import PLAN, agree, alike
 from medgrape.training.processes import launch
+
+_LOCK_FREE_WITHIN = 30.0
+"""Seconds in which processes of an attempt that torchrun or SLURM has given up are gone, and their lock with them."""
 
 
 @dataclass(frozen=True)
@@ -50,47 +55,55 @@ class Order:
 
 def train(order: Order, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
     """Train, or go on training, and leave a sealed run in ``order.out``."""
-    if (order.out / MANIFEST).is_file():
-        return _already(order)
-    refuse_unusable_place(order.out)
-    Dataset.load(order.data)
-    launch(order.config.training, _work, order, track, watch)
+    if place() is not None or not _is_there(order):  # processes that others started must all hear the same answer
+        launch(order.config.training, _work, order, track, watch)
     return order.out
 
 
 def resumable(order: Order) -> bool:
     """Whether an earlier attempt left something to go on with."""
-    return (order.work / "plan.json").is_file()
+    return (order.work / PLAN).is_file()
 
 
-def _already(order: Order) -> Path:
-    """A run that is there: the same one is fine, another one is not overwritten."""
+def _is_there(order: Order) -> bool:
+    """Whether the run is finished; another one in its place is not overwritten."""
+    if not (order.out / MANIFEST).is_file():
+        refuse_unusable_place(order.out)
+        Dataset.load(order.data)
+        return False
     loaded = load_any(order.out)
-    same = loaded.run.config == order.config and loaded.manifest.dataset["checksum"] == checksum(order.data)
-    if not same:
+    if not (alike(loaded.run.config, order.config) and loaded.manifest.dataset["checksum"] == checksum(order.data)):
         raise TrainingError(
             f"{order.out} holds a run with other settings or of another data set; choose another --out."
         )
     shutil.rmtree(order.work, ignore_errors=True)  # of an attempt that was killed at its very end
-    return order.out
+    return True
 
 
 def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
     """What each process does; the first one alone writes, and alone goes on after the backbone has learnt."""
-    leads = fabric.is_global_zero
-    if not leads:
-        fabric.barrier()  # until the first process holds the lock and knows what is gone on with
-        _learn(fabric, order, track=quietly, watch=unwatched)
+    meeting, leads = Meeting.of(fabric), fabric.is_global_zero
+    if meeting.told(leads and place() is not None and _is_there(order)):
         return
+    if leads:
+        _lead(fabric, meeting, order, track=track, watch=watch)
+    else:
+        meeting.see(order.work / PLAN)  # the first process holds the lock and knows what is gone on with
+        _learn(fabric, meeting, order, track=quietly, watch=unwatched)
+    meeting.wait()  # until the run is whole: whoever started us has all of us to start again, or none
+
+
+def _lead(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch) -> None:
     order.work.mkdir(parents=True, exist_ok=True)
+    patience = 0.0 if place() is None else _LOCK_FREE_WITHIN
     try:
-        with FileLock(order.work.with_suffix(".lock"), timeout=0):
+        with FileLock(order.work.with_suffix(".lock"), timeout=patience):
             _clean(order)
             cached = _films(order, track)
             agree(order.work, order.config, order.data, cached)
             fetch(order.kept, order.work, order.shared)
-            fabric.barrier()
-            _learn(fabric, order, track=track, watch=watch)
+            meeting.see(order.work / PLAN)
+            _learn(fabric, meeting, order, track=track, watch=watch)
             shutil.rmtree(order.work)
     except Timeout:
         raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
@@ -109,10 +122,12 @@ def _films(order: Order, track: Track) -> CachedFilms:
     return FilmCache(order.data / "cache", order.config).films(paths, track=track)
 
 
-def _learn(fabric: Fabric, order: Order, *, track: Track, watch: Watch) -> None:
+def _learn(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch) -> None:
     films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), "train", "val")
+    if meeting.told(films.places) != films.places:
+        raise TrainingError("This process can read other films than the first one; see medgrape data check.")
     refuse_unlearnable(order.config, films)
-    workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work), watch)
+    workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work), watch, meeting)
     course = Course if order.config.model.method == "grape" else ComparedCourse
     try:
         graduate = course(order.config, films, workshop, track).run()

@@ -1,0 +1,156 @@
+"""Several batches to a step: the weights move as if there had been one larger batch."""
+
+import json
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from safetensors.torch import load_file
+from torch import nn
+
+from medgrape.config.training import Schedule
+from medgrape.errors import UserError
+from medgrape.progress import unwatched
+from medgrape.training.journal import Journal
+from medgrape.training.lesson import Figure
+from medgrape.training.loop import Workshop, learn
+from medgrape.training.run import Order, train
+from medgrape.training.steps import pace
+from schooling import small
+
+FILMS = 22
+EPOCHS = 3
+
+
+class Lesson:
+    """A straight line through points; batches in the order of the points, an incomplete one left over."""
+
+    name = "line"
+
+    def __init__(self, batch, accumulate, **schedule):
+        told = {"epochs": EPOCHS, "learning_rate": 0.05, "warmup": 0.3, "choose": "last"} | schedule
+        self.schedule = Schedule(batch=batch, accumulate=accumulate, **told)
+        self.points = torch.linspace(-1, 2, FILMS).unsqueeze(1)
+        self.learner = nn.Linear(1, 1)
+        nn.init.zeros_(self.learner.weight)
+        nn.init.zeros_(self.learner.bias)
+        self.seen = 0
+
+    def steps(self):
+        return FILMS // self.schedule.batch
+
+    def batches(self, epoch):  # noqa: ARG002 (always the same)
+        return [self.points[start : start + self.schedule.batch] for start in self._starts()]
+
+    def _starts(self):
+        return range(0, self.steps() * self.schedule.batch, self.schedule.batch)
+
+    def loss(self, learner, batch):
+        self.seen += len(batch)
+        return (learner(batch) - 3 * batch.square() + 1).square().mean()
+
+    def validate(self):
+        return Figure(0.0, 0.0, "nothing")
+
+
+@pytest.fixture
+def learnt(tmp_path):
+    """Weights after a lesson, and how many steps the optimiser took."""
+
+    def through(lesson):
+        folder = tmp_path / f"{lesson.schedule.batch}x{lesson.schedule.accumulate}x{lesson.schedule.clip}"
+        journal = Journal(folder)
+        journal.begin([])
+        state = learn(lesson, Workshop(Fabric(accelerator="cpu"), folder, 0, journal, unwatched))
+        journal.close()
+        return torch.cat([state.best["weight"].flatten(), state.best["bias"]]), int(state.optimiser["0/step"])
+
+    return through
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.5])
+@pytest.mark.parametrize(("batch", "accumulate"), [(1, 4), (2, 3), (5, 2), (4, 5), (2, 11)])
+def test_so_many_batches_to_a_step_are_one_larger_batch(learnt, batch, accumulate, clip):
+    """Also where batches are left over at the end of an epoch: 22 films, batches of 5, two to a step."""
+    apart, steps = learnt(Lesson(batch, accumulate, clip=clip))
+    at_once, as_many = learnt(Lesson(batch * accumulate, 1, clip=clip))
+    assert steps == as_many
+    torch.testing.assert_close(apart, at_once, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_are_the_mean_over_films_as_a_slow_twin_counts_them(learnt):
+    batch, accumulate = 2, 3
+    lesson = Lesson(batch, accumulate, clip=0.0)
+    slow = nn.Linear(1, 1)
+    nn.init.zeros_(slow.weight)
+    nn.init.zeros_(slow.bias)
+    optimiser = torch.optim.AdamW(slow.parameters(), lr=1.0, weight_decay=lesson.schedule.weight_decay)
+    groups = FILMS // batch // accumulate
+    for step in range(EPOCHS * groups):
+        first = (step % groups) * batch * accumulate
+        sums = [torch.zeros_like(weights) for weights in slow.parameters()]
+        for point in lesson.points[first : first + batch * accumulate]:
+            cost = (slow(point) - 3 * point.square() + 1).square().sum()
+            for total, gradient in zip(sums, torch.autograd.grad(cost, list(slow.parameters())), strict=True):
+                total += gradient
+        for weights, total in zip(slow.parameters(), sums, strict=True):
+            weights.grad = total / (batch * accumulate)
+        optimiser.param_groups[0]["lr"] = 0.05 * pace(lesson.schedule, step, EPOCHS * groups)
+        optimiser.step()
+    fast, steps = learnt(lesson)
+    assert steps == EPOCHS * groups
+    expected = torch.cat([weights.detach().flatten() for weights in slow.parameters()])
+    torch.testing.assert_close(fast, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_batches_that_are_left_over_are_not_even_looked_at(learnt):
+    lesson = Lesson(batch=5, accumulate=3)  # four batches: one step of three
+    _, steps = learnt(lesson)
+    assert (steps, lesson.seen) == (EPOCHS, EPOCHS * 15)
+
+
+def test_more_batches_to_a_step_than_an_epoch_has_are_all_of_them(learnt):
+    lesson = Lesson(batch=5, accumulate=100)
+    _, steps = learnt(lesson)
+    assert (steps, lesson.seen) == (EPOCHS, EPOCHS * 20)
+
+
+def test_no_batch_to_a_step_is_refused():
+    with pytest.raises(UserError, match="accumulate"):
+        small(stages={"head": {"accumulate": 0}})
+
+
+def test_stage_one_learns_the_same_from_four_films_twice_as_from_eight(ward, tmp_path):
+    """Real films, all losses of the stage, no batch statistics; what follows it is left as it is."""
+    found = {}
+    for batch, accumulate in ((8, 1), (4, 2)):
+        config = small(stages={"concepts": {"batch": batch, "accumulate": accumulate}})
+        run = train(Order(config, ward, tmp_path / f"{batch}x{accumulate}"))
+        found[batch] = load_file(run / "model.safetensors")
+    for name, weights in found[8].items():
+        if name.startswith(("backbone", "cam")):
+            torch.testing.assert_close(found[4][name], weights, rtol=1e-3, atol=2e-4)
+    begun = load_file(
+        train(Order(small(stages={"concepts": {"batch": 4}}), ward, tmp_path / "4")) / "model.safetensors"
+    )
+    assert not torch.allclose(begun["cam.maps.weight"], found[8]["cam.maps.weight"], atol=2e-4)
+
+
+def test_later_stages_take_several_batches_to_a_step_too(ward, graduate, tmp_path):
+    several = {"accumulate": 2}
+    run = train(Order(small(stages={"prototypes": several, "head": several}), ward, tmp_path / "run"))
+    apart, usual = load_file(run / "model.safetensors"), load_file(graduate / "model.safetensors")
+    moved = {name.split(".")[0] for name in usual if not torch.equal(usual[name], apart[name])}
+    assert moved >= {"atlas", "head"}
+    assert not moved & {"backbone", "cam"}
+
+
+def test_half_precision_adds_gradients_up_in_full(ward, tmp_path):
+    losses = []
+    for batch, accumulate in ((8, 1), (2, 4)):
+        told = {"batch": batch, "accumulate": accumulate, "epochs": 3}
+        config = small(stages={"concepts": told}, training={"precision": "bf16"})
+        run = train(Order(config, ward, tmp_path / f"{batch}"))
+        told = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        losses.append([entry["train_loss"] for entry in told if entry["stage"] == "concepts"])
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)

@@ -35,7 +35,7 @@ def bench_interaction(rounds: int = 15, backbone: BackboneSettings = BackboneSet
         film = Path(name) / "film.png"
         Image.fromarray(draw(plan("tb", 1, seed=0)[0], SIDE).pixels).save(film)
         for vocabulary, target in TARGETS.items():
-            yield _race(_reader(config, ConceptSet.built_in(vocabulary)), film, target, rounds)
+            yield _race(unlearnt_reader(config, ConceptSet.built_in(vocabulary)), film, target, rounds)
 
 
 def _race(reader: Reader, film: Path, target: float, rounds: int) -> Ratio:
@@ -55,7 +55,7 @@ def _read(study: Study) -> None:
     _ = study.prediction, study.evidence.mean, study.evidence.disagreement
 
 
-def _reader(config: Config, concepts: ConceptSet) -> Reader:
+def unlearnt_reader(config: Config, concepts: ConceptSet) -> Reader:
     """A model that learnt nothing, in which every concept listens to every other: the dearest graph."""
     torch.manual_seed(config.seed)
     count, prototypes = len(concepts), config.model.prototypes
@@ -69,4 +69,4 @@ def _reader(config: Config, concepts: ConceptSet) -> Reader:
 
 def _no_films(concepts: int, prototypes: int) -> ExemplarFilms:
     nothing = np.full((concepts, prototypes), -1)
-    return ExemplarFilms((7, 7), (), np.zeros((0, 1, 1), np.uint8), nothing, nothing, np.zeros(nothing.shape))
+    return ExemplarFilms((7, 7), (), np.zeros((0, 1, 1), np.uint8), nothing, nothing.copy(), np.zeros(nothing.shape))

@@ -19,6 +19,7 @@ from medgrape.cli.data import app as data
 from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
 from medgrape.cli.film import film
+from medgrape.cli.predict import predict
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
@@ -45,6 +46,7 @@ app.command()(evaluate)
 app.command()(audit)
 app.command()(calibrate)
 app.command()(read)
+app.command()(predict)
 app.command()(reproduce)
 app.command()(serve)
 app.add_typer(data, name="data")

@@ -99,6 +99,11 @@ class Grape(nn.Module):
         """Classes from films."""
         return self.judge(scores(self.patches(films), self.atlas.prototypes))
 
+    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+        """Classes and mean maps from one pass: what a table of many films tells, and nothing that only a page shows."""
+        patches = self.patches(films)
+        return self.judge(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)
+
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Classes and maps from one pass."""
         features, prototypes = self.features(films), self.atlas.in_use

@@ -72,5 +72,6 @@ def _print(summary: "Summary") -> None:
     if told["refused"] > len(told["refused_films"]):
         note(f"refused: {told['refused'] - len(told['refused_films']):,} more; the table has them all")
     before = f", of which {told['films_found_done']:,} were done before" if told["films_found_done"] else ""
-    note(f"{told['films']:,} films{before}: {told['read']:,} read, {told['refused']:,} refused, {told['seconds']:.1f} s")
+    figures = f"{told['read']:,} read, {told['refused']:,} refused, {told['seconds']:.1f} s"
+    note(f"{told['films']:,} films{before}: {figures}")
     note(f"table: {told['out']}, {told['parts']} part{'s' if told['parts'] != 1 else ''} in Parquet")

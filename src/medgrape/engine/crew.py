@@ -138,7 +138,8 @@ class Crew:
             self._seated -= 1
             if self._seated:
                 return
-        self._done.put(UserError("No worker is left, and none can be started; what is done is kept: give the command again."))
+        sentence = "No worker is left, and none can be started; what is done is kept: give the command again."
+        self._done.put(UserError(sentence))
 
     def _hand_over(self, part: Part, table: "pa.Table") -> None:
         """To the driver, as soon as it has written enough of what came before."""

@@ -1,7 +1,6 @@
 """Which films are meant by a place: a film, a folder, a list, a prepared data set, or any of these in some storage."""
 
 import csv
-import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -10,15 +9,13 @@ from pathlib import Path, PurePosixPath
 
 from medgrape.data.dataset import film_paths
 from medgrape.data.film import FilmError
-from medgrape.data.reading import kind_of
+from medgrape.data.reading import START, kind_by
 from medgrape.engine import storage
 from medgrape.errors import UserError
 from medgrape.spelling import nearest
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".dcm", ".dicom"})
 LISTS = frozenset({".txt", ".csv"})
-_START = 132
-"""Bytes by which any film is known."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class ListedFilm:
     @classmethod
     def of(cls, name: str) -> "ListedFilm":
         """By its path or URL."""
-        return cls(name, name if storage.is_url(name) else os.path.abspath(name))
+        return cls(name, name if storage.is_url(name) else os.path.abspath(name))  # noqa: PTH100 (a link stays a link)
 
 
 def films_of(places: Iterable[str]) -> Iterator[tuple[int, int, str]]:
@@ -95,8 +92,8 @@ def _looks_like_film(place: str) -> bool:
     if suffix and not suffix[1:].isdecimal():  # a DICOM file is often called by its number, 1.2.840.10008
         return False
     try:
-        start = storage.first_bytes(place, _START) if storage.is_url(place) else _first_bytes(place)
-        kind_of(io.BytesIO(start))
+        start = storage.first_bytes(place, START) if storage.is_url(place) else _first_bytes(place)
+        kind_by(start)
     except (FilmError, OSError):
         return False
     return True
@@ -104,7 +101,7 @@ def _looks_like_film(place: str) -> bool:
 
 def _first_bytes(path: str) -> bytes:
     with Path(path).open("rb") as file:
-        return file.read(_START)
+        return file.read(START)
 
 
 def _listed(place: str, suffix: str) -> Iterator[str]:
@@ -141,7 +138,7 @@ def _told(place: str) -> Iterator[None]:
 
 
 def _beside(place: str, name: str) -> str:
-    if storage.is_url(name) or os.path.isabs(name):
+    if storage.is_url(name) or Path(name).is_absolute():
         return name
     if storage.is_url(place):
         return f"{place.rsplit('/', 1)[0]}/{name}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from medgrape.engine.listing import ListedFilm
 from medgrape.engine.reading import Job
 from medgrape.engine.seat import Seat, SeatLostError, WorkerDiedError
+from medgrape.engine.storage import sweep
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class LocalSeat:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 _close_quietly(pipe)
+        sweep()  # what it had fetched
 
     def _ask(self, told: dict[str, Any]) -> bytes:
         """What the process answers; that it was killed shows as an answer that ends early."""

@@ -85,8 +85,8 @@ class Parts:
 
     out: Path
     plan: Plan
-    found: Count = Count()  # noqa: RUF009 (frozen)
-    made: Count = Count()  # noqa: RUF009
+    found: Count = Count()
+    made: Count = Count()
 
     def missing(self) -> Iterator[Part]:
         """Parts to read; on the way, the right ones that are there are counted."""

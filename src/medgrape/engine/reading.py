@@ -15,7 +15,7 @@ from medgrape.engine.table import Columns, Finding, Sight
 from medgrape.errors import UserError
 from medgrape.explain.words import seen
 from medgrape.geometry import PatchGrid, peak
-from medgrape.model.manifest import version_of
+from medgrape.model.manifest import unseal, version_of
 
 if TYPE_CHECKING:  # whoever hands out work needs no torch
     import pyarrow as pa
@@ -46,8 +46,11 @@ class Job:
 
 
 def model_version(model: Path) -> str:
-    """One short name for everything in a run, or for a model in one file."""
-    return sha256(model)[:16] if model.is_file() else version_of(model)
+    """One short name for everything in a run, or for a model in one file; a run that is not whole is refused."""
+    if model.is_file():
+        return sha256(model)[:16]
+    unseal(model)
+    return version_of(model)
 
 
 class FilmReader:

@@ -49,7 +49,8 @@ class Columns:
         fields = [
             pa.field("film", pa.string(), nullable=False), pa.field("status", pa.string(), nullable=False),
             pa.field("reason", pa.string()), pa.field("width", pa.int32()), pa.field("height", pa.int32()),
-            pa.field("predicted", pa.string()), *(pa.field(f"probability_{name}", pa.float32()) for name in self.classes),
+            pa.field("predicted", pa.string()),
+            *(pa.field(f"probability_{name}", pa.float32()) for name in self.classes),
         ]  # fmt: skip
         for name in self.concepts:
             fields += [pa.field(f"{what}_{name}", pa.float32()) for what in ("score", "x", "y")]
@@ -66,7 +67,7 @@ class Columns:
         row["predicted"] = self.classes[likeliest]
         row |= {f"probability_{name}": one for name, one in zip(self.classes, sight.probabilities, strict=True)}
         for name, found in zip(self.concepts, sight.findings, strict=True):
-            row |= {f"score_{name}": found.score, f"x_{name}": found.x, f"y_{name}": found.y, f"seen_{name}": found.seen}
+            row |= {f"{what}_{name}": getattr(found, what) for what in ("score", "x", "y", "seen")}
         return row
 
     def refused(self, film: ListedFilm, reason: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A worker of this machine: a process that reads parts of the films, one after the other.
 
-It is spoken to over pipes: a line of JSON with what is to be done, and back a line of JSON, then, where there is a table,
-its bytes. When whoever started it goes away, so does it.
+It is spoken to over pipes: a line of JSON with what is to be done, and back a line of JSON, then, where there is a
+table, its bytes. When whoever started it goes away, so does it.
 """
 
 import json

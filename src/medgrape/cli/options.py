@@ -24,6 +24,12 @@ Address = Annotated[
 ]
 
 
+def refuse_lost_address(engine: str, address: str | None) -> None:
+    """An address that nobody would ask."""
+    if address is not None and engine != "ray":
+        raise UserError("--address names a Ray cluster; add --engine ray.")
+
+
 def outside_runs(path: Path) -> Path:
     """The same path, unless it lies in a run, which would no longer load with another file in it."""
     from medgrape.model.manifest import refuse_inside_run

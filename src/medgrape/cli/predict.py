@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note, print_json, watch
-from medgrape.cli.options import Address, EngineName, Json, outside_runs
-from medgrape.errors import UserError
+from medgrape.cli.options import Address, EngineName, Json, outside_runs, refuse_lost_address
 
 if TYPE_CHECKING:  # slow to import
     from medgrape.engine.bulk import Order
@@ -40,8 +39,7 @@ def predict(
     """
     from medgrape.engine.bulk import Order
 
-    if address is not None and engine != "ray":
-        raise UserError("--address names a Ray cluster; add --engine ray.")
+    refuse_lost_address(engine, address)
     order = Order(tuple(paths), model, outside_runs(out), batch, shard)
     summary = _on_ray(order, address, workers) if engine == "ray" else _here(order, workers)
     if as_json:

@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,14 +49,22 @@ def cluster(address: str | None) -> Iterator[Any]:
             own = {"num_cpus": cores(), "object_store_memory": _OWN_STORE, "_node_ip_address": "127.0.0.1"}
             ray.init(address="local", include_dashboard=False, **own, **quiet)
         else:
+            _refuse_silence(address)
             ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         where = "can be started here" if address is None else f"answers at {address}"
         raise UserError(f"No Ray cluster {where}: {str(error).strip().splitlines()[0]}") from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _refuse_silence(address: str) -> None:
+    """Where nobody listens, Ray would ask again for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=10.0).close()
 
 
 def cluster_cores() -> int:

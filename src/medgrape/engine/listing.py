@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -121,7 +121,7 @@ def _column(place: str, lines: Iterable[str]) -> Iterator[str]:
         raise UserError(f"{place} is no CSV file: {error}.") from error
 
 
-def _lines(place: str) -> Iterator[str]:
+def _lines(place: str) -> Generator[str, None, None]:
     if storage.is_url(place):
         yield from storage.lines(place)
         return

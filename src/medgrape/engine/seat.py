@@ -44,7 +44,10 @@ class Seat(Protocol):
 class Engine(Protocol):
     """Where workers come from."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """As it is called on the command line."""
+        ...
 
     @property
     def workers(self) -> int:

@@ -4,11 +4,14 @@ import os
 import signal
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.dataset as ds
+import torch
 
 from medgrape.engine.bulk import Order
+from medgrape.engine.reading import FilmReader, Job
 
 
 def copies(films: list[Path], folder: Path, count: int) -> Path:
@@ -39,3 +42,41 @@ def kill_when(ready, process_id) -> threading.Thread:
     thread = threading.Thread(target=wait)
     thread.start()
     return thread
+
+
+class NearSeat:
+    """A worker that is no process of its own: for what does not depend on that."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._reader = job, None
+
+    def launch(self) -> None:
+        self.close()
+
+    def wait(self, wanted) -> None:
+        if self._reader is None and wanted():
+            threads = torch.get_num_threads()
+            self._reader = FilmReader(self._job)
+            torch.set_num_threads(threads)
+
+    def read(self, films, refused=None):
+        return self._reader.read(films) if refused is None else self._reader.refuse(films, refused)
+
+    def close(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+
+@dataclass
+class NearEngine:
+    """One such worker; how often it was asked for is counted."""
+
+    seat: type = NearSeat
+    workers: int = 1
+    name: str = "near"
+    asked: int = 0
+
+    def seats(self, job: Job) -> list:
+        self.asked += 1
+        return [self.seat(job)]

@@ -66,18 +66,25 @@ def once_there(out, count, do) -> threading.Thread:
 def test_a_killed_actor_and_then_a_lost_node_cost_no_row_and_double_none(nodes, tiny, films, tmp_path):
     here, other = nodes
     folder, out, killed = copies(films, tmp_path / "many", 600), tmp_path / "out", []
+    done_then = []
 
     def kill_one() -> None:
         killed.append(readers()[0].pid)
         os.kill(killed[0], signal.SIGKILL)
 
     first = once_there(out, 3, kill_one)
-    second = once_there(out, 40, lambda: here.remove_node(other, allow_graceful=False))
+
+    def lose_node() -> None:
+        here.remove_node(other, allow_graceful=False)
+        done_then.append(len(list(out.glob("part-*"))))
+
+    second = once_there(out, 40, lose_node)
     with cluster(here.address):
         summary = read_in_bulk(order(folder, tiny, out), RayEngine.of(None))
     first.join()
     second.join()
     assert len(killed) == 1
+    assert done_then[0] < 150  # there was still something to lose
     assert (summary.workers, summary.all.films, summary.all.refused) == (2, 600, 0)
     assert [row["film"] for row in rows(out)] == [str(film) for film in sorted(folder.iterdir())]
 

@@ -113,6 +113,13 @@ def test_when_no_worker_can_be_started_any_more_what_is_done_is_kept(tiny, films
     assert len(list((tmp_path / "out").glob("part-*"))) == 2
 
 
+def test_workers_that_never_get_ready_are_told_and_nothing_is_left_behind(tiny, films, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.executable", shutil.which("false"))
+    with pytest.raises(UserError, match="No worker can be started"):
+        read_in_bulk(order(films[0].parent, tiny, tmp_path / "out"), LocalEngine(1))
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_call_that_was_killed_goes_on_and_makes_only_what_is_missing(tiny, films, tmp_path):
     out, folder = tmp_path / "out", films[0].parent
     read_in_bulk(order(folder, tiny, out, part=2), NearEngine())

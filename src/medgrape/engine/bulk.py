@@ -15,7 +15,7 @@ from medgrape.engine.listing import refuse_missing
 from medgrape.engine.parts import Parts, Summary
 from medgrape.engine.plan import PLAN, Listing, Part, Plan, list_films, plan_for, plan_in
 from medgrape.engine.reading import Job, model_version
-from medgrape.engine.seat import Engine, Seat
+from medgrape.engine.seat import Engine, Seat, SeatLostError
 from medgrape.errors import UserError
 from medgrape.progress import Watch, unwatched
 
@@ -85,11 +85,18 @@ def _started(seats: Sequence[Seat]) -> Iterator[Sequence[Seat]]:
     try:
         for seat in seats:
             seat.launch()
-        seats[0].wait(lambda: True)
+        _wait(seats[0])
         yield seats
     finally:
         for seat in seats:
             seat.close()
+
+
+def _wait(seat: Seat) -> None:
+    try:
+        seat.wait(lambda: True)
+    except SeatLostError:
+        raise UserError("No worker can be started: there is too little memory, or no room on the cluster.") from None
 
 
 @contextmanager

@@ -26,6 +26,8 @@ def test_without_a_suite_the_suites_are_listed(tmp_path):
         (("all", "heads", "--data", "."), "all stands alone"),
         (("report", "heads"), "report stands alone"),
         (("report",), "run some suites there first"),
+        (("report", "--engine", "ray"), "report runs on this machine"),
+        (("modules", "--data", ".", "--address", "127.0.0.1:1"), "add --engine ray"),
         (("modules", "--data", "nowhere"), "nowhere"),
         (("modules", "--data", ".", "--config", "none.toml"), "none.toml"),
         (("real-films", "--seeds", "0,one"), "whole numbers with commas"),

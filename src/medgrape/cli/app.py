@@ -20,6 +20,7 @@ from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
 from medgrape.cli.export import export
 from medgrape.cli.film import film
+from medgrape.cli.predict import predict
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
@@ -48,6 +49,7 @@ app.command()(audit)
 app.command()(calibrate)
 app.command()(read)
 app.command()(export)
+app.command()(predict)
 app.command()(reproduce)
 app.command()(serve)
 app.add_typer(data, name="data")

@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,6 +16,18 @@ Size = Annotated[int | None, typer.Option(help="Side of the square that the mode
 MaxBytes = Annotated[int | None, typer.Option(help="Largest file that is opened. [default: 268435456]")]
 MaxPixels = Annotated[int | None, typer.Option(help="Largest width times height. [default: 64000000]")]
 MaxRatio = Annotated[float | None, typer.Option(help="Most that a file may unpack to, times its size. [default: 500]")]
+EngineName = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="The processes of this machine, or a Ray cluster.")
+]
+Address = Annotated[
+    str | None, typer.Option(help="Of a Ray cluster, such as 10.0.0.7:6379. [default: one that is started here]")
+]
+
+
+def refuse_lost_address(engine: str, address: str | None) -> None:
+    """An address that nobody would ask."""
+    if address is not None and engine != "ray":
+        raise UserError("--address names a Ray cluster; add --engine ray.")
 
 
 def outside_runs(path: Path) -> Path:

@@ -1,12 +1,13 @@
 """``medgrape reproduce``: the paper's tables again, on any prepared data set, and those of docs/real-films.md."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from medgrape.cli.console import note, print_json, table, track, watch
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Address, EngineName, Json, outside_runs, refuse_lost_address
 from medgrape.config import MAX_SEED
 from medgrape.errors import UserError
 
@@ -47,15 +48,20 @@ def reproduce(
     tbx11k: Annotated[Path | None, typer.Option(help="real-films: TBX11K's folder, in its official layout.")] = None,
     nih: Annotated[Path | None, typer.Option(help="real-films: NIH ChestX-ray14's folder, likewise.")] = None,
     variant: Annotated[list[str] | None, typer.Option(help="real-films: only this one; may be given again.")] = None,
+    engine: EngineName = "local",
+    address: Address = None,
     as_json: Json = False,
 ) -> None:
     """Run tables of the paper again; what is done already is not done again.
 
     Example: medgrape reproduce all --data demo/data --out reproduced --quick
     """
+    refuse_lost_address(engine, address)
     suites = suites or ([ALL] if plan else [])
     if not suites:
         _list(as_json=as_json)
+    elif engine == "ray" and suites in ([REAL_FILMS], [REPORT]):
+        raise UserError(f"--engine ray is for the paper's tables; {suites[0]} runs on this machine.")
     elif suites == [REAL_FILMS]:
         _real_films(tbx11k, nih, outside_runs(out), variant or [], _numbers(seeds), as_json=as_json)
     elif suites == [REPORT]:
@@ -67,7 +73,7 @@ def reproduce(
 
         wanted, films = _wanted(suites), _films(data)
         request = Request(wanted, films, outside_runs(out), second, _numbers(seeds), quick, config, second_config)
-        _tables(request, plan=plan, as_json=as_json)
+        _tables(request, plan=plan, engine=engine, address=address, as_json=as_json)
 
 
 def _wanted(names: list[str]) -> "tuple[Suite, ...]":
@@ -85,14 +91,27 @@ def _films(data: Path | None) -> Path:
     return data
 
 
-def _tables(request: "Request", *, plan: bool, as_json: bool) -> None:
+def _tables(request: "Request", *, plan: bool, engine: str, address: str | None, as_json: bool) -> None:
     from medgrape.reproduction.reproduce import reproduce as run_suites
 
     if plan:
         _plan(request, as_json=as_json)
         return
     tell = _quiet if as_json else note
-    _show(run_suites(request, tell=tell, track=track, watch=watch), as_json=as_json)
+    if engine == "ray":
+        told = _on_ray(request, address, tell)
+    else:
+        told = run_suites(request, tell=tell, track=track, watch=watch)
+    _show(told, as_json=as_json)
+
+
+def _on_ray(request: "Request", address: str | None, tell: Callable[[str], None]) -> dict[str, Any]:
+    from medgrape.engine.cluster import cluster
+    from medgrape.reproduction.cluster_work import do_all_on_cluster
+    from medgrape.reproduction.reproduce import reproduce as run_suites
+
+    with cluster(address):
+        return run_suites(request, tell=tell, track=track, watch=watch, work=do_all_on_cluster)
 
 
 def _plan(request: "Request", *, as_json: bool) -> None:

@@ -165,6 +165,12 @@ def checksum(folder: Path) -> str:
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
+def film_paths(folder: Path) -> Iterator[Path]:
+    """Where the films of the data set in ``folder`` are, one by one: labels are not read, nothing is kept in memory."""
+    root = folder / str(_about(folder).get("root", "."))
+    yield from (root / row["path"] for _, row in _rows(folder / "films.csv", ("path",)) if row["path"])
+
+
 def _about(folder: Path) -> dict[str, Any]:
     try:
         return tomllib.loads((folder / "dataset.toml").read_text("utf-8"))

@@ -23,6 +23,7 @@ from medgrape.config import FilmLimits, Preprocessing
 from medgrape.data.cleaning import Arrival, CleanFilm, clean_film
 from medgrape.data.film import Film, FilmError, FilmFacts
 from medgrape.data.reading import read_film, read_prepared
+from medgrape.data.watchdog import Watchdog
 from medgrape.errors import UserError
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ class Decoder:
     """One process that reads films; it is started anew when a film kills it."""
 
     def __init__(self, seconds: float = 60.0) -> None:
-        self.seconds = seconds
+        self._watchdog = Watchdog(seconds)
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
 
@@ -85,17 +86,14 @@ class Decoder:
 
     def _asked(self, request: Request, understood: Callable[[dict[str, Any], IO[bytes]], T]) -> T:
         process = self._told(request)
-        alarm = threading.Timer(self.seconds, process.kill)
-        alarm.start()
         try:
-            return _answered(process, understood)
+            with self._watchdog.over(process):
+                return _answered(process, understood)
         except FilmError:
             raise
         except Exception:  # a hostile film may make it say anything
             self.close()
             raise FilmError(f"{request.path}: it broke the decoder or took too long; it is damaged.") from None
-        finally:
-            alarm.cancel()
 
     def _told(self, request: Request) -> subprocess.Popen[bytes]:
         """The process, once it has the request; one that died since the last film is not this film's fault."""
@@ -107,6 +105,7 @@ class Decoder:
 
     def close(self) -> None:
         """End the process."""
+        self._watchdog.close()
         if self._process is None:
             return
         self._process.kill()

@@ -23,6 +23,8 @@ _FIRST_TAGS = (
     b"\x08\x00\x16\x00",
 )
 
+START = 132
+"""Bytes by which any film is known."""
 _CLIP, _TILES = 2.0, 8
 """Of CLAHE: how far a histogram may rise above a flat one, and tiles along each side."""
 
@@ -121,8 +123,13 @@ def whatever_goes_wrong_is_damage() -> Iterator[None]:
 
 def kind_of(file: BinaryIO) -> Literal["picture", "DICOM"]:
     """By the first bytes: DICOM has a mark after its preamble, or, when old, begins with its first group."""
-    start = file.read(132)
+    start = file.read(START)
     file.seek(0)
+    return kind_by(start)
+
+
+def kind_by(start: bytes) -> Literal["picture", "DICOM"]:
+    """The same for whoever has no open file, only its first bytes."""
     if start.startswith((_PNG, _JPEG)):
         return "picture"
     if start.endswith(b"DICM") or start.startswith(_FIRST_TAGS):

@@ -11,6 +11,7 @@ from jaxtyping import Float, UInt8
 
 from medgrape.concepts import Concept
 from medgrape.data.film import Film, eight_bit
+from medgrape.explain.words import strength
 from medgrape.geometry import Box, FilmSize, PatchGrid
 
 
@@ -61,7 +62,7 @@ class ConceptEvidence:
         """
         if self.rejected:
             return 0.0
-        return (self.score - self.absent_score) / max(self.present_score - self.absent_score, 1e-6)
+        return strength(self.score, self.absent_score, self.present_score)
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,27 @@
 """The evidence on one film as words and plain data, for programs and for files."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.words import Words, parts, seen
 from medgrape.geometry import Box, PatchGrid, peak
 
-CLEARLY, PERHAPS = 0.75, 0.40
-"""From which strength on a concept is called clearly seen, or perhaps; 0 is typical without it, 1 with it."""
-LEAST_STEP = 1e-3
-"""If the typical scores with and without a concept lie closer than this, its score tells nothing."""
 NOTICE = "Research software, not a medical device."
 
 
 def tells(evidence: ConceptEvidence) -> bool:
     """Whether the concept's score can part films with it from films without it."""
-    step = evidence.present_score - evidence.absent_score
-    return math.isfinite(step) and step >= LEAST_STEP and math.isfinite(evidence.score)
-
-
-Words = Literal["clearly seen", "perhaps", "not seen", "rejected", "cannot be told"]
+    return parts(evidence.score, evidence.absent_score, evidence.present_score)
 
 
 def in_words(evidence: ConceptEvidence) -> Words:
     """How strongly a concept is seen, as one would say it."""
     if evidence.rejected:
         return "rejected"
-    if not tells(evidence):
-        return "cannot be told"
-    if evidence.strength >= CLEARLY:
-        return "clearly seen"
-    return "perhaps" if evidence.strength >= PERHAPS else "not seen"
+    return seen(evidence.score, evidence.absent_score, evidence.present_score)
 
 
 def listed(explanation: Explanation) -> dict[str, Any]:

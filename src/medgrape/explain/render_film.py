@@ -9,10 +9,11 @@ from jaxtyping import Bool
 from PIL import Image, ImageDraw
 
 from medgrape.explain.explanation import ConceptEvidence, Explanation
-from medgrape.explain.listing import PERHAPS, tells
+from medgrape.explain.listing import tells
 from medgrape.explain.render_layout import badge, framed, stamped
 from medgrape.explain.render_maps import fitted, inside, outline, resized
 from medgrape.explain.render_text import title_of
+from medgrape.explain.words import PERHAPS
 from medgrape.geometry import Box, FilmSize, peak
 from medgrape.palette import OKABE_ITO, colour
 

@@ -14,8 +14,9 @@ from matplotlib import colormaps
 from PIL import Image
 
 from medgrape.explain.explanation import ConceptEvidence
-from medgrape.explain.listing import PERHAPS, tells
+from medgrape.explain.listing import tells
 from medgrape.explain.render_layout import halo, is_bright
+from medgrape.explain.words import PERHAPS
 from medgrape.geometry import FilmSize
 
 HEAT, SPREAD = "plasma", "cividis"

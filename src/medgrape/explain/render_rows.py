@@ -5,11 +5,12 @@ from itertools import pairwise
 from PIL import Image, ImageDraw
 
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
-from medgrape.explain.listing import CLEARLY, PERHAPS, in_words, tells
+from medgrape.explain.listing import in_words, tells
 from medgrape.explain.render_film import Marked
 from medgrape.explain.render_layout import badge, beside, framed, stacked, stamped
 from medgrape.explain.render_maps import HEAT, SPREAD, disagreement, fitted, scale, seen
 from medgrape.explain.render_text import BACKGROUND, FAINT, INK, SMALL, font, paragraph, shortened
+from medgrape.explain.words import CLEARLY, PERHAPS
 from medgrape.geometry import FilmSize
 
 TEXT, SEEN, UNSURE, TILE, GAP = 340, FilmSize(300, 320), FilmSize(220, 320), 196, 24

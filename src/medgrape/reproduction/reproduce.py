@@ -22,7 +22,7 @@ from medgrape.reproduction.results import Results
 from medgrape.reproduction.suites.building import Suite
 from medgrape.reproduction.suites.registry import SUITES
 from medgrape.reproduction.tables import Table
-from medgrape.reproduction.work import Tell, do_all
+from medgrape.reproduction.work import Tell, Work, do_all
 
 SEEDS, QUICK_SEEDS = (0, 1, 2, 3, 42), (0, 1)
 NOTED = "suite.json"
@@ -71,7 +71,12 @@ def jobs_of(request: Request, results: Results) -> tuple[Job, ...]:
 
 
 def reproduce(
-    request: Request, *, tell: Tell = lambda _: None, track: Track = quietly, watch: Watch = unwatched
+    request: Request,
+    *,
+    tell: Tell = lambda _: None,
+    track: Track = quietly,
+    watch: Watch = unwatched,
+    work: Work = do_all,
 ) -> dict[str, Any]:
     """Do the jobs that are not done, and write the report of all that is there."""
     results = request.results()
@@ -82,7 +87,7 @@ def reproduce(
     try:
         with FileLock(request.out / ".lock", timeout=0):
             told = _noted(request, results)
-            do_all(jobs, results.place, tell, track, watch)
+            work(jobs, results.place, tell, track, watch)
             made = write_report(_from_note(request.out, told), told["options"])
             return made | {"warnings": _missing(results, request.suites)}
     except Timeout:

@@ -20,22 +20,33 @@ from medgrape.training.fitness import refuse_settings
 from medgrape.training.run import Order, train
 
 Tell = Callable[[str], None]
+Work = Callable[[Sequence[Job], Place, Tell, Track, Watch], None]
+"""A way to do jobs: one after the other, or on many machines."""
 
 
 def do_all(jobs: Sequence[Job], place: Place, tell: Tell, track: Track, watch: Watch) -> None:
     """Whatever has no result yet; a job that was broken off goes on with the epoch at which its training was."""
+    for number, job in undone(jobs, place, tell):
+        tell(f"{number} of {len(jobs)}: {job.name}")
+        do_one(job, place, track, watch)
+
+
+def undone(jobs: Sequence[Job], place: Place, tell: Tell) -> list[tuple[int, Job]]:
+    """Jobs without a result, each with its number; whatever no training could use is refused."""
     for job in jobs:  # before the first of them, not after hours
         for recipe in (job.recipe, *job.others):
             refuse_settings(place.config(recipe, job.seed, job.role))
-    there = sum(place.found(job) is not None for job in jobs)
-    if there:
-        tell(f"{there} of {len(jobs)} jobs are done already.")
-    for number, job in enumerate(jobs, 1):
-        if place.found(job) is None:
-            tell(f"{number} of {len(jobs)}: {job.name}")
-            began = time.monotonic()
-            figures = do(job, place, track, watch)
-            place.write(job, figures, time.monotonic() - began)
+    left = [(number, job) for number, job in enumerate(jobs, 1) if place.found(job) is None]
+    if len(left) < len(jobs):
+        tell(f"{len(jobs) - len(left)} of {len(jobs)} jobs are done already.")
+    return left
+
+
+def do_one(job: Job, place: Place, track: Track, watch: Watch) -> None:
+    """One job, with its result on disk."""
+    began = time.monotonic()
+    figures = do(job, place, track, watch)
+    place.write(job, figures, time.monotonic() - began)
 
 
 def do(job: Job, place: Place, track: Track, watch: Watch) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from medgrape.config import Config
 from medgrape.data.files import linked
 
 FIRST = "concepts.safetensors"
@@ -58,12 +59,22 @@ def _remove(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
+def shared_stages(config: Config) -> frozenset[str]:
+    """A name for each stage of a training; trainings on the same films that have one in common would learn the same."""
+    return frozenset(f"{name} {_hash(told)}" for name, told in _depends_on(config.model_dump(mode="json")).items())
+
+
 def _places(kept: Path | None, work: Path, shared: Collection[str]) -> dict[str, Path]:
     """What a training may share, and where it is kept."""
     if kept is None:
         return {}
     begun = json.loads((work / "plan.json").read_text("utf-8"))
-    settings = begun.pop("config")
+    found = _depends_on(begun.pop("config"))
+    return {name: kept / _hash(begun | told) / name for name, told in found.items() if name in shared}
+
+
+def _depends_on(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a training may share, and the settings that each of it depends on."""
     views = {name: settings["stages"]["concepts"][name] for name in ("augment", "mirror", "views")}
     early = {name: settings[name] for name in EARLY}
     where = {name: value for name, value in settings["training"].items() if name != "order"}
@@ -73,7 +84,7 @@ def _places(kept: Path | None, work: Path, shared: Collection[str]) -> dict[str,
         before_head = _without(settings, UNSEEN_BEFORE_HEAD)
         before_head["stages"]["head"] = {"views": settings["stages"]["head"]["views"]}
         found |= dict.fromkeys(LATER, before_head)
-    return {name: kept / _hash(begun | told) / name for name, told in found.items() if name in shared}
+    return found
 
 
 def _without(settings: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from medgrape.explain.listing import Words
+from medgrape.explain.words import Words
 from medgrape.server.schemas.common import PREDICTION, Plain, Told
 from medgrape.server.schemas.films import FilmSizeTold
 

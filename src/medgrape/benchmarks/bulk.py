@@ -1,0 +1,163 @@
+"""Bulk reading, decoding and all, against the bare forward pass of the same model on as many cores.
+
+Both sides are processes that are there already: what is timed is reading, not starting. Ours lists the films, plans,
+decodes, reads and writes Parquet; theirs only ever runs the model, on films that lie in memory.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from medgrape.benchmarks.ratio import Ratio, race
+from medgrape.benchmarks.untrained import untrained_reader
+from medgrape.concepts import ConceptSet
+from medgrape.config import parse_config
+from medgrape.data.dicom.writer import Person, write_dicom
+from medgrape.data.phantom import draw, plan
+from medgrape.engine.bulk import Order, read_in_bulk
+from medgrape.engine.local import LocalSeat
+from medgrape.engine.reading import Job
+from medgrape.engine.seat import Seat
+
+TARGET = 1 / 0.9
+"""Most that bulk reading may take, in bare forward passes of the same films."""
+BATCH = 8
+_DRAWN = 16
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What sort of films are read."""
+
+    format: str
+    """png, jpg or dcm."""
+    side: int
+
+    @property
+    def title(self) -> str:
+        """For a table."""
+        return f"{ {'png': 'PNG', 'jpg': 'JPEG', 'dcm': 'DICOM'}[self.format] }, {self.side} px"
+
+
+SMALL = (Kind("png", 256), Kind("jpg", 224))
+LARGE = (Kind("png", 512), Kind("dcm", 2048))
+"""Of which nothing is promised: decoding them takes its share of the same cores."""
+
+
+def bench_bulk(
+    rounds: int = 5, model: Path | None = None, kinds: Sequence[Kind] = SMALL, films: int = 128, workers: int = 2
+) -> Iterator[Ratio]:
+    """Seconds for some films, for each kind of them; without a model, with a ResNet-50 that learnt nothing."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        run = model or unlearnt_run(folder / "model", "resnet-50")
+        bare = stack.enter_context(_bare_forward(run, films, workers))
+        engine = stack.enter_context(_KeptEngine(workers))
+        for kind in kinds:
+            place = folder / kind.title
+            _draw_films(place, kind, films)
+            ours = partial(_in_bulk, place, run, engine, (folder / f"{kind.title} read {n}" for n in count()))
+            what = f"{films} films in bulk, {kind.title}, {workers} processes"
+            yield Ratio(what, "the forward pass alone", *race(ours, bare, rounds), TARGET)
+
+
+def unlearnt_run(folder: Path, backbone: str) -> Path:
+    """A run of the paper's sizes with random weights: as fast as a trained one."""
+    config = parse_config({"backbone": {"name": backbone, "pretrained": False}})
+    folder.mkdir(parents=True)
+    untrained_reader(config, ConceptSet.built_in("tbx11k")).loaded.run.save(
+        folder, {"name": "none", "checksum": "none"}
+    )
+    return folder
+
+
+def _in_bulk(place: Path, run: Path, engine: "_KeptEngine", outs: Iterator[Path]) -> None:
+    summary = read_in_bulk(Order((str(place),), run, next(outs), BATCH), engine)
+    if summary.all.refused:
+        raise RuntimeError(f"{summary.all.refused} drawn films were refused")
+
+
+class _KeptSeat(LocalSeat):
+    """A worker that stays for the next reading."""
+
+    def launch(self) -> None:
+        """Once."""
+        if self.process_id is None:
+            super().launch()
+
+    def close(self) -> None:
+        """Not yet."""
+
+    def end(self) -> None:
+        """Now."""
+        super().close()
+
+
+class _KeptEngine:
+    """As the local engine, with workers that are there already."""
+
+    name = "local"
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._seats = list[_KeptSeat]()
+
+    def __enter__(self) -> "_KeptEngine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for seat in self._seats:
+            seat.end()
+
+    def seats(self, job: Job) -> list[Seat]:
+        """The same ones for every reading: there is one model."""
+        if not self._seats:
+            self._seats = [_KeptSeat(job) for _ in range(self.workers)]
+        return list(self._seats)
+
+
+def _draw_films(folder: Path, kind: Kind, films: int) -> None:
+    """A few drawn chests, each moved a little for every further film."""
+    folder.mkdir()
+    chests = [draw(sitting, 224).pixels for sitting in plan("tb", _DRAWN, seed=0)]
+    for number in range(films):
+        moved = np.roll(chests[number % _DRAWN], 3 * (number // _DRAWN), axis=1)
+        pixels = cv2.resize(moved, (kind.side, kind.side), interpolation=cv2.INTER_CUBIC)
+        path = folder / f"{number:05d}.{kind.format}"
+        if kind.format == "dcm":
+            write_dicom(path, pixels, Person("bench", "F", 50), str(number), "PA")
+        else:
+            Image.fromarray(pixels).save(path)
+
+
+@contextmanager
+def _bare_forward(run: Path, films: int, workers: int) -> Iterator[Callable[[], None]]:
+    """Processes that run the model as often as all films need, each on one core, when asked to."""
+    command = [sys.executable, "-P", "-m", "medgrape.benchmarks.bulk_forward", str(run), str(BATCH)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    running = [subprocess.Popen(command, **pipes) for _ in range(workers)]  # type: ignore[call-overload] # noqa: S603
+
+    def forward() -> None:
+        for number, process in enumerate(running):
+            process.stdin.write(f"{films // workers + (number < films % workers)}\n")
+        for process in running:
+            if process.stdout.readline() != "done\n":
+                raise RuntimeError("the process that runs the model alone has failed")
+
+    try:
+        yield forward
+    finally:
+        for process in running:
+            process.stdin.close()
+            process.stdout.close()
+            process.wait()

@@ -1,0 +1,28 @@
+"""A process that runs a model and does nothing else, for as many films as it is told on each line of its input."""
+
+import sys
+from pathlib import Path
+
+
+def main(run: Path, batch: int) -> None:
+    """Films are noise that lies in memory."""
+    import torch
+
+    from medgrape.feedback.reader import load
+
+    torch.set_num_threads(1)
+    loaded = load(run).loaded.run
+    side = loaded.config.preprocessing.size
+    films = torch.rand(batch, 1, side, side)
+    with torch.inference_mode():
+        for line in sys.stdin:
+            left = int(line)
+            while left > 0:
+                loaded.model.look(films[:left])
+                left -= batch
+            sys.stdout.write("done\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,75 @@
+"""``medgrape predict``: many films read in bulk, into one table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from medgrape.cli.console import note, print_json, watch
+from medgrape.cli.options import Address, EngineName, Json, outside_runs, refuse_lost_address
+
+if TYPE_CHECKING:  # slow to import
+    from medgrape.engine.bulk import Order
+    from medgrape.engine.parts import Summary
+
+
+def predict(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Films, folders, lists (.txt, or .csv with a column path), prepared data sets, or URLs of storage."
+        ),
+    ],
+    model: Annotated[Path, typer.Option(help="A run, as medgrape train leaves it, or a model in one file.")],
+    out: Annotated[Path, typer.Option(help="Folder for the table; a call that was broken off goes on there.")],
+    engine: EngineName = "local",
+    address: Address = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that read. [default: one for each core]")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Films that the model sees at once.")] = 8,
+    shard: Annotated[
+        int | None, typer.Option(min=1, help="Films to a part of the table. [default: by how many there are]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Read many films: a Parquet table with one row for each, whatever happens to the processes that read them.
+
+    Example: medgrape predict films/ --model runs/demo --out readings
+    """
+    from medgrape.engine.bulk import Order
+
+    refuse_lost_address(engine, address)
+    order = Order(tuple(paths), model, outside_runs(out), batch, shard)
+    summary = _on_ray(order, address, workers) if engine == "ray" else _here(order, workers)
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        _print(summary)
+
+
+def _here(order: "Order", workers: int | None) -> "Summary":
+    from medgrape.engine.bulk import read_in_bulk
+    from medgrape.engine.local import LocalEngine
+
+    return read_in_bulk(order, LocalEngine.of(workers), watch)
+
+
+def _on_ray(order: "Order", address: str | None, workers: int | None) -> "Summary":
+    from medgrape.engine.bulk import read_in_bulk
+    from medgrape.engine.cluster import RayEngine, cluster
+
+    with cluster(address):
+        return read_in_bulk(order, RayEngine.of(workers), watch)
+
+
+def _print(summary: "Summary") -> None:
+    told = summary.to_json()
+    for one in told["refused_films"]:
+        note(f"refused: {one['film']}: {one['reason']}")
+    if told["refused"] > len(told["refused_films"]):
+        note(f"refused: {told['refused'] - len(told['refused_films']):,} more; the table has them all")
+    before = f", of which {told['films_found_done']:,} were done before" if told["films_found_done"] else ""
+    figures = f"{told['read']:,} read, {told['refused']:,} refused, {told['seconds']:.1f} s"
+    note(f"{told['films']:,} films{before}: {figures}")
+    note(f"table: {told['out']}, {told['parts']} part{'s' if told['parts'] != 1 else ''} in Parquet")

@@ -10,7 +10,7 @@ from medgrape.benchmarks import suites
 from medgrape.benchmarks.comparing import Comparison, compare, differences
 from medgrape.benchmarks.ratio import Measured, Ratio
 from medgrape.benchmarks.results import Outcome, Results, Row, machine
-from medgrape.benchmarks.suites import SUITES, Suite, measured
+from medgrape.benchmarks.suites import SUITES, Suite, measured, measured_apart
 from medgrape.benchmarks.tables import amount, figure, markdown
 from medgrape.cli import bench
 from medgrape.cli.bench import app
@@ -42,6 +42,7 @@ def two_suites(monkeypatch):
     found = (Suite("works", "It works.", "suites:works", 1, 1), Suite("lacks", "It lacks.", "suites:lacks", 1, 1))
     for module in (suites, bench):
         monkeypatch.setattr(module, "SUITES", found)
+    monkeypatch.setattr(bench, "measured_apart", measured)  # a process of its own would not know them
     return found
 
 
@@ -57,6 +58,12 @@ def test_a_suite_that_lacks_something_says_so_and_keeps_what_it_measured_before(
     outcome = measured(two_suites[1])
     assert [row.value for row in outcome.rows] == [3.0]
     assert outcome.not_run == "It needs: pip install something."
+
+
+def test_a_suite_runs_in_a_process_of_its_own_and_tells_what_it_lacks_or_how_it_ended():
+    lacking = measured_apart(next(suite for suite in SUITES if suite.name == "faithfulness"))
+    assert lacking.rows or "pip install quantus" in str(lacking.not_run)
+    assert "code 2" in str(measured_apart(Suite("nothing", "Nothing.", "nothing:nothing", 1)).not_run)
 
 
 def test_a_package_that_is_not_there_is_named_with_what_to_install(monkeypatch):

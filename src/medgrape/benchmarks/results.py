@@ -84,6 +84,11 @@ class Results:
         """Plain data."""
         return {"format": FORMAT, "machine": self.machine, "suites": [asdict(outcome) for outcome in self.outcomes]}
 
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> "Results":
+        """The inverse of ``to_json``."""
+        return cls(dict(told["machine"]), tuple(_outcome(one) for one in told["suites"]))
+
     def save(self, path: Path) -> None:
         """Write it, whole or not at all."""
         with whole_file(path) as draft:
@@ -96,7 +101,7 @@ class Results:
             told = json.loads(path.read_text("utf-8"))
             if told["format"] != FORMAT:
                 raise UserError(f"{path} is of format {told['format']}, this version reads {FORMAT}; measure again.")
-            return cls(dict(told["machine"]), tuple(_outcome(one) for one in told["suites"]))
+            return cls.from_json(told)
         except FileNotFoundError:
             raise UserError(f"There is no {path}; medgrape bench all --save {path} writes it.") from None
         except (ValueError, KeyError, TypeError) as error:

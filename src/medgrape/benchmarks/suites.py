@@ -1,13 +1,16 @@
 """What ``medgrape bench`` can measure. One more suite is one more row of ``SUITES``."""
 
 import gc
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
 from medgrape.benchmarks.ratio import Ratio
-from medgrape.benchmarks.results import Outcome, Row
+from medgrape.benchmarks.results import Outcome, Results, Row
 from medgrape.errors import UserError
 
 
@@ -61,6 +64,21 @@ def measured(suite: Suite, rounds: int | None = None) -> Outcome:
     except ModuleNotFoundError as missing:
         not_run = f"It needs {missing.name}, which is not installed: pip install '{suite.install or missing.name}'."
     return Outcome(suite.name, tuple(rows), time.perf_counter() - began, not_run)
+
+
+def measured_apart(suite: Suite) -> Outcome:
+    """Run a suite in a process of its own: what others left behind in memory makes a program faster or slower, and
+    figures of ``bench all`` must be those of the suite alone.
+    """
+    began, command = time.perf_counter(), [sys.executable, "-m", "medgrape", "bench", suite.name, "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    try:
+        return Results.from_json(json.loads(ended.stdout)).outcomes[0]
+    except ValueError:
+        said = ended.stderr.strip().splitlines() or ["nothing was said"]
+        return Outcome(
+            suite.name, (), time.perf_counter() - began, f"It ended with code {ended.returncode}: {said[-1]}"
+        )
 
 
 def suite_named(name: str) -> Suite:

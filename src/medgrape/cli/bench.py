@@ -9,7 +9,7 @@ import typer
 
 from medgrape.benchmarks.comparing import Comparison, compare, differences
 from medgrape.benchmarks.results import Outcome, Results, machine
-from medgrape.benchmarks.suites import SUITES, Suite, measured, suite_named
+from medgrape.benchmarks.suites import SUITES, Suite, measured, measured_apart, suite_named
 from medgrape.benchmarks.tables import COLUMNS, COMPARED, cells, compared_cells, markdown, shortcomings, told_machine
 from medgrape.cli.bench_promises import page, server
 from medgrape.cli.console import err, note, print_json, table
@@ -47,7 +47,8 @@ def every(
     """
     wanted = [suite_named(name) for name in only] if only else list(SUITES)
     left_out = [suite_named(name) for name in skip or []]
-    _run([suite for suite in wanted if suite not in left_out], None, _Wish(save, earlier, strict, as_json))
+    chosen = [suite for suite in wanted if suite not in left_out]
+    _run(chosen, measured_apart, _Wish(save, earlier, strict, as_json))
 
 
 def _command(suite: Suite) -> Callable[..., None]:
@@ -60,7 +61,7 @@ def _command(suite: Suite) -> Callable[..., None]:
         strict: Strict = False,
         as_json: Json = False,
     ) -> None:
-        outcome = _run([suite], rounds, _Wish(save, earlier, strict, as_json))[0]
+        outcome = _run([suite], lambda one: measured(one, rounds), _Wish(save, earlier, strict, as_json))[0]
         if outcome.not_run is not None:
             raise UserError(outcome.not_run)
 
@@ -105,12 +106,12 @@ class _Wish:
     as_json: bool
 
 
-def _run(suites: Sequence[Suite], rounds: int | None, wish: _Wish) -> tuple[Outcome, ...]:
+def _run(suites: Sequence[Suite], measure: Callable[[Suite], Outcome], wish: _Wish) -> tuple[Outcome, ...]:
     """Measure, tell while measuring, keep, compare."""
     then = None if wish.compare is None else Results.load(wish.compare)  # before minutes are spent on measuring
     if wish.save is not None:
         outside_runs(wish.save)
-    outcomes = [_timed(suite, rounds, f"{number} of {len(suites)}", wish) for number, suite in enumerate(suites, 1)]
+    outcomes = [_timed(suite, measure, f"{number} of {len(suites)}", wish) for number, suite in enumerate(suites, 1)]
     results = Results(machine(), tuple(outcomes))
     if wish.save is not None:
         results.save(wish.save)
@@ -124,10 +125,10 @@ def _run(suites: Sequence[Suite], rounds: int | None, wish: _Wish) -> tuple[Outc
     return results.outcomes
 
 
-def _timed(suite: Suite, rounds: int | None, which: str, wish: _Wish) -> Outcome:
+def _timed(suite: Suite, measure: Callable[[Suite], Outcome], which: str, wish: _Wish) -> Outcome:
     err.print(f"{which}, {suite.name}: {suite.about}", markup=False, soft_wrap=True)
     with err.status(f"timing {suite.name}"):
-        outcome = measured(suite, rounds)
+        outcome = measure(suite)
     if not wish.as_json:
         _print(outcome)
     return outcome

@@ -65,7 +65,7 @@ def bench_bulk(
         engine = stack.enter_context(_KeptEngine(workers))
         for kind in kinds:
             place = folder / kind.title
-            _draw_films(place, kind, films)
+            draw_films(place, kind, films)
             ours = partial(_in_bulk, place, run, engine, (folder / f"{kind.title} read {n}" for n in count()))
             what = f"{films} films in bulk, {kind.title}, {workers} processes"
             yield Ratio(what, "the forward pass alone", *race(ours, bare, rounds), TARGET)
@@ -126,8 +126,8 @@ class _KeptEngine:
         return list(self._seats)
 
 
-def _draw_films(folder: Path, kind: Kind, films: int) -> None:
-    """A few drawn chests, each moved a little for every further film."""
+def draw_films(folder: Path, kind: Kind, films: int) -> None:
+    """A few drawn chests in a new folder, each moved a little for every further film."""
     folder.mkdir()
     chests = [draw(sitting, 224).pixels for sitting in plan("tb", _DRAWN, seed=0)]
     for number in range(films):

@@ -41,6 +41,13 @@ SUITES = (
     Suite("interaction", "A question about an open film against opening it.", "interaction:bench_interaction", 25),
     Suite("losses", "The contrastive loss against loops over concepts.", "losses:bench_losses", 15),
     Suite("training", "Stages 3 and 4 against running the backbone in them.", "training:bench_training", 5, 1),
+    Suite(
+        "export", "Exported models against torch, and what int8 costs.", "export:bench_export", 9,
+        install="medgrape[export]",
+    ),
+    Suite(
+        "bulk", "Bulk reading against the forward pass alone.", "bulk:bench_bulk", 5, install="medgrape[bulk,export]",
+    ),
     Suite("faithfulness", "Insertion and deletion against Quantus.", "faithfulness:bench_faithfulness", 3, 1),
     Suite("start", "medgrape read from nothing against importing its libraries.", "start:bench_start", 7),
     Suite("memory", "An evaluation's memory against keeping every map.", "memory:bench_memory", 1, 1),

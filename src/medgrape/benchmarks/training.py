@@ -37,7 +37,7 @@ READ, SIDE = 8, 512
 def bench_training(rounds: int = 3, backbone: BackboneSettings = BackboneSettings()) -> Iterator[Ratio]:  # noqa: B008
     """One epoch of each stage, on the same films, with the paper's sizes (M = 100, D = 256)."""
     with tempfile.TemporaryDirectory() as name:
-        look, prototypes, head = _lessons(parse_config({"backbone": backbone.model_dump()}), Path(name))
+        look, prototypes, head = stage_epochs(parse_config({"backbone": backbone.model_dump()}), Path(name))
         taken = race(lambda: (prototypes(), head()), lambda: (look(), prototypes(), look(), head()), rounds)
     what = f"an epoch of stages 3 and 4, {FILMS} films"
     yield Ratio(what, "the same, the backbone run in each", *taken, TARGET, at_most=False)
@@ -77,7 +77,8 @@ def _dilated(rounds: int) -> Ratio:
     return Ratio("a step through a dilated layer", "torch's own", *taken, FASTER, at_most=False)
 
 
-def _lessons(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
+def stage_epochs(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
+    """A pass of the backbone, an epoch of stage 3 and one of stage 4, over the same ``FILMS`` films."""
     rule = SplitRule(test=0.1)
     dataset = draw_dataset(PhantomOrder(films=FILMS, size=config.preprocessing.size), folder / "films", rule)
     cached = FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])

@@ -12,6 +12,7 @@ from medgrape.benchmarks.results import Outcome, Results, machine
 from medgrape.benchmarks.suites import SUITES, Suite, measured, measured_apart, suite_named
 from medgrape.benchmarks.tables import COLUMNS, COMPARED, cells, compared_cells, markdown, shortcomings, told_machine
 from medgrape.cli.bench_promises import page, server
+from medgrape.cli.bench_scale import scale
 from medgrape.cli.console import err, note, print_json, table
 from medgrape.cli.options import Json, outside_runs
 from medgrape.errors import UserError
@@ -73,6 +74,7 @@ for _suite in SUITES:
     app.command(_suite.name)(_command(_suite))
 app.command()(server)
 app.command()(page)
+app.command()(scale)
 
 
 @app.command()

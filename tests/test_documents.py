@@ -142,10 +142,10 @@ def _normal(name):
 
 
 def test_the_readme_tour_runs_as_it_is_written(tmp_path):
-    """The block with the drawn films, the one with a person in the loop, then the Python below them."""
-    readme = ROOT / "README.md"
-    tour = [block for block in blocks(readme, "bash") if "prepare phantom" in block or "concept add" in block]
-    assert len(tour) == 2
+    """The blocks with the drawn films, with a person in the loop, with an export, then the Python below them."""
+    readme, stops = ROOT / "README.md", ("prepare phantom", "concept add", "medgrape export")
+    tour = [block for block in blocks(readme, "bash") if any(stop in block for stop in stops)]
+    assert len(tour) == 3
     for line in "".join(tour).splitlines():
         command = [sys.executable, "-m", *shlex.split(line)]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -155,6 +155,7 @@ def test_the_readme_tour_runs_as_it_is_written(tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert "the box" in ended.stdout
     assert (tmp_path / "demo/curated/manifest.json").is_file()
+    assert (tmp_path / "readings/part-00000.parquet").is_file()
     assert (tmp_path / "evidence.png").is_file()
     assert (tmp_path / "demo/tb-quick-model-seed0-test/report.html").is_file()
 

@@ -81,7 +81,7 @@ def test_a_name_that_is_no_text_is_listed_all_the_same(films, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("films", "workers", "part"), [(1, 2, 1), (3, 2, 2), (48, 2, 12), (128, 2, 16), (5000, 2, 80), (10**6, 8, 512)]
+    ("films", "workers", "part"), [(1, 2, 1), (3, 2, 2), (48, 2, 24), (128, 2, 32), (5000, 2, 80), (10**6, 8, 512)]
 )
 def test_workers_get_equally_many_parts_which_are_neither_tiny_nor_huge(films, workers, part):
     assert fair_part(films, workers) == part

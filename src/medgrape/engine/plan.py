@@ -21,7 +21,7 @@ from medgrape.errors import UserError
 PLAN, FILMS = "_plan.json", "_films.jsonl"
 """Programs that read a folder of Parquet files pass over names with an underscore."""
 FORMAT = 1
-LARGEST_PART, SMALLEST_PART = 512, 16
+LARGEST_PART, SMALLEST_PART = 512, 32
 """Films to a part where nobody says how many: so few that a lost worker costs little, so many that files stay few."""
 _PARTS_TO_A_WORKER = 32
 _WHOLE_BATCHES, _FROM = 8, 32

@@ -170,11 +170,17 @@ def peak(scores: Float[np.ndarray, "rows columns"], grid: PatchGrid) -> tuple[fl
     return float(columns[column]) + 0.5, float(rows[row]) + 0.5
 
 
+@lru_cache(maxsize=1024)
 def _beside_centres(pixels: int, patches: int) -> Int[np.ndarray, " n"]:
-    """The last pixel before and the first pixel after each patch centre, in whole numbers so that none is missed."""
+    """The last pixel before and the first pixel after each patch centre, in whole numbers so that none is missed.
+
+    Films of one size ask for the same ones again with every map.
+    """
     above = (2 * np.arange(patches) + 1) * pixels - patches
     below = -(-above // (2 * patches))
-    return np.unique(np.clip((above // (2 * patches), below), 0, pixels - 1))
+    found = np.unique(np.clip((above // (2 * patches), below), 0, pixels - 1))
+    found.flags.writeable = False
+    return found
 
 
 def _between(

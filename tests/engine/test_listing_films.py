@@ -7,7 +7,7 @@ import fsspec
 import pytest
 
 from medgrape.data.dataset import Dataset
-from medgrape.engine.plan import list_films, plan_for
+from medgrape.engine.plan import fair_part, list_films
 from medgrape.errors import UserError
 from scenes import radiograph, save
 
@@ -80,8 +80,8 @@ def test_a_name_that_is_no_text_is_listed_all_the_same(films, tmp_path):
     assert listed(films[0].parent, path=tmp_path)[0] == str(strange)
 
 
-@pytest.mark.parametrize(("films", "workers", "part"), [(3, 2, 16), (1600, 2, 100), (10**6, 8, 512)])
-def test_every_worker_gets_several_parts_which_are_neither_tiny_nor_huge(films, workers, part, tmp_path):
-    from medgrape.engine.plan import Listing
-
-    assert plan_for(Listing(tmp_path, films, "digest"), "model", None, workers).part == part
+@pytest.mark.parametrize(
+    ("films", "workers", "part"), [(1, 2, 1), (3, 2, 2), (48, 2, 24), (128, 2, 32), (5000, 2, 80), (10**6, 8, 512)]
+)
+def test_workers_get_equally_many_parts_which_are_neither_tiny_nor_huge(films, workers, part):
+    assert fair_part(films, workers) == part

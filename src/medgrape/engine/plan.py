@@ -21,9 +21,11 @@ from medgrape.errors import UserError
 PLAN, FILMS = "_plan.json", "_films.jsonl"
 """Programs that read a folder of Parquet files pass over names with an underscore."""
 FORMAT = 1
-LARGEST_PART, SMALLEST_PART = 512, 16
+LARGEST_PART, SMALLEST_PART = 512, 32
 """Films to a part where nobody says how many: so few that a lost worker costs little, so many that files stay few."""
-_PARTS_TO_A_WORKER = 8
+_PARTS_TO_A_WORKER = 32
+_WHOLE_BATCHES, _FROM = 8, 32
+"""Parts of so many films and more are whole numbers of batches."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,20 @@ class Plan:
 
 
 def plan_for(listing: Listing, model: str, part: int | None, workers: int) -> Plan:
-    """A new plan; where nobody says how large a part is, every worker gets several, so that all end at about once."""
-    fair = -(-listing.films // (_PARTS_TO_A_WORKER * workers))
-    return Plan(model, listing.films, listing.digest, part or min(LARGEST_PART, max(SMALLEST_PART, fair)))
+    """A new plan, with parts of the size that somebody asks for or that suits so many films and workers."""
+    return Plan(model, listing.films, listing.digest, part or fair_part(listing.films, workers))
+
+
+def fair_part(films: int, workers: int) -> int:
+    """Every worker gets as many parts as the others, and many where there are enough films: so all end at once."""
+    wanted = min(LARGEST_PART, max(SMALLEST_PART, _share(films, _PARTS_TO_A_WORKER * workers)))
+    rounds = _share(films, wanted * workers)
+    part = _share(films, rounds * workers)
+    return part if part < _FROM else _share(part, _WHOLE_BATCHES) * _WHOLE_BATCHES
+
+
+def _share(films: int, among: int) -> int:
+    return -(-films // among)
 
 
 def plan_in(out: Path) -> Plan | None:

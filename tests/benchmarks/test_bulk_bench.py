@@ -12,6 +12,6 @@ def test_films_in_bulk_are_timed_against_the_forward_pass_of_the_same_model(tmp_
     reader = untrained_reader(config, ConceptSet.built_in("tbx11k"))
     reader.loaded.run.save(tmp_path, {"name": "none", "checksum": "none"})
     (ratio,) = bench_bulk(1, tmp_path, SMALL[:1], films=8, workers=1)
-    assert ratio.what == "8 films in bulk, PNG, 256 px, 1 processes"
+    assert ratio.what == "8 films in bulk, PNG, 256 px, 1 process"
     assert (ratio.at_most, ratio.target) == (True, TARGET)
     assert ratio.ours > 0 < ratio.theirs

@@ -119,6 +119,8 @@ def test_an_export_does_not_learn_grow_change_or_become_a_run(exported, film, tm
     ):
         with pytest.raises(UserError, match="exported model, which can read but not learn"):
             attempt()
+    with pytest.raises(UserError, match="is a file; this wants the folder of a run"):
+        load_run(exported)
     assert list(tmp_path.iterdir()) == []
 
 

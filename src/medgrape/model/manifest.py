@@ -94,6 +94,8 @@ def _read(folder: Path) -> dict[str, Any]:
                 f"{folder} was being changed when that was broken off; it is whole, as {aside}: rename it back."
             ) from None
         raise RunError(f"{folder} is no run: it has no {MANIFEST}. Make one with: medgrape train.") from None
+    except NotADirectoryError:
+        raise RunError(f"{folder} is a file; this wants the folder of a run, as medgrape train leaves it.") from None
     except (OSError, ValueError, TypeError) as error:
         raise RunError(f"{folder / MANIFEST} cannot be read: {error}.") from error
     if told["format"] != FORMAT:

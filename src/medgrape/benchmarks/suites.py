@@ -41,9 +41,9 @@ SUITES = (
     Suite("interaction", "A question about an open film against opening it.", "interaction:bench_interaction", 25),
     Suite("losses", "The contrastive loss against loops over concepts.", "losses:bench_losses", 15),
     Suite("training", "Stages 3 and 4 against running the backbone in them.", "training:bench_training", 5, 1),
-    Suite("faithfulness", "Insertion and deletion against Quantus.", "faithfulness:bench_faithfulness", 3, 1),
+    Suite("faithfulness", "Insertion and deletion against Quantus.", "faithfulness:bench_faithfulness", 5, 1),
     Suite("start", "medgrape read from nothing against importing its libraries.", "start:bench_start", 7),
-    Suite("memory", "An evaluation's memory against keeping every map.", "memory:bench_memory", 1, 1),
+    Suite("memory", "An evaluation's memory against keeping every map.", "memory:bench_memory", 5, 1),
     Suite(
         "films", "Reading films against the bare decoders, and the cache against decoding.", "films:bench_films", 15,
         install="medgrape[dicom]",

@@ -35,13 +35,14 @@ def test_a_machine_that_was_slow_for_a_moment_disturbs_no_ratio_since_rounds_are
 
 def test_noise_is_the_whole_range_of_a_few_rounds_and_the_middle_half_of_many():
     few = Ratio("a", "b", Measured([1.0, 2.0, 9.0]), Measured([1.0] * 3), 1)
-    many = Ratio("a", "b", Measured([float(n) for n in range(1, 10)]), Measured([1.0] * 9), 1)
+    many = Ratio("a", "b", Measured([float(n) for n in range(1, 14)]), Measured([1.0] * 13), 1)
     assert few.spread == (1.0, 9.0)
-    assert many.spread == (3.0, 7.0)
+    assert many.spread == (4.0, 10.0)
 
 
-def test_figures_that_were_not_timed_in_turn_have_no_spread():
-    assert Ratio("drawing", "a clock", Measured([1.0, 3.0, 2.0]), 1.0, 1.0).spread == (2.0, 2.0)
+def test_every_round_is_compared_with_a_promise_and_rounds_that_do_not_belong_together_with_nothing():
+    assert Ratio("drawing", "a clock", Measured([1.0, 3.0, 2.0]), 1.0, 1.0).spread == (1.0, 3.0)
+    assert Ratio("ours", "theirs", Measured([1.0, 3.0, 2.0]), Measured([1.0]), 1.0).spread == (2.0, 2.0)
 
 
 def test_a_measured_figure_is_the_median_of_its_rounds():

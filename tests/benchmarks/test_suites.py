@@ -18,8 +18,8 @@ from medgrape.errors import UserError
 
 
 def ratio(value: float, spread: float = 0.0, **changed: object) -> Ratio:
-    rounds = [value - spread, value, value + spread]
-    return replace(Ratio("a thing", "another way", Measured(rounds), Measured([1.0] * 3), 2.0), **changed)
+    rounds = [value - spread, value, value, value, value + spread]
+    return replace(Ratio("a thing", "another way", Measured(rounds), Measured([1.0] * 5), 2.0), **changed)
 
 
 def results(*ratios: Ratio, suite: str = "head", not_run: str | None = None) -> Results:
@@ -128,6 +128,15 @@ def test_what_is_saved_is_read_back_as_it_was(tmp_path):
 )
 def test_only_spreads_that_part_by_more_than_a_little_are_a_change(then, now, verdict):
     assert [one.verdict for one in compare(results(then), results(now))] == [verdict]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_row_of_few_rounds_is_never_called_a_change_however_far_it_moved(rounds):
+    then, now = (
+        results(Ratio("a thing", "another way", Measured([v] * rounds), Measured([1.0] * rounds), 2.0))
+        for v in (1.0, 0.5)
+    )
+    assert compare(then, now)[0].verdict == "too few rounds"
 
 
 def test_a_gain_that_grew_is_faster():

@@ -7,6 +7,8 @@ from medgrape.benchmarks.results import Results, Row
 
 SMALLEST = 0.05
 """A smaller part of the ratio is never called a change: two runs of one program differ by that much."""
+ENOUGH = 5
+"""Rounds without which nothing is called a change: the ranges of three part by luck alone once in ten times."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,15 @@ class Comparison:
         """In a word or two."""
         if self.then is None or self.now is None:
             return "new" if self.then is None else "not measured"
-        if self.change is None:
-            return "counted otherwise"
-        if abs(self.change) < SMALLEST or not _apart(self.then, self.now):
+        return "counted otherwise" if self.change is None else self._judged(self.then, self.now, self.change)
+
+    @staticmethod
+    def _judged(then: Row, now: Row, change: float) -> str:
+        if min(then.rounds, now.rounds) < ENOUGH:
+            return "too few rounds"
+        if abs(change) < SMALLEST or not _apart(then, now):
             return "within noise"
-        return "slower" if self.change > 0 else "faster"
+        return "slower" if change > 0 else "faster"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -109,5 +109,5 @@ def _cache(folder: Path, film: np.ndarray, rounds: int) -> Ratio:
 def _drawing(profile: str, rounds: int) -> Ratio:
     """Films are drawn as fast as promised: the one row whose alternative is a clock."""
     sittings = plan(profile, PROMISED_FILMS, seed=1)
-    seconds, _ = race(lambda: [draw(sitting) for sitting in sittings], lambda: None, max(3, rounds // 5))
+    seconds, _ = race(lambda: [draw(sitting) for sitting in sittings], lambda: None, max(5, rounds // 3))
     return Ratio(f"drawing {PROMISED_FILMS} {profile} films, 224 px", f"{PROMISED_FILMS} films/s", seconds, 1.0, 1.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FEW = 8
+FEW = 10
 """Rounds below which the whole range counts as noise, and not only its middle half."""
 
 
@@ -59,6 +59,8 @@ class Ratio:
     def _each(self) -> list[float]:
         """The ratio in each round, in which both were timed one right after the other."""
         ours, theirs = _rounds(self.ours), _rounds(self.theirs)
+        if not isinstance(self.theirs, Measured):  # a promise, such as films in a second: the same for every round
+            theirs = theirs * len(ours)
         if len(ours) != len(theirs):  # timed apart: nothing belongs together
             ours, theirs = [self.ours], [self.theirs]
         return [(a / b if self.at_most else b / a) for a, b in zip(ours, theirs, strict=True)]

@@ -88,12 +88,7 @@ def _read(folder: Path) -> dict[str, Any]:
         if not {"format", "files", "versions", "dataset"} <= set(told):
             raise ValueError("it lacks something")
     except FileNotFoundError:
-        aside = set_aside(folder.resolve())
-        if aside.is_dir() and not folder.exists():
-            raise RunError(
-                f"{folder} was being changed when that was broken off; it is whole, as {aside}: rename it back."
-            ) from None
-        raise RunError(f"{folder} is no run: it has no {MANIFEST}. Make one with: medgrape train.") from None
+        raise _no_run(folder) from None
     except NotADirectoryError:
         raise RunError(f"{folder} is a file; this wants the folder of a run, as medgrape train leaves it.") from None
     except (OSError, ValueError, TypeError) as error:
@@ -101,6 +96,15 @@ def _read(folder: Path) -> dict[str, Any]:
     if told["format"] != FORMAT:
         raise RunError(f"{folder} is a run of format {told['format']}, this version reads {FORMAT}; train it anew.")
     return dict(told)
+
+
+def _no_run(folder: Path) -> RunError:
+    aside = set_aside(folder.resolve())
+    if aside.is_dir() and not folder.exists():
+        return RunError(
+            f"{folder} was being changed when that was broken off; it is whole, as {aside}: rename it back."
+        )
+    return RunError(f"{folder} is no run: it has no {MANIFEST}. Make one with: medgrape train.")
 
 
 def _names(folder: Path) -> list[str]:

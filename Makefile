@@ -40,9 +40,10 @@ ui-types: $(STAMP) ## describe the server anew for the page's types
 demo: $(STAMP) $(PAGE) ## draw films, train on them, evaluate, open the reading room
 	$(BIN)/medgrape demo
 
+# One thread to a process: two test processes that each want all cores mostly wait for each other.
 test: $(STAMP) $(PAGE) ## all tests that end within minutes
 	$(NPM) test
-	$(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup
 
 test-slow: $(STAMP) $(PAGE) ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

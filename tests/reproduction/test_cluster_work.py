@@ -76,6 +76,7 @@ def kill_one_worker(out, killed) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_no_result(ward, brief, tmp_path):
     request = Request(chosen(["compare"]), ward, tmp_path / "out", seeds=(0,), config=brief, quick=True)
     killed, told = [], []

@@ -111,6 +111,7 @@ def test_a_training_goes_on_by_itself_when_any_of_its_processes_is_killed(pair, 
     assert "fault in medgrape" not in (tmp_path / "said.err").read_text()
 
 
+@pytest.mark.slow
 def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(pair, order, arguments, tmp_path):
     """With as many processes the bytes are the same; one process alone goes on from the same place, too."""
     command = [*torchrun("--nproc-per-node", "2"), *arguments]
@@ -136,6 +137,7 @@ def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(p
     assert log(fewer.out)[:reached] == log(pair[0])[:reached]
 
 
+@pytest.mark.slow
 def test_two_machines_of_torchrun_do_what_two_processes_of_one_do(pair, order, arguments, tmp_path):
     """Two agents that meet at one port, as they would from two machines that share a disk."""
     port = free_port()
@@ -168,6 +170,7 @@ def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, order, ar
     assert (tmp_path / "1.out").read_text() == (tmp_path / "1.err").read_text() == ""
 
 
+@pytest.mark.slow
 def test_processes_of_our_own_end_with_a_sentence_when_one_of_them_is_killed(pair, order, tmp_path):
     """``training.processes`` starts them without torchrun, and a person again; they do what torchrun's do."""
     settings = tmp_path / "two.toml"
@@ -186,6 +189,7 @@ def test_processes_of_our_own_end_with_a_sentence_when_one_of_them_is_killed(pai
     assert weights(order.out) == weights(pair[0])
 
 
+@pytest.mark.slow
 def test_a_first_process_that_takes_long_is_waited_for_beyond_the_patience_for_gradients(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", HERE / "patience.py"]
     with begun(command, tmp_path) as agent:

@@ -6,7 +6,7 @@ from reading_room import corners
 from medgrape.concepts import ConceptSet
 from medgrape.data.film import Film, FilmFacts
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.server.schemas.exports import ReadingExported
 

@@ -9,7 +9,7 @@ import pypdf
 import pytest
 from paper_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.server.paper.letters import UNPRINTABLE, said
 from medgrape.server.paper.reading import paper
 

@@ -73,3 +73,4 @@ def _print(summary: "Summary") -> None:
     figures = f"{told['read']:,} read, {told['refused']:,} refused, {told['seconds']:.1f} s"
     note(f"{told['films']:,} films{before}: {figures}")
     note(f"table: {told['out']}, {told['parts']} part{'s' if told['parts'] != 1 else ''} in Parquet")
+    note(told["notice"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from medgrape.data.files import whole_file
 from medgrape.engine.plan import Part, Plan
 from medgrape.engine.table import REFUSED, printable
+from medgrape.explain.words import NOTICE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +71,7 @@ class Summary:
             "out": self.out, "films": everything.films, "read": everything.films - everything.refused,
             "refused": everything.refused, "parts": everything.parts, "model": self.model, "engine": self.engine,
             "workers": self.workers, "films_found_done": self.found.films, "seconds": round(self.seconds, 2),
+            "notice": NOTICE,
             "refused_films": [{"film": film, "reason": reason} for film, reason in everything.examples],
         }  # fmt: skip
 

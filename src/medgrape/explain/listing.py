@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
-from medgrape.explain.words import Words, parts, seen
+from medgrape.explain.words import NOTICE, Words, parts, seen
 from medgrape.geometry import Box, PatchGrid, peak
-
-NOTICE = "Research software, not a medical device."
 
 
 def tells(evidence: ConceptEvidence) -> bool:

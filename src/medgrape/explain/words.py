@@ -3,6 +3,7 @@
 import math
 from typing import Literal
 
+NOTICE = "Research software, not a medical device."
 CLEARLY, PERHAPS = 0.75, 0.40
 """From which strength on a concept is called clearly seen, or perhaps; 0 is typical without it, 1 with it."""
 LEAST_STEP = 1e-3

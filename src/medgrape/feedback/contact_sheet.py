@@ -7,9 +7,9 @@ from PIL import Image, ImageDraw
 
 from medgrape.data.files import whole_file
 from medgrape.errors import UserError
-from medgrape.explain.listing import NOTICE
 from medgrape.explain.render_layout import beside, bordered, framed, stacked
 from medgrape.explain.render_text import BACKGROUND, FAINT, INK, SMALL, paragraph, title_of
+from medgrape.explain.words import NOTICE
 from medgrape.feedback.curation import PrototypeCard
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.model.checkpoint import Run

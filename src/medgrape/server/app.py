@@ -14,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from medgrape import __version__
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.server import answers, front, model_rows, models
 from medgrape.server.archive import journal
 from medgrape.server.desk import Desks, open_to_all

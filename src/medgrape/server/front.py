@@ -9,7 +9,7 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 
 from medgrape import __version__
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.server.desk import open_to_all
 from medgrape.server.settings import API
 

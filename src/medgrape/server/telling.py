@@ -3,7 +3,7 @@
 from math import inf
 from typing import Literal, cast
 
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.feedback.change import Change
 from medgrape.feedback.correction import BoxCorrection, Correction
 from medgrape.feedback.safety import SafetyRule

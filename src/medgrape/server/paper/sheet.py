@@ -13,7 +13,7 @@ from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageTemplate
 from reportlab.platypus import Image as Plate
 
 from medgrape import __version__
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.server.paper.letters import BOLD, FAINT, INK, PLAIN, RULE
 
 MARGIN, FOOT = 16 * mm, 20 * mm

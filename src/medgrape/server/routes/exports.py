@@ -6,7 +6,7 @@ from fastapi import Response
 
 from medgrape import __version__
 from medgrape.explain.explanation import Explanation
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.server.desk import Desk, Desks, Who, produces, router
 from medgrape.server.models import loaded
 from medgrape.server.routes.params import At, StudyId

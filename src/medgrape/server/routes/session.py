@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
 from medgrape import __version__
-from medgrape.explain.listing import NOTICE
+from medgrape.explain.words import NOTICE
 from medgrape.server.desk import Desk, Desks, Who, open_router, open_to_all, router
 from medgrape.server.gate import cookie_name
 from medgrape.server.problems import Problem

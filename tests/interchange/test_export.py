@@ -31,6 +31,8 @@ from medgrape.model.checkpoint import load_run
 from medgrape.model.manifest import version_of
 from medgrape.progress import quietly
 
+pytestmark = pytest.mark.xdist_group("exports")  # what they share is made once
+
 CLIENT = Path(__file__).resolve().parents[2] / "examples" / "onnx_client.py"
 BOXES = [(5, 6, 30, 25), (20.5, 10, 21, 11), (0, 0, 64, 64), (40, 30, 90, 70), (33, 2, 47, 60)]
 

@@ -93,6 +93,7 @@ def test_a_killed_worker_costs_no_result(ward, brief, tmp_path):
     assert not any("Jobs that are not done" in warning for warning in made["warnings"])
 
 
+@pytest.mark.slow
 def test_what_a_person_has_to_mend_comes_back_from_a_node_as_a_sentence(ward, brief, tmp_path):
     request = Request(chosen(["eta"]), ward, tmp_path / "out", seeds=(0,), config=brief, quick=True)
     (request.out / "runs").mkdir(parents=True)

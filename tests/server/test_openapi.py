@@ -89,7 +89,9 @@ def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
 
 
 @pytest.mark.parametrize(
-    ("database", "times", "least"), [("sqlite", 17, 2000), ("postgresql", 3, 300)], indirect=["database"]
+    ("database", "times", "least"),
+    [("sqlite", 3, 300), ("postgresql", 3, 300), pytest.param("sqlite", 17, 2000, marks=pytest.mark.slow)],
+    indirect=["database"],
 )
 def test_thousands_of_requests_are_answered_as_described(room, times, least, monkeypatch):
     monkeypatch.setattr("medgrape.server.routes.concepts.teach", lambda *_: {})  # a lesson would outlast the test

@@ -41,7 +41,7 @@ def ended(ready):
     ready.lock.release()
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_no_acknowledged_step_is_missing_after_kills_and_every_study_is_as_it_was(tmp_path, sceptic, database, request):
     url, workers = "", 1
     if database == "postgresql":

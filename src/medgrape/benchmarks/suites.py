@@ -50,7 +50,7 @@ SUITES = (
     ),
     Suite("faithfulness", "Insertion and deletion against Quantus.", "faithfulness:bench_faithfulness", 5, 1),
     Suite("start", "medgrape read from nothing against importing its libraries.", "start:bench_start", 7),
-    Suite("memory", "An evaluation's memory against keeping every map.", "memory:bench_memory", 3, 1),
+    Suite("memory", "An evaluation's memory against keeping every map.", "memory:bench_memory", 5, 1),
     Suite(
         "films", "Reading films against the bare decoders, and the cache against decoding.", "films:bench_films", 15,
         install="medgrape[dicom]",

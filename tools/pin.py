@@ -19,7 +19,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)  # noqa: S603
         python = str(Path(folder) / "bin" / "python")
-        install = [python, "-m", "pip", "install", "--quiet", TORCH, "-e", f"{ROOT}[all,dev]"]
+        install = [python, "-m", "pip", "install", "--quiet", TORCH, "-e", f"{ROOT}[dev,release]"]
         subprocess.run(install, check=True, stdout=sys.stderr)  # noqa: S603
         listing = [python, "-m", "pip", "list", "--format=freeze", "--exclude-editable"]
         pins = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split()  # noqa: S603

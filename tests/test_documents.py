@@ -20,7 +20,7 @@ from medgrape.server.desk import Needs
 from medgrape.server.settings import API, ServerSettings
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(path, language):
@@ -76,24 +76,24 @@ def test_every_link_in_a_document_leads_somewhere(path):
 
 
 def test_every_command_is_documented():
-    text = (ROOT / "docs/commands.md").read_text("utf-8")
+    text = (ROOT / "docs/reference/commands.md").read_text("utf-8")
     assert [name for name in all_commands() if f"`{name}`" not in text] == []
 
 
 def test_every_setting_is_documented_with_its_default():
-    text = (ROOT / "docs/settings.md").read_text("utf-8")
+    text = (ROOT / "docs/reference/settings.md").read_text("utf-8")
     rows = [f"| `{key}` | {json.dumps(default)} |" for key, default in keys(Config)]
     assert [row for row in rows if row not in text] == []
 
 
 def test_every_setting_of_the_server_is_documented_with_its_default():
-    text = (ROOT / "docs/server.md").read_text("utf-8")
+    text = (ROOT / "docs/reference/server.md").read_text("utf-8")
     rows = [f"| `{key}` | {json.dumps(default)} |" for key, default in keys(ServerSettings)]
     assert [row for row in rows if row not in text] == []
 
 
 def test_every_address_of_the_server_is_documented_with_its_role_and_no_other():
-    text = (ROOT / "docs/server.md").read_text("utf-8")
+    text = (ROOT / "docs/reference/server.md").read_text("utf-8")
     told = set(re.findall(r"^\| `([A-Z]+ /\S*)` \| (\w+) \|", text, re.MULTILINE))
     assert told == {
         (f"{method} {route.path.removeprefix(API)}", role_of(router))
@@ -112,7 +112,7 @@ def test_every_problem_of_the_server_is_documented_with_its_status_and_no_other(
     sources = "".join(path.read_text("utf-8") for path in sorted((ROOT / "src/medgrape/server").rglob("*.py")))
     raised = {(code, status) for status, code in re.findall(r'Problem\(\s*(\d{3}),\s*"(\w+)"', sources)}
     raised |= {(code, str(status)) for status, code in _CODES.items()} | {("refused", "other")}
-    table = (ROOT / "docs/server.md").read_text("utf-8").split("| code | status |")[1].split("\n\n")[0]
+    table = (ROOT / "docs/reference/server.md").read_text("utf-8").split("| code | status |")[1].split("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \| (\w+) \|", table, re.MULTILINE)) == raised
 
 

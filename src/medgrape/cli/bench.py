@@ -81,7 +81,9 @@ app.command()(scale)
 def show(
     file: Annotated[Path, typer.Argument(help="A file of --save.")],
     earlier: Compare = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/speed.md.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table of docs/explanation/speed.md.")
+    ] = False,
 ) -> None:
     """What was measured earlier, without measuring anything.
 

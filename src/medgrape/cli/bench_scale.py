@@ -46,4 +46,4 @@ def scale(
         [(f"{c.workers:,}", f"{c.parts_per_second * costs.part:,.0f}", f"{c.busy:.0%}", f"{c.driver:.0%}")
          for c in simulated],
     )  # fmt: skip
-    note("Nothing was run at these sizes: see docs/scale.md for what breaks first, and what then helps.")
+    note("Nothing was run at these sizes: see docs/explanation/scale.md for what breaks first, and what then helps.")

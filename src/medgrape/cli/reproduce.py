@@ -1,4 +1,4 @@
-"""``medgrape reproduce``: the paper's tables again, on any prepared data set, and those of docs/real-films.md."""
+"""``medgrape reproduce``: the paper's tables again, on any prepared data set, and those of docs/explanation/real-films.md."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ REAL_FILMS, ALL, REPORT = "real-films", "all", "report"
 OTHERS = {
     ALL: "every suite below, in one report",
     REPORT: "the report again, from the results in --out alone: no film is needed",
-    REAL_FILMS: "every variant on real films, with its seeds: the table of docs/real-films.md",
+    REAL_FILMS: "every variant on real films, with its seeds: the table of docs/explanation/real-films.md",
 }
 FIGURES = {
     "mean map": "pointing.all.mean", "fixed prior": "pointing.all.fixed", "safety, balanced": "safety.balanced",

@@ -1,4 +1,4 @@
-"""Every row of ``docs/explanation/real-films.md`` again, from the published folders: prepare, train, calibrate, evaluate, tabulate.
+"""Every row of ``docs/explanation/real-films.md`` again, from the published folders: prepare to tabulate.
 
 What is done is not done again, so a suite that was broken off goes on with the row at which it was.
 """

@@ -1,4 +1,4 @@
-"""``medgrape reproduce``: the paper's tables again, on any prepared data set, and those of docs/explanation/real-films.md."""
+"""``medgrape reproduce``: the paper's tables again, on any data set, and those of docs/explanation/real-films.md."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -13,8 +13,8 @@ SIDE = 32
 SAME = 0.995
 """Correlation of two 32 x 32 thumbnails above which they are taken for one film.
 
-Measured (docs/how-to/data-sets.md): different films, of one patient too, stay below 0.989; a film resized, saved again as JPEG
-and brightened stays above 0.998.
+Measured (docs/how-to/data-sets.md): different films, of one patient too, stay below 0.989; a film resized, saved
+again as JPEG and brightened stays above 0.998.
 """
 _ROWS = 1024
 

@@ -71,6 +71,9 @@ class _Desk(BaseHTTPRequestHandler):
         parts = path.strip("/").split("/")
         if parts[0] == "api" and "/".join(parts[2:4]) in self.hub.repositories:
             repository = self.hub.repositories["/".join(parts[2:4])]
+            if len(parts) == 4:
+                self._answer(200, {"id": "/".join(parts[2:]), "private": repository.private})
+                return
             files = repository.commits[repository.resolved(parts[5])]
             self._answer(200, [{"type": "file", "path": p, "size": len(f), "oid": "0" * 40} for p, f in files.items()])
             return
@@ -121,7 +124,7 @@ class _Desk(BaseHTTPRequestHandler):
         name = f"{told['organization']}/{told['name']}"
         there = name in self.hub.repositories
         if not there:
-            self.hub.repositories[name] = Repository(private=bool(told.get("private")))
+            self.hub.repositories[name] = Repository(private=told.get("visibility") == "private")
             self.hub.repositories[name].commit("main", {".gitattributes": b"*.safetensors filter=lfs\n"})
         self._answer(409 if there else 200, {"url": f"{self.hub.address}/{name}"})
 

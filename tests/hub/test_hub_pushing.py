@@ -104,6 +104,14 @@ def test_what_a_hub_answers_is_told_in_one_sentence(hub, graduate, scene, senten
 
 
 @pytest.mark.usefixtures("hub")
+def test_what_should_be_private_is_not_pushed_where_everybody_looks(graduate):
+    push(graduate, Publishing("org/tb", pictures=True))
+
+    with pytest.raises(RunError, match="org/tb is there already, and public"):
+        push(graduate, Publishing("org/tb", pictures=True), private=True)
+
+
+@pytest.mark.usefixtures("hub")
 def test_a_revision_that_is_not_there_is_told(graduate):
     push(graduate, Publishing("org/tb", pictures=True))
 

@@ -40,6 +40,8 @@ def push(run: Path | str, publishing: Publishing, *, branch: str = MAIN, private
         packed = pack(Path(run), Path(folder) / "run", publishing)
         try:
             return _brought(api, publishing.repository, packed, branch, private=private)
+        except RunError:
+            raise
         except Exception as error:  # every kind of transport has errors of its own
             raise RunError(told_of_hub(error, f"{publishing.repository}@{branch}")) from error
 
@@ -55,7 +57,11 @@ def _api() -> "HfApi":
 def _brought(api: "HfApi", repository: str, packed: Packed, branch: str, *, private: bool) -> Pushed:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    api.create_repo(repository, private=private, exist_ok=True)
+    api.create_repo(repository, private=private or None, exist_ok=True)  # else as its owner has it by default
+    if private and not api.model_info(repository).private:
+        raise RunError(
+            f"{repository} is there already, and public; make it private on the hub, or leave --private out."
+        )
     if branch != MAIN:
         api.create_branch(repository, branch=branch, exist_ok=True)
     gone = sorted(_there_before(api, repository, branch) - set(packed.files))

@@ -1,13 +1,12 @@
 """A model card, written from a run and from the report and audit beside it; no figure on it comes from elsewhere."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from medgrape.hub.front_matter import front_matter
 from medgrape.hub.limits import limits
 from medgrape.hub.measured import Measured, measured_beside
-from medgrape.model.checkpoint import LoadedRun, load_run
+from medgrape.model.checkpoint import LoadedRun, Run, load_run
 from medgrape.model.export_record import NOTICE
 from medgrape.model.manifest import version_of
 
@@ -40,7 +39,7 @@ def written(loaded: LoadedRun, measured: Measured, *, repository: str, licence: 
         manifest=loaded.manifest,
         version=version_of(loaded.folder),
         data=loaded.run.metrics.get("data"),
-        stages=_stages(loaded.run.metrics),
+        stages=_stages(loaded.run),
         measured=measured,
         limits=limits(loaded, measured),
         pictures=0 if removed else len(loaded.run.exemplars.films),
@@ -48,14 +47,15 @@ def written(loaded: LoadedRun, measured: Measured, *, repository: str, licence: 
     )
 
 
-def _stages(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _stages(run: Run) -> list[dict[str, Any]]:
     """What validation said of each stage, with the trivial answer's figure where there is one."""
-    trivial = {"mean AUC": "0.500"}
+    metrics, trivial = run.metrics, {"mean AUC": "0.500"}
     if "data" in metrics:
         known = metrics["data"]["trivial"]
         trivial["macro-F1"] = f"{known['macro_f1']:.3f} (always “{known['answer']}”)"
-        shown = sum(count > 0 for count in metrics["data"]["splits"]["train"]["concepts"].values())
-        trivial["balanced accuracy"] = f"{1 / max(shown, 1):.3f} (guessing among {shown} concepts)"
+        shown = sum(count > 0 for count in metrics["data"]["splits"]["val"]["concepts"].values())
+        kinds = shown + run.config.stages.prototypes.background  # ordinary tissue is one more to tell apart
+        trivial["balanced accuracy"] = f"{1 / max(kinds, 1):.3f} (one answer for {kinds} kinds of tissue)"
     return [
         {"stage": stage, "trivial": trivial.get(told["figure"], "not known"), **told}
         for stage, told in metrics["validation"].items()

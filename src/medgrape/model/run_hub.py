@@ -82,7 +82,7 @@ def fetch_run(wanted: HubName, *, track: Track = quietly) -> Path:
 def _fetched(wanted: HubName, name: str, revision: str | None) -> Path:
     try:
         from huggingface_hub import hf_hub_download
-        from huggingface_hub.utils import tqdm
+        from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
     except ModuleNotFoundError as missing:
         raise RunError(
             f"There is no folder {wanted} here, and a run from a model hub needs one more package: {NEEDED}."
@@ -92,7 +92,7 @@ def _fetched(wanted: HubName, name: str, revision: str | None) -> Path:
         """Whoever waits sees our own bar."""
 
         def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 (passed on)
-            super().__init__(*given, **(named | {"disable": True}))
+            super().__init__(*given, **(named | {"disable": True}))  # type: ignore[no-untyped-call]
 
     try:
         return Path(hf_hub_download(wanted.repository, name, revision=revision, tqdm_class=Silent))

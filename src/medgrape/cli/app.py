@@ -20,6 +20,7 @@ from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
 from medgrape.cli.export import export
 from medgrape.cli.film import film
+from medgrape.cli.hub import app as hub
 from medgrape.cli.predict import predict
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
@@ -56,6 +57,7 @@ app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")
 app.add_typer(concept, name="concept")
+app.add_typer(hub, name="hub")
 app.add_typer(users, name="user")
 app.add_typer(tokens, name="token")
 app.add_typer(audit_log, name="audit-log")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medgrape.cli.console import note, print_json, printable, table
-from medgrape.cli.options import Json, boxed, one_or_all, picture_place
+from medgrape.cli.options import Json, RunOption, boxed, one_or_all, picture_place
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -30,7 +30,7 @@ Checked = Annotated[
 
 def read(
     film: Annotated[Path, typer.Argument(help="A PNG, JPEG or DICOM file.")],
-    model: Annotated[Path, typer.Option(help="A run, as medgrape train leaves it.")],
+    model: RunOption,
     box: Boxes = None,
     not_box: NotBoxes = None,
     reject: Rejected = None,

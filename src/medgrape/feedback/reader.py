@@ -19,6 +19,8 @@ from medgrape.geometry import PatchGrid
 from medgrape.model.checkpoint import Change, LoadedRun, Run
 from medgrape.model.evidence import Evidence, similarity
 from medgrape.model.exported import load_readable
+from medgrape.model.hub_origin import HubOrigin, origin_of
+from medgrape.model.run_hub import fetch_run, hub_name
 from medgrape.progress import Track, quietly
 
 
@@ -37,6 +39,11 @@ class Reader:
     def classes(self) -> tuple[str, ...]:
         """What it decides between."""
         return self.loaded.run.classes
+
+    @property
+    def origin(self) -> HubOrigin | None:
+        """Repository and commit, of a run that came from a model hub; its commit is what to pin."""
+        return origin_of(self.loaded.folder)
 
     def open(self, film: Path | str, decoder: Decoder | None = None) -> Study:
         """A film, encoded once. It is decoded in a process of its own, which a broken file may take down.
@@ -101,6 +108,7 @@ class Reader:
         return Reader(self.loaded.save_changed(self.loaded.run, Path(out)))
 
 
-def load(run: Path | str) -> Reader:
-    """The run in a folder, or the export in an .onnx file, after every checksum was compared."""
-    return Reader(load_readable(Path(run)))
+def load(run: Path | str, revision: str | None = None, *, track: Track = quietly) -> Reader:
+    """The run in a folder, the export in an .onnx file or the run ``org/name`` on a model hub, checksums compared."""
+    wanted = hub_name(run, revision)
+    return Reader(load_readable(Path(run) if wanted is None else fetch_run(wanted, track=track)))

@@ -22,6 +22,7 @@ from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
+from medgrape.model.hub_origin import refuse_hub_copy
 from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
 from medgrape.model.safety_thresholds import SafetyThresholds
 
@@ -115,6 +116,7 @@ class LoadedRun:
             refuse_inside_run(out)
             self._write(run, target)
             return load_run(out)
+        refuse_hub_copy(target)
         changed = target.with_name(f".{target.name}.changed")
         shutil.rmtree(changed, ignore_errors=True)  # of an attempt that was killed
         try:

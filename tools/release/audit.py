@@ -85,7 +85,7 @@ def refuse(found: Sequence[Weakness], today: date, path: Path = ACCEPTED) -> Non
 
 def _asked(bench: Bench, wanted: Path, service: str) -> dict[str, Any] | None:
     """What a service says, or nothing where it does not answer for every package."""
-    command = [
+    command: list[str | Path] = [
         tool("pip-audit"), "--requirement", wanted, "--no-deps", "--disable-pip", "--vulnerability-service", service,
         "--format", "json", "--progress-spinner", "off",
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ SCHEMA = SchemaVersion.V1_6
 
 def write_bill(bench: Bench) -> str:
     """List the environment, add the page's parts, and hold the whole against CycloneDX's own schema."""
-    command = [
+    command: list[str | Path] = [
         tool("cyclonedx-py"), "environment", bench.python, "--pyproject", bench.source / "pyproject.toml",
         "--spec-version", SCHEMA.to_version(), "--output-reproducible",
     ]  # fmt: skip

@@ -37,7 +37,8 @@ def page_parts(notices: str, lock: Path) -> list[PagePart]:
     """What the notices in the wheel name, each with its text, exactly as locked."""
     locked: dict[str, dict[str, Any]] = json.loads(lock.read_text("utf-8"))["packages"]
     pieces = HEADING.split(notices)[1:]
-    parts = [_part(*pieces[at : at + 4], locked) for at in range(0, len(pieces), 4)]
+    told = zip(pieces[0::4], pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
+    parts = [_part(name, version, licence, text, locked) for name, version, licence, text in told]
     wanted = json.loads(lock.with_name("package.json").read_text("utf-8"))["dependencies"]
     if missing := sorted(set(wanted) - {part.name for part in parts}):
         raise RefusedError(f"The page's notices do not name {', '.join(missing)}, which it is made of.")

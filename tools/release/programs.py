@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Ended:
         return "\n".join((self.out + self.error).strip().splitlines()[-TOLD:])
 
 
-def ended(command: list[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
+def ended(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
     """A program run to its end, however it ends."""
     run = subprocess.run(  # noqa: S603 (our own words)
         [str(word) for word in command],
@@ -37,7 +37,7 @@ def ended(command: list[str | Path], folder: Path, environment: Mapping[str, str
     return Ended(run.returncode, run.stdout, run.stderr)
 
 
-def done(command: list[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
+def done(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
     """A program that must end well."""
     run = ended(command, folder, environment)
     if run.code != 0:

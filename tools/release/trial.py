@@ -53,14 +53,14 @@ def _serving(bench: Bench) -> Iterator[str]:
     """A server of the trained model at any free port of this machine, ended by Ctrl-C."""
     command = [str(_medgrape(bench)), "serve", RUN, "--room", "room", "--port", "0"]
     server = subprocess.Popen(  # noqa: S603 (our own words)
-        command, cwd=bench.trial, env=bare(bench), text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command, cwd=bench.trial, env=bare(bench), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     giving_up = threading.Timer(PATIENCE, server.kill)
     giving_up.start()
     said: list[str] = []
     try:
         address = _address(server, said)
-        listener = threading.Thread(target=lambda: said.extend(server.stderr or ()), daemon=True)
+        listener = threading.Thread(target=lambda: said.extend(server.stdout or ()), daemon=True)
         listener.start()
         yield address
         server.send_signal(signal.SIGINT)
@@ -74,7 +74,7 @@ def _serving(bench: Bench) -> Iterator[str]:
 
 
 def _address(server: "subprocess.Popen[str]", said: list[str]) -> str:
-    for line in server.stderr or ():
+    for line in server.stdout or ():
         said.append(line)
         if found := re.search(r"Reading room: (http://\S+)", line):
             return found[1]

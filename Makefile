@@ -8,7 +8,7 @@ NODE_MODULES := ui/node_modules/.package-lock.json
 NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format ui ui-dev ui-types pictures report constraints clean
+.PHONY: help setup demo test test-slow check format ui ui-dev ui-types pictures report constraints lint-docker release-check clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,5 +70,13 @@ report: $(STAMP) ## docs/reproduced/report again, from the results beside it
 constraints: ## pin everything anew, all extras included
 	$(PYTHON) tools/pin.py > constraints.new && mv constraints.new constraints.txt
 
+lint-docker: $(STAMP) ## Dockerfile and compose.yaml, by their linters
+	$(BIN)/hadolint --failure-threshold style Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+
+# RELEASE=1: this very commit is to be released. OFFLINE=1: end well although no service for known weaknesses answers.
+release-check: $(STAMP) ## build, install and try what is committed; licences, bill of materials, known weaknesses -> dist/
+	$(BIN)/python tools/release_check.py $(if $(RELEASE),--release) $(if $(OFFLINE),--allow-offline-audit)
+
 clean: ## remove what was built, not what was drawn or trained
-	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist dist-refused .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -1,6 +1,6 @@
 """The pictures of docs/explanation/method.md, from a run and a drawn film: python tools/method_pictures.py RUN FILM.
 
-Made from what docs/tutorial/first-reading.md leaves: first/model and first/films/films/tb-000291-01.png.
+Made from what docs/tutorial/first-reading.md leaves: runs/tb and data/tb/films/tb-000291-01.png.
 """
 
 import csv
@@ -160,24 +160,25 @@ def check(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figur
 def correction(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure:
     """The map before and after a box, and what that does to the classes."""
     truth, _ = _mistake(study, drawn)
-    corrected = study.apply(drawn[truth][0], truth, confirmed=True)
+    box = _wider(drawn[truth][0], 8.0)  # drawn generously: a patch that a box cuts counts in part
+    corrected = study.apply(box, truth, confirmed=True)
     figure, (left, middle, right) = row(3)
     for axes, one, title in ((left, study, f"{truth}, before"), (middle, corrected, "after a box")):
         now = one.explain()
         show(axes, heated(now, next(c for c in now.concepts if c.concept.name == truth)), title, now.film)
-    frame(middle, drawn[truth][0], colour(study.run.concepts.index(truth)))
+    frame(middle, box, colour(study.run.concepts.index(truth)))
     names = list(reversed(told.probabilities))
     after = {
         "before": (study, "0.6"),
         "after the box": (corrected, colour(4)),
-        "rejected": (study.reject(truth), colour(5)),
+        "all rejected": (study.reject(), colour(5)),
     }
     for place, (label, (one, ink)) in enumerate(after.items()):
         heights = [number + 0.27 * (1 - place) for number in range(len(names))]
         right.barh(heights, [one.prediction[name] for name in names], 0.25, color=ink, label=label)
     right.set_yticks(range(len(names)), [name.replace("_", "\n", 1) for name in names], fontsize=11)
     right.set(xlim=(0, 1), title="Classes")
-    right.legend(frameon=False, fontsize=11, loc="lower right")
+    right.legend(frameon=False, fontsize=11, loc="upper right", bbox_to_anchor=(1.0, 0.82))
     return figure
 
 

@@ -12,6 +12,8 @@ BESIDE = {
     "README.md": "index.md",
 }
 """Files beside docs/ that people can read on the site, and where."""
+MADE_FROM = {"src/medgrape/cli": "reference/cli/medgrape.md", "ui/openapi.json": "reference/http.md"}
+"""What pages are made from: a link to the source is a link to the page."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -29,7 +31,7 @@ def _rehomed(link: re.Match[str], source: str, page: str) -> str:
     if re.match(r"[a-z]+:", target) or target.startswith("/"):
         return link[0]
     place = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-    there = BESIDE.get(place, place.removeprefix("docs/") if place.startswith("docs/") else None)
+    there = (BESIDE | MADE_FROM).get(place, place.removeprefix("docs/") if place.startswith("docs/") else None)
     if there is not None:
         return f"{picture}[{words}]({posixpath.relpath(there, posixpath.dirname(page) or '.')}{anchor or ''})"
     return words if (ROOT / place).exists() else link[0]

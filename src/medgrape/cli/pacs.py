@@ -41,21 +41,19 @@ def list_studies(
 
     Example: medgrape pacs list hospital --since today
     """
-    from itertools import islice
-
     with _connected(server, servers) as connection:
-        from medgrape.interchange.pacs.query import Wanted, distinct_studies, since_when
+        from medgrape.interchange.pacs.query import Wanted, since_when
+        from medgrape.interchange.pacs.studies import list_studies as listed
 
         wanted = Wanted(since_when(since), _modalities(modality))
-        found = list(islice(distinct_studies(connection, wanted), limit + 1))
-    shown, more = found[:limit], len(found) > limit
+        shown, more = listed(connection, wanted, limit)
     if as_json:
         print_json({"server": server, "studies": [one.to_json() for one in shown], "more": more})
         return
     rows = [(one.uid, one.date, ", ".join(one.modalities), one.accession, _count(one.images)) for one in shown]
     table(f"{server}: {len(shown):,} studies", ("study", "date", "modalities", "accession", "images"), rows)
     if more:
-        note(f"and more: raise --limit, or ask for later ones with --since {shown[-1].date or 'DATE'}")
+        note("and more: raise --limit, or ask for later ones with --since")
 
 
 @app.command()

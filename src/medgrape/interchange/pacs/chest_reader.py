@@ -16,7 +16,7 @@ from medgrape.data.decoder import Decoder
 from medgrape.data.film import FRONTAL_VIEWS, FilmError
 from medgrape.interchange.pacs.header import Header, header_of
 from medgrape.interchange.pacs.query import CHEST_MODALITIES, ListedFilm
-from medgrape.interchange.pacs.readings import READING
+from medgrape.interchange.pacs.readings import OBJECTS, READING
 from medgrape.model.manifest import unseal, version_of
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -67,7 +67,7 @@ class ChestReader:
         if self._dicom:
             from medgrape.interchange.dicom_reading import write_dicom_reading
 
-            write_dicom_reading(study, film, into)
+            write_dicom_reading(study, film, into / OBJECTS)
         predicted, probability = next(iter(study.prediction.items()))
         return Sight(predicted, probability)
 

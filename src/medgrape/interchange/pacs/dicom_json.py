@@ -4,8 +4,8 @@ from typing import Any
 
 Item = dict[str, Any]
 
-STUDY, SERIES, INSTANCE, CLASS = "0020000D", "0020000E", "00080018", "00080016"
-STUDY_DATE, ACCESSION, MODALITY, MODALITIES, IMAGES = "00080020", "00080050", "00080060", "00080061", "00201208"
+STUDY, SERIES, INSTANCE = "0020000D", "0020000E", "00080018"
+STUDY_DATE, ACCESSION, MODALITY, IMAGES = "00080020", "00080050", "00080060", "00201209"
 FAILED, STORED, OTHER_FAILURES = "00081198", "00081199", "0008119A"
 REFERENCED, REASON = "00081155", "00081197"
 
@@ -17,14 +17,9 @@ def values(item: Item, tag: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def texts(item: Item, tag: str) -> tuple[str, ...]:
-    """Those of its values that are words."""
-    return tuple(one.strip("\0 ") for one in values(item, tag) if isinstance(one, str) and one.strip("\0 "))
-
-
 def text(item: Item, tag: str) -> str:
-    """Its first word, or nothing."""
-    return next(iter(texts(item, tag)), "")
+    """Its first value, if that is a word, or nothing."""
+    return next((one.strip("\0 ") for one in values(item, tag)[:1] if isinstance(one, str)), "")
 
 
 def number(item: Item, tag: str) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from medgrape.errors import UserError
-from medgrape.interchange.pacs.query import ListedFilm
+from medgrape.interchange.pacs.query import ListedFilm, ListedSeries
 
 State = Literal["waiting", "refused", "read", "unsent", "sent", "unsendable", "own"]
 """waiting: found, not read. refused: cannot be read, with its reason. read: done. unsent: read, its DICOM objects still
@@ -24,7 +24,7 @@ CREATE TABLE films (
     failures INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX to_do ON films (state, attempts, number);
-CREATE TABLE studies (uid TEXT PRIMARY KEY, images INTEGER, looked REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE series (uid TEXT PRIMARY KEY, images INTEGER, looked REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
@@ -85,13 +85,15 @@ class Ledger:
         row = self._rows.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
-    def is_unchanged(self, study: str, images: int | None, after: float) -> bool:
-        """Whether a study has as many images as when it was looked into, later than ``after``."""
-        row = self._rows.execute("SELECT images, looked FROM studies WHERE uid = ?", (study,)).fetchone()
-        return row is not None and images is not None and row[0] == images and after < row[1] <= time.time()
+    def is_unchanged(self, series: ListedSeries, after: float) -> bool:
+        """Whether a series has as many images as when it was looked into, later than ``after``."""
+        row = self._rows.execute("SELECT images, looked FROM series WHERE uid = ?", (series.uid,)).fetchone()
+        return (
+            row is not None and series.images is not None and row[0] == series.images and after < row[1] <= time.time()
+        )
 
-    def note(self, study: str, images: int | None, found: Iterable[ListedFilm]) -> int:
-        """How many films of a study are new; all of them are remembered, or none."""
+    def note(self, series: ListedSeries, found: Iterable[ListedFilm]) -> int:
+        """How many films of a series are new; all of them are remembered, or none."""
         rows = [(film.uid, film.series, film.study) for film in found]
         with self._transaction():
             before = self._rows.total_changes
@@ -99,7 +101,9 @@ class Ledger:
                 "INSERT OR IGNORE INTO films (uid, series, study, state) VALUES (?, ?, ?, 'waiting')", rows
             )
             new = self._rows.total_changes - before
-            self._rows.execute("INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (study, images, time.time()))
+            self._rows.execute(
+                "INSERT OR REPLACE INTO series VALUES (?, ?, ?)", (series.uid, series.images, time.time())
+            )
         return new
 
     def due(self, state: State, number: int) -> Entry | None:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from medgrape.data.files import whole_file
 from medgrape.data.film import FilmError
 from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.failures import AwayError, BarredError, PacsError
-from medgrape.interchange.pacs.query import ListedFilm, Wanted, films, studies
+from medgrape.interchange.pacs.query import ListedFilm, Wanted, films, series, series_of
 from medgrape.interchange.pacs.retrieval import fetch
 from medgrape.progress import Track, quietly
 
@@ -79,9 +79,12 @@ def reason_of(refusal: Exception, file: Path) -> str:
 
 
 def _listed(connection: Connection, order: PullOrder) -> Iterator[ListedFilm]:
-    found: Sequence[str] = order.studies or [study.uid for study in studies(connection, order.wanted)]
-    for study in dict.fromkeys(found):
-        yield from films(connection, study, order.wanted.modalities)
+    if not order.studies:
+        for one in series(connection, order.wanted):
+            yield from films(connection, one)
+    for study in dict.fromkeys(order.studies):
+        for one in series_of(connection, study, order.wanted):
+            yield from films(connection, one)
 
 
 def _pull(connection: Connection, film: ListedFilm, target: Path, scratch: Path, decoder: Decoder | None) -> None:

@@ -1,19 +1,20 @@
-"""Which studies and films a server has (QIDO). Filters are asked for and checked again: some ignore them."""
+"""Which series and films a server has (QIDO).
+
+Series are asked for, not studies: their modality is one value, which servers search by as they should. Orthanc 1.10
+for one loses studies when it is asked for pages of those with a modality. What comes is checked again all the same.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 
 from medgrape.errors import UserError
 from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.dicom_json import (
     ACCESSION,
-    CLASS,
     IMAGES,
     INSTANCE,
-    MODALITIES,
     MODALITY,
     SERIES,
     STUDY,
@@ -22,17 +23,18 @@ from medgrape.interchange.pacs.dicom_json import (
     items,
     number,
     text,
-    texts,
 )
+from medgrape.interchange.pacs.failures import MissingError, RefusalError
 from medgrape.interchange.pacs.uids import is_uid
 
 CHEST_MODALITIES = ("CR", "DX")
 _MODALITY = re.compile(r"[A-Z0-9_]{1,16}")
+_FIELDS = [("includefield", tag) for tag in (STUDY_DATE, ACCESSION, MODALITY, IMAGES)]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which studies are asked for."""
+    """Which series are asked for."""
 
     since: date | None = None
     """The first study date that counts; None: all."""
@@ -45,21 +47,17 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class ListedStudy:
-    """A study, without anything that names its patient."""
+class ListedSeries:
+    """A series, without anything that names its patient."""
 
+    study: str
     uid: str
+    modality: str
+    """Empty where the server does not say, as everything below."""
     date: str
-    """YYYY-MM-DD, or empty."""
-    modalities: tuple[str, ...]
+    """Of the study, YYYY-MM-DD."""
     accession: str
-    """The order's number, which leads to a patient for whoever may look into the hospital's systems."""
     images: int | None
-    """Objects of all kinds; None where the server does not say."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,6 @@ class ListedFilm:
     study: str
     series: str
     uid: str
-    kind: str = ""
-    """Its SOP class, where the server tells."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -95,35 +91,40 @@ def since_when(told: str, today: date | None = None) -> date | None:
         ) from None
 
 
-def studies(connection: Connection, wanted: Wanted) -> Iterator[ListedStudy]:
-    """Studies with any of the modalities, one page after the other; one that has several may come several times."""
-    dates = [] if wanted.since is None else [("StudyDate", f"{wanted.since:%Y%m%d}-")]
-    fields = [("includefield", tag) for tag in (MODALITIES, IMAGES, ACCESSION)]
+def series(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+    """All that are wanted, page by page; those of a server that finds series only within a study, study by study."""
     for modality in wanted.modalities:
-        asked = [("ModalitiesInStudy", modality), *dates, *fields]
-        for item in _found(connection, ["studies"], asked, STUDY):
-            study = _study(item)
-            if _is_wanted(study, wanted):
-                yield study
+        asked = [("Modality", modality), *_dates(wanted), *_FIELDS]
+        found = _found(connection, ["series"], asked, SERIES)
+        try:
+            first = next(found, None)
+        except (MissingError, RefusalError):
+            yield from _study_by_study(connection, wanted)
+            return
+        if first is not None:
+            yield from _wanted([first], wanted)
+            yield from _wanted(found, wanted)
 
 
-def distinct_studies(connection: Connection, wanted: Wanted) -> Iterator[ListedStudy]:
-    """The same, each once."""
-    seen = set[str]()
-    for study in studies(connection, wanted):
-        if study.uid not in seen:
-            seen.add(study.uid)
-            yield study
+def series_of(connection: Connection, study: str, wanted: Wanted) -> Iterator[ListedSeries]:
+    """Those of one study."""
+    found = _found(connection, ["studies", study, "series"], _FIELDS, SERIES)
+    yield from _wanted(({STUDY: {"Value": [study]}} | one for one in found), wanted)
 
 
-def films(connection: Connection, study: str, modalities: Sequence[str]) -> Iterator[ListedFilm]:
-    """The films of a study, from those of its series that have one of the modalities."""
-    for item in _found(connection, ["studies", study, "series"], [("includefield", MODALITY)], SERIES):
-        series, modality = text(item, SERIES), text(item, MODALITY)
-        if modality and modality not in modalities:
-            continue
-        for one in _found(connection, ["studies", study, "series", series, "instances"], [], INSTANCE):
-            yield ListedFilm(study, series, text(one, INSTANCE), text(one, CLASS))
+def films(connection: Connection, one: ListedSeries) -> Iterator[ListedFilm]:
+    """The films of a series."""
+    for item in _found(connection, ["studies", one.study, "series", one.uid, "instances"], [], INSTANCE):
+        yield ListedFilm(one.study, one.uid, text(item, INSTANCE))
+
+
+def _study_by_study(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+    for item in _found(connection, ["studies"], _dates(wanted), STUDY):
+        yield from series_of(connection, text(item, STUDY), wanted)
+
+
+def _dates(wanted: Wanted) -> list[tuple[str, str]]:
+    return [] if wanted.since is None else [("StudyDate", f"{wanted.since:%Y%m%d}-")]
 
 
 def _found(connection: Connection, path: Sequence[str], asked: Sequence[tuple[str, str]], key: str) -> Iterator[Item]:
@@ -139,14 +140,19 @@ def _found(connection: Connection, path: Sequence[str], asked: Sequence[tuple[st
         offset, before = offset + len(page), frozenset(named)
 
 
-def _study(item: Item) -> ListedStudy:
+def _wanted(found: Iterator[Item] | Sequence[Item], wanted: Wanted) -> Iterator[ListedSeries]:
+    """What a server says nothing of passes: the films themselves are looked at again."""
+    for item in found:
+        one = _series(item)
+        of_kind = not one.modality or one.modality in wanted.modalities
+        in_time = not (wanted.since and one.date) or one.date >= wanted.since.isoformat()
+        if is_uid(one.study) and of_kind and in_time:
+            yield one
+
+
+def _series(item: Item) -> ListedSeries:
     day = text(item, STUDY_DATE)
     told = f"{day[:4]}-{day[4:6]}-{day[6:]}" if re.fullmatch(r"\d{8}", day) else ""
-    return ListedStudy(text(item, STUDY), told, texts(item, MODALITIES), text(item, ACCESSION), number(item, IMAGES))
-
-
-def _is_wanted(study: ListedStudy, wanted: Wanted) -> bool:
-    """What a server says nothing of passes: the films themselves are looked at again."""
-    if study.modalities and not set(study.modalities) & set(wanted.modalities):
-        return False
-    return not (wanted.since and study.date) or study.date >= wanted.since.isoformat()
+    return ListedSeries(
+        text(item, STUDY), text(item, SERIES), text(item, MODALITY), told, text(item, ACCESSION), number(item, IMAGES)
+    )

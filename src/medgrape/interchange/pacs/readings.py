@@ -14,7 +14,7 @@ from medgrape.errors import UserError
 from medgrape.interchange.pacs.header import header_of
 
 LEDGER = "ledger.db"
-READING = "reading.json"
+READING, OBJECTS = "reading.json", "dicom"
 _LOCK, _DRAFT = ".lock", ".draft"
 
 
@@ -40,7 +40,7 @@ class Readings:
 
     def objects(self, uid: str) -> list[Path]:
         """The DICOM objects that were made of a film."""
-        return sorted(self.place(uid).glob("*.dcm"))
+        return sorted((self.place(uid) / OBJECTS).glob("*.dcm"))
 
     def own_uids(self, uid: str) -> list[str]:
         """What those objects are called."""
@@ -49,8 +49,7 @@ class Readings:
 
     def remove_objects(self, uid: str) -> None:
         """They name the patient; once the server has them, they need not lie here."""
-        for path in self.objects(uid):
-            path.unlink()
+        shutil.rmtree(self.place(uid) / OBJECTS, ignore_errors=True)
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
@@ -65,15 +64,21 @@ class Readings:
 
     def keep(self, made: Path, uid: str) -> None:
         """Put a reading in its place, all of its files at once; from then on it is there, whatever happens."""
-        for path in made.iterdir():
-            with path.open("rb+") as written:
-                os.fsync(written.fileno())
-        sync_folder(made)
+        for path in (made, *made.rglob("*")):
+            _sync(path)
         place = self.place(uid)
         place.parent.mkdir(parents=True, exist_ok=True)
         made.rename(place)
         for folder in (place.parent, place.parent.parent, self.out):
             sync_folder(folder)
+
+
+def _sync(path: Path) -> None:
+    if path.is_dir():
+        sync_folder(path)
+        return
+    with path.open("rb+") as written:
+        os.fsync(written.fileno())
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError, model_validator
 
 from medgrape.config import ConfigError, Settings
-from medgrape.config.base import first_complaint
 from medgrape.spelling import nearest
 
 DEFAULT_FILE = Path("pacs.toml")
@@ -113,7 +112,17 @@ def configured_server(name: str, file: Path | None = None) -> Server:
     try:
         return Server(name, ServerSettings.model_validate(tables[name]), path.resolve().parent)
     except ValidationError as error:
-        raise ConfigError(f"{path}, servers.{name}: {first_complaint(error, ServerSettings)}") from None
+        raise ConfigError(f"{path}, servers.{name}: {_complaint(error)}.") from None
+
+
+def _complaint(error: ValidationError) -> str:
+    """A mistyped key first; what was written is never repeated, for it may be a password in the wrong place."""
+    found = sorted(error.errors(include_input=False), key=lambda one: one["type"] != "extra_forbidden")[0]
+    key = ".".join(str(part) for part in found["loc"])
+    if found["type"] == "extra_forbidden":
+        return f"there is no key {key!r}{nearest(key, ServerSettings.model_fields)}"
+    said = found["msg"].removeprefix("Value error, ")
+    return f"{key}: {said}" if key else said
 
 
 def _tables(path: Path) -> dict[str, Any]:

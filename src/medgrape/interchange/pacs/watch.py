@@ -18,14 +18,14 @@ from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError
 from medgrape.interchange.pacs.ledger import Entry, Ledger, State
 from medgrape.interchange.pacs.pulling import reason_of
-from medgrape.interchange.pacs.query import CHEST_MODALITIES, ListedFilm, Wanted, films, since_when, studies
+from medgrape.interchange.pacs.query import CHEST_MODALITIES, ListedFilm, Wanted, films, series, since_when
 from medgrape.interchange.pacs.readings import Readings, alone_in
 from medgrape.interchange.pacs.retrieval import fetch
 from medgrape.interchange.pacs.servers import Server
 from medgrape.interchange.pacs.storing import store
 
 _LOOK_AGAIN = 3600.0
-"""Seconds after which a study is looked into although it seems to have no other images than before."""
+"""Seconds after which a series is looked into although it seems to have no other images than before."""
 _FAILURES = 5
 """Rounds in which a server may fail to give a film, or to take a report, before that counts as its answer."""
 _DEATHS = 20
@@ -146,14 +146,13 @@ class Watcher:
 
     def _find(self) -> None:
         now, wanted = time.time(), Wanted(since_when(self.order.since), CHEST_MODALITIES)
-        for study in studies(self.connection, wanted):
-            if self.ledger.is_unchanged(study.uid, study.images, now - _LOOK_AGAIN):
+        for one in series(self.connection, wanted):
+            if self.ledger.is_unchanged(one, now - _LOOK_AGAIN):
                 continue
             try:
-                found = list(films(self.connection, study.uid, CHEST_MODALITIES))
+                self.ledger.note(one, list(films(self.connection, one)))
             except MissingError:  # removed since it was listed
                 continue
-            self.ledger.note(study.uid, study.images, found)
         self.ledger.remember(
             "server", self.order.server.name
         )  # only now: a first call that came to nothing binds nobody

@@ -31,6 +31,8 @@ from medgrape.interchange.dicom_source import SourceFilm
 SERIES = 9903
 _CORNER = (0.0, 0.97, 0.6, 1.0)
 """Where the notice stands, as shares of what is shown."""
+_DEVICE_CLASS = 12
+"""Where a colour profile says of which kind of device it is."""
 
 
 def presentation(study: Study, source: SourceFilm, makers: Makers) -> Dataset | None:
@@ -104,7 +106,8 @@ def _in_colour(source: SourceFilm, told: dict[str, Any]) -> Dataset:
     """A film in colours of which nobody says what they are is taken to be sRGB; a palette counts as its colours."""
     film = deepcopy(source.header)
     film.SamplesPerPixel = 3
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    screen = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    profile = screen[:_DEVICE_CLASS] + b"scnr" + screen[_DEVICE_CLASS + 4 :]  # DICOM wants that of what made the film
     return ColorSoftcopyPresentationState([film], **told, icc_profile=profile)
 
 

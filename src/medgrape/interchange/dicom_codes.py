@@ -37,6 +37,7 @@ OURS: dict[str, str] = {
     "cannot_be_told": "Cannot be told",
     "rejected": "Rejected by a person",
     "class_prob": "Probability of the class",
+    "first_prob": "Probability of the class before any correction",
     "reader_says": "What a person says of the finding here",
     "on_this_film": "What a person says of the finding on this film",
     "safety_check": "Safety check: what the model sees inside the box",

@@ -1,7 +1,8 @@
 """What the model found, as measurement groups of a structured report."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from highdicom.sr import (
     Measurement,
@@ -10,6 +11,7 @@ from highdicom.sr import (
     QualitativeEvaluation,
     ReferencedSegmentationFrame,
     SourceImageForMeasurementGroup,
+    SourceImageForSegmentation,
     TrackingIdentifier,
 )
 from pydicom import Dataset
@@ -23,14 +25,16 @@ from medgrape.interchange.dicom_equipment import Makers
 Group = MeasurementsAndQualitativeEvaluations | PlanarROIMeasurementsAndQualitativeEvaluations
 
 
-def class_groups(explanation: Explanation, makers: Makers, film: Dataset) -> list[Group]:
-    """One group for each class, the likeliest first."""
+def class_groups(
+    explanation: Explanation, first: Mapping[str, float] | None, makers: Makers, film: Dataset
+) -> list[Group]:
+    """One group for each class, the likeliest first; ``first`` is what they were before any correction."""
     return [
         MeasurementsAndQualitativeEvaluations(
             tracking_identifier=TrackingIdentifier(identifier=f"class {place}"),
             finding_type=diagnosis(name),
             algorithm_id=makers.algorithm(),
-            measurements=figures({"class_prob": share}),
+            measurements=figures({"class_prob": share} | ({} if first is None else {"first_prob": first[name]})),
             qualitative_evaluations=[made_by_device()],
             source_images=[SourceImageForMeasurementGroup.from_source_image(film)],
         )
@@ -52,7 +56,7 @@ def _finding(
     if tells(found):
         scores["strength"] = found.strength
     seen = QualitativeEvaluation(ours("seen"), ours(in_words(found).replace(" ", "_")))
-    told = {
+    told: dict[str, Any] = {
         "tracking_identifier": TrackingIdentifier(identifier=f"finding {found.concept.name}"),
         "finding_type": finding(found.concept),
         "algorithm_id": makers.algorithm(),
@@ -62,9 +66,16 @@ def _finding(
     if maps is None or found.concept.name not in mapped:
         here = SourceImageForMeasurementGroup.from_source_image(film)
         return MeasurementsAndQualitativeEvaluations(**told, source_images=[here])
-    segment = mapped.index(found.concept.name) + 1
-    shown = ReferencedSegmentationFrame.from_segmentation(maps, segment_number=segment)
+    shown = _segment(mapped.index(found.concept.name) + 1, maps, film)
     return PlanarROIMeasurementsAndQualitativeEvaluations(**told, referenced_segment=shown)
+
+
+def _segment(number: int, maps: Dataset, film: Dataset) -> ReferencedSegmentationFrame:
+    """A map among the maps: its segment's number alone, for DICOM allows no number of a frame beside it."""
+    source = SourceImageForSegmentation(film.SOPClassUID, film.SOPInstanceUID)
+    shown = ReferencedSegmentationFrame(maps.SOPClassUID, maps.SOPInstanceUID, number, number, source)
+    del shown[0].ReferencedSOPSequence[0].ReferencedFrameNumber
+    return shown
 
 
 def figures(told: dict[str, float]) -> list[Measurement]:

@@ -1,6 +1,7 @@
 """A reading as a structured report: TID 1500, Measurement Report."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from highdicom.sr import (
     CodedConcept,
@@ -37,11 +38,12 @@ def report(
 ) -> Dataset:
     """Classes, findings and corrections; preliminary and verified by nobody, whatever a person confirmed."""
     film = source.header
+    first = replace(study, corrections=(), before=None, change=None).prediction if study.corrections else None
     content = MeasurementReport(
         observation_context=makers.observed(),
         procedure_reported=_PROCEDURE,
         imaging_measurements=[
-            *class_groups(explanation, makers, film),
+            *class_groups(explanation, first, makers, film),
             *finding_groups(explanation, makers, film, maps, mapped),
             *correction_groups(study.corrections, study.original.concepts, source),
         ],

@@ -17,10 +17,10 @@ from medgrape.config import FilmLimits
 from medgrape.data.dicom.header import name_transfer_syntax, refuse_other_examinations
 from medgrape.data.dicom.orientation import turn_of
 from medgrape.data.dicom.reader import check_deflated
-from medgrape.data.dicom.values import window_of
 from medgrape.data.film import FilmError
 from medgrape.data.reading import film_file, kind_of, whatever_goes_wrong_is_damage
 from medgrape.geometry import Box, FilmSize, Turn
+from medgrape.interchange.dicom_greys import shown_greys
 
 UTF8 = "ISO_IR 192"
 _WHOSE = (
@@ -33,11 +33,8 @@ _ALWAYS_THERE = (
     "AccessionNumber", "ReferringPhysicianName",
 )  # fmt: skip
 """What DICOM wants in every object, if need be empty (type 2)."""
-_SHOWN = (
-    "SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "Modality", "Rows", "Columns", "SamplesPerPixel",
-    "PhotometricInterpretation", "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelSpacing",
-    "ImagerPixelSpacing", "RescaleIntercept", "RescaleSlope", "RescaleType", "ModalityLUTSequence", "VOILUTSequence",
-    "VOILUTFunction",
+_FILM = (
+    "SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "Modality", "Rows", "Columns", "PatientOrientation",
 )  # fmt: skip
 NAMES = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "StudyInstanceUID")
 """What a film is referred to by."""
@@ -49,7 +46,9 @@ class SourceFilm:
     """What objects about a film must know of it."""
 
     header: Dataset
-    """Patient, study and how to show the pixels; nothing else. Always with UIDs that it can be referred to by."""
+    """Patient, study and size; nothing else. Always with UIDs that it can be referred to by."""
+    greys: Dataset
+    """What makes greys of stored numbers, as a presentation state says it."""
     turn: Turn
     """What made the upright film of the stored pixels."""
     unnamed: bool
@@ -67,8 +66,8 @@ class SourceFilm:
 
     @property
     def in_colour(self) -> bool:
-        """Whether pixels are three numbers; presentation states for greys do not fit such a film."""
-        return int(self.header.SamplesPerPixel) == 3
+        """Whether its pixels are colours, for which presentation states of another kind are made."""
+        return not str(self.header.PhotometricInterpretation).startswith("MONOCHROME")
 
     def as_stored(self, box: Box) -> Box:
         """A box on the upright film in stored pixels, as much of it as lies on the film."""
@@ -95,24 +94,20 @@ def _source(file: BinaryIO, limits: FilmLimits) -> SourceFilm:
     with config.disable_value_validation():  # an odd number of a patient is still the patient's
         header = _header(dataset)
     file.seek(0)
-    unnamed = _name(header, seed=str(header.get("SOPInstanceUID") or hashlib.file_digest(file, "sha256").hexdigest()))
-    return SourceFilm(header, turn_of(dataset), unnamed)
+    unnamed = _name(header, seed=str(header.get("SOPInstanceUID") or hashlib.sha256(file.read()).hexdigest()))
+    return SourceFilm(header, shown_greys(dataset), turn_of(dataset), unnamed)
 
 
 def _header(dataset: FileDataset) -> Dataset:
     header = Dataset()
     header.SpecificCharacterSet = UTF8
-    for keyword in (*_WHOSE, *_SHOWN):
+    for keyword in (*_WHOSE, *_FILM):
         _copy(header, dataset, keyword)
     for keyword in _ALWAYS_THERE:
         if keyword not in header:
             setattr(header, keyword, "")
     header.SamplesPerPixel = int(dataset.get("SamplesPerPixel") or 1)
     header.PhotometricInterpretation = str(dataset.get("PhotometricInterpretation") or "MONOCHROME2")
-    if window_of(dataset) is not None:
-        header.WindowCenter, header.WindowWidth = (
-            _first(dataset[key].value) for key in ("WindowCenter", "WindowWidth")
-        )
     return header
 
 
@@ -135,11 +130,6 @@ def _is_time(kind: str, value: str) -> bool:
     except (ValueError, TypeError, NotImplementedError):
         return False
     return True
-
-
-def _first(value: object) -> object:
-    several = hasattr(value, "__len__") and not isinstance(value, str)
-    return value[0] if several else value  # type: ignore[index]
 
 
 def _name(header: Dataset, seed: str) -> bool:

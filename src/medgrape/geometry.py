@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from medgrape.errors import UserError
 
@@ -114,6 +114,51 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """How stored pixels become the upright film: quarter turns clockwise, then perhaps a flip left to right."""
+
+    quarters: int = 0
+    flipped: bool = False
+
+    def __bool__(self) -> bool:
+        return self.quarters % 4 != 0 or self.flipped
+
+    def __str__(self) -> str:
+        steps = []
+        if self.quarters % 4:
+            steps.append(f"rotated {90 * (self.quarters % 4)} degrees clockwise")
+        if self.flipped:
+            steps.append("flipped left to right")
+        return " and ".join(steps) or "left as it is"
+
+    @property
+    def back(self) -> "Turn":
+        """The turn that undoes this one; a flip between two equal turns undoes itself."""
+        return Turn(self.quarters % 4 if self.flipped else -self.quarters % 4, self.flipped)
+
+    def pixels(self, stored: Shaped[np.ndarray, "height width"]) -> Shaped[np.ndarray, "turned_height turned_width"]:
+        """The stored pixels, turned."""
+        turned = np.rot90(stored, -self.quarters)
+        return np.ascontiguousarray(turned[:, ::-1] if self.flipped else turned)
+
+    def size(self, stored: FilmSize) -> FilmSize:
+        """The stored size, turned."""
+        return FilmSize(stored.height, stored.width) if self.quarters % 2 else stored
+
+    def point(self, x: float, y: float, stored: FilmSize) -> tuple[float, float]:
+        """Where a point of a film of size ``stored`` comes to lie."""
+        width, height = stored.width, stored.height
+        for _ in range(self.quarters % 4):
+            x, y, width, height = height - y, x, height, width
+        return (width - x if self.flipped else x), y
+
+    def box(self, box: Box, stored: FilmSize) -> Box:
+        """Where a box on a film of size ``stored`` comes to lie."""
+        (x1, y1), (x2, y2) = self.point(box.x1, box.y1, stored), self.point(box.x2, box.y2, stored)
+        return Box(min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
+
+
+@dataclass(frozen=True)
 class PatchGrid:
     """A model's map of ``rows`` x ``columns`` patches, stretched over a whole film."""
 
@@ -135,6 +180,12 @@ class PatchGrid:
             raise GeometryError(f"Patch ({row}, {column}) is not on a {self.rows} x {self.columns} grid.")
         wide, high = self.film.width / self.columns, self.film.height / self.rows
         return Box(column * wide, row * high, (column + 1) * wide, (row + 1) * high)
+
+    def spread(self, values: Shaped[np.ndarray, "rows columns"]) -> Shaped[np.ndarray, "height width"]:
+        """Every pixel of the film with the value of the patch that its middle lies in: no finer than the map is."""
+        down = (2 * np.arange(self.film.height) + 1) * self.rows // (2 * self.film.height)
+        across = (2 * np.arange(self.film.width) + 1) * self.columns // (2 * self.film.width)
+        return np.ascontiguousarray(values[down][:, across])
 
 
 @lru_cache(maxsize=4096)

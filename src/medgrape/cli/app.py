@@ -21,6 +21,8 @@ from medgrape.cli.evaluate import evaluate
 from medgrape.cli.export import export
 from medgrape.cli.film import film
 from medgrape.cli.hub import app as hub
+from medgrape.cli.pacs import app as pacs
+from medgrape.cli.pacs_watch import watch as pacs_watch
 from medgrape.cli.predict import predict
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
@@ -58,6 +60,8 @@ app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")
 app.add_typer(concept, name="concept")
 app.add_typer(hub, name="hub")
+pacs.command("watch")(pacs_watch)
+app.add_typer(pacs, name="pacs")
 app.add_typer(users, name="user")
 app.add_typer(tokens, name="token")
 app.add_typer(audit_log, name="audit-log")

@@ -73,7 +73,8 @@ class Reader:
         atlas = self.loaded.run.model.atlas
         found = similarity(patches, atlas.prototypes)
         grid = PatchGrid(whole.facts.size, found.shape[-2], found.shape[-1])
-        return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found, atlas.kept))
+        seen = Evidence(self.concepts, grid, found, atlas.kept)
+        return Study(self.loaded.run, whole, seen, model=self.loaded.name)
 
     def learn(
         self,
@@ -101,7 +102,8 @@ class Reader:
     def changed(self, run: Run, what: str) -> "Reader":
         """A reader with another model; ``what`` says in one sentence what was done to this one. Nothing is written."""
         change = Change(self.loaded.manifest.fingerprint, what)
-        return Reader(replace(self.loaded, run=replace(run, changes=(*self.loaded.run.changes, change))))
+        changed = replace(run, changes=(*self.loaded.run.changes, change))
+        return Reader(replace(self.loaded, run=changed, unsaved=True))
 
     def save(self, out: Path | str) -> "Reader":
         """Write the run, with everything that was changed since it was loaded, into a new folder or its own."""

@@ -107,6 +107,15 @@ class LoadedRun:
     folder: Path
     run: Run
     manifest: Manifest
+    unsaved: bool = False
+    """Whether the run was changed since it was found there."""
+
+    @property
+    def name(self) -> str:
+        """What a report calls the model by: the fingerprint of its weights, as far as they are on disk."""
+        if not self.manifest.files:
+            return "never saved"
+        return f"{self.manifest.fingerprint}{', changed and not saved' if self.unsaved else ''}"
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write what became of this run, a new or the same folder; it is whole there, or as it was."""

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a cell may begin with that spreadsheets compute; the last four are the wide ones of East Asian keyboards."""
 
 
@@ -21,13 +22,17 @@ def _line(row: Iterable[object]) -> str:
 
 
 def _cell(value: object) -> object:
-    """Numbers as they are; text that a spreadsheet would compute gets an apostrophe, as one types it there."""
+    """Numbers as they are; text that would be computed gets an apostrophe before it, as one types it there."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.10g}"
-    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(value: str) -> str:
+    """In one line: some programs take a lone return within a cell for the next row."""
+    line = re.sub(r"[\x00-\x1f\x7f]", " ", value)
+    return f"'{line}" if line.lstrip(" ").startswith(_FORMULA) else line

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from medgrape.data.complaints import Complaints
-from medgrape.data.label_files import read_text
+from medgrape.data.label_files import read_text, written
 from medgrape.data.sources.marks import RESHAPED, Mark, MarkedFilm, MarkedFilms, shaped, told_as
 from medgrape.geometry import Box, FilmSize
 
@@ -17,7 +17,7 @@ def read_coco(path: Path) -> MarkedFilms:
 
 
 def _parsed(content: dict[str, Any]) -> MarkedFilms:
-    categories = {entry["id"]: str(entry["name"]) for entry in content["categories"]}
+    categories = {entry["id"]: written(entry["name"]) for entry in content["categories"]}
     images = content["images"]
     marks: dict[Any, list[Mark]] = {entry["id"]: [] for entry in images}
     sizes = {entry["id"]: FilmSize(int(entry["width"]), int(entry["height"])) for entry in images}
@@ -30,10 +30,14 @@ def _parsed(content: dict[str, Any]) -> MarkedFilms:
         if image in marks and category in categories:
             marks[image].append(mark)
         else:
-            complaints.add("boxes of an image or category that is not listed", f"image {image}, category {category}")
+            complaints.add(
+                "boxes of an image or category that is not listed", written(f"image {image}, category {category}")
+            )
     others = {entry["image_id"] for entry in content.get("other_annotations", ())}
     silent = {image for image in others if not marks.get(image)}
-    films = [MarkedFilm(str(one["file_name"]), tuple(marks[one["id"]])) for one in images if one["id"] not in silent]
+    films = [
+        MarkedFilm(written(one["file_name"]), tuple(marks[one["id"]])) for one in images if one["id"] not in silent
+    ]
     return MarkedFilms(tuple(categories.values()), tuple(films), complaints, _left_out(content, silent))
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from medgrape.data.complaints import Complaints
 from medgrape.data.draft import FILM_SUFFIXES
-from medgrape.data.label_files import SourceError, read_text
+from medgrape.data.label_files import SourceError, read_text, written
 from medgrape.data.sources.marks import NO_BOX, PERCENT, RESHAPED, Mark, MarkedFilm, MarkedFilms, shaped, told_as
 from medgrape.geometry import Box, FilmSize
 
@@ -58,14 +58,14 @@ def read_label_studio(path: Path) -> MarkedFilms:
 def _film(task: dict[str, Any], count: _Count) -> Iterator[MarkedFilm]:
     listed = _listed(task["data"])
     if listed is None:
-        count.complaints.add("tasks without a film", f"task {task.get('id')}")
+        count.complaints.add("tasks without a film", written(f"task {task.get('id')}"))
         return
     done = [one for one in task.get("annotations") or task.get("completions") or () if not one.get("was_cancelled")]
     count.predictions += len(task.get("predictions") or ())
     count.several += len(done) > 1
     count.nobody += not done
     if done:
-        yield MarkedFilm(listed, tuple(mark for one in done for mark in _marks(one.get("result") or [])))
+        yield MarkedFilm(written(listed), tuple(mark for one in done for mark in _marks(one.get("result") or [])))
 
 
 def _listed(data: dict[str, Any]) -> str | None:
@@ -92,7 +92,7 @@ def _marks(results: list[dict[str, Any]]) -> Iterator[Mark]:
     for result in results:
         labels = _labels(result)
         if labels:
-            yield from (_mark(result, str(label)) for label in labels)
+            yield from (_mark(result, written(label)) for label in labels)
         elif "original_width" in result and result.get("id") not in named:
             yield Mark("a mark", None, PERCENT, UNNAMED)
 

@@ -5,6 +5,8 @@ sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner
 ``x1 y1 x2 y2`` covers the half-open range from x1 up to x2, so its width is ``x2 - x1``.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -66,10 +68,21 @@ class Box:
             raise GeometryError("An empty mask has no box around it.")
         return cls(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
 
+    @classmethod
+    def holding(cls, points: Iterable[tuple[float, float]]) -> "Box":
+        """The smallest box that holds every point, each as x and y."""
+        across, down = zip(*points, strict=True)
+        return cls(min(across), min(down), max(across), max(down))
+
     @property
     def corners(self) -> tuple[float, float, float, float]:
         """x1, y1, x2, y2."""
         return self.x1, self.y1, self.x2, self.y2
+
+    @property
+    def corner_and_size(self) -> tuple[float, float, float, float]:
+        """x, y, width and height from which ``from_corner_and_size`` makes this very box, to the last bit on a film."""
+        return self.x1, self.y1, _extent(self.x1, self.x2), _extent(self.y1, self.y2)
 
     @property
     def width(self) -> float:
@@ -111,6 +124,19 @@ class Box:
         """The same place after the film was stretched from ``source`` to ``target``."""
         across, down = target.width / source.width, target.height / source.height
         return Box(self.x1 * across, self.y1 * down, self.x2 * across, self.y2 * down)
+
+    def turned(self, degrees: float, x: float, y: float) -> "Box":
+        """The box around this one after it was turned clockwise about a point."""
+        across, down = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        corners = [(one - x, other - y) for one in (self.x1, self.x2) for other in (self.y1, self.y2)]
+        return Box.holding((x + one * across - other * down, y + one * down + other * across) for one, other in corners)
+
+
+def _extent(start: float, end: float) -> float:
+    """The extent that added to ``start`` gives ``end`` again; the plain difference may miss it by a last digit."""
+    plain = end - start
+    near = (plain, math.nextafter(plain, math.inf), math.nextafter(plain, -math.inf))
+    return next((extent for extent in near if start + extent == end), plain)
 
 
 @dataclass(frozen=True)

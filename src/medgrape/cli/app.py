@@ -12,6 +12,7 @@ from medgrape.cli.atlas import app as atlas
 from medgrape.cli.audit import audit
 from medgrape.cli.audit_log import app as audit_log
 from medgrape.cli.bench import app as bench
+from medgrape.cli.boxes import app as boxes
 from medgrape.cli.calibrate import calibrate
 from medgrape.cli.concept import app as concept
 from medgrape.cli.console import complain
@@ -25,6 +26,7 @@ from medgrape.cli.pacs import app as pacs
 from medgrape.cli.pacs_watch import watch as pacs_watch
 from medgrape.cli.predict import predict
 from medgrape.cli.read import read
+from medgrape.cli.readings import app as readings
 from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
@@ -56,6 +58,8 @@ app.command()(predict)
 app.command()(reproduce)
 app.command()(serve)
 app.add_typer(data, name="data")
+app.add_typer(boxes, name="boxes")
+app.add_typer(readings, name="readings")
 app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")
 app.add_typer(concept, name="concept")

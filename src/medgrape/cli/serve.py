@@ -98,6 +98,12 @@ def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
     return Archive.ready(RoomFolder(room), settings)
 
 
+def refuse_no_room(room: Path) -> None:
+    """Whoever only looks at a room makes none by a mistyped name."""
+    if not (room / "secret.key").is_file():
+        raise UserError(f"{room} is no room; name the folder of a server with --room.")
+
+
 def server_process() -> ModuleType:
     """The server's processes, or a sentence that says how to get them."""
     try:

@@ -20,6 +20,7 @@ from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
 from medgrape.cli.export import export
 from medgrape.cli.film import film
+from medgrape.cli.parts import parts
 from medgrape.cli.predict import predict
 from medgrape.cli.read import read
 from medgrape.cli.reproduce import reproduce
@@ -51,6 +52,7 @@ app.command()(read)
 app.command()(export)
 app.command()(predict)
 app.command()(reproduce)
+app.command()(parts)
 app.command()(serve)
 app.add_typer(data, name="data")
 app.add_typer(bench, name="bench")

@@ -16,11 +16,12 @@ from medgrape.feedback.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.feedback.thresholds import CalibrationError
 from medgrape.model.checkpoint import KEEPSAKES, Run
 from medgrape.model.manifest import MANIFEST
+from medgrape.model.own_record import parts_used
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.training.compared import ComparedCourse, ComparedGraduate
 from medgrape.training.course import Course, Graduate
 from medgrape.training.films import TrainingError, TrainingFilms
-from medgrape.training.fitness import refuse_unlearnable, refuse_unusable_place
+from medgrape.training.fitness import refuse_unknown_parts, refuse_unlearnable, refuse_unusable_place
 from medgrape.training.journal import Journal
 from medgrape.training.keepsakes import exemplar_films, usual_scores
 from medgrape.training.kept_stages import EVERYTHING, fetch, keep
@@ -55,6 +56,7 @@ class Order:
 
 def train(order: Order, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
     """Train, or go on training, and leave a sealed run in ``order.out``."""
+    refuse_unknown_parts(order.config)
     if place() is not None or not _is_there(order):  # processes that others started must all hear the same answer
         launch(order.config.training, _work, order, track, watch)
     return order.out
@@ -156,10 +158,13 @@ def _assembled(
     config, concepts, classes = order.config, films.dataset.concepts, films.dataset.classes
     metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused}
     if isinstance(graduate, ComparedGraduate):
-        return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints)
+        return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints, parts_used(config))
     usual = usual_scores(graduate.scores, films)
     exemplars = exemplar_films(graduate.scores, films, graduate.grid, show=config.exemplars.show)
-    run = Run(config, concepts, classes, graduate.model, usual, exemplars, metrics, films.fingerprints)
+    run = Run(
+        config, concepts, classes, graduate.model, usual, exemplars, metrics, films.fingerprints,
+        own_parts=parts_used(config),
+    )  # fmt: skip
     return _calibrated(run, order, track)
 
 

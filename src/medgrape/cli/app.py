@@ -24,6 +24,7 @@ from medgrape.cli.film import film
 from medgrape.cli.hub import app as hub
 from medgrape.cli.pacs import app as pacs
 from medgrape.cli.pacs_watch import watch as pacs_watch
+from medgrape.cli.parts import parts
 from medgrape.cli.predict import predict
 from medgrape.cli.read import read
 from medgrape.cli.readings import app as readings
@@ -56,6 +57,7 @@ app.command()(read)
 app.command()(export)
 app.command()(predict)
 app.command()(reproduce)
+app.command()(parts)
 app.command()(serve)
 app.add_typer(data, name="data")
 app.add_typer(boxes, name="boxes")

@@ -1,6 +1,7 @@
 """``medgrape data prepare``: one command for each source."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from medgrape.data.draft import Draft, finish
 from medgrape.data.phantom import Shortcut
 from medgrape.data.sources.annotated import read_folder
 from medgrape.data.sources.nih import read_nih
+from medgrape.data.sources.own import read_own
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.sources.table import BoxColumns, FilmColumns, read_table
 from medgrape.data.sources.tbx11k import read_tbx11k
@@ -212,6 +214,37 @@ def _four(text: str) -> tuple[str, str, str, str]:
     if len(names) != 4:
         raise UserError(f"--box-edges takes four column names parted by commas; got {text!r}.")
     return names[0], names[1], names[2], names[3]
+
+
+@app.command()
+def own(
+    name: Annotated[str, typer.Argument(help="A source that medgrape parts lists.")],
+    source: Annotated[Path, typer.Argument(exists=True, help="What it reads, mostly a folder.")],
+    out: Out,
+    option: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE for the source itself; as often as needed.")
+    ] = None,
+    allow_missing: AllowMissing = False,
+    validation: Validation = 0.15,
+    test: Test = 0.2,
+    seed: Seed = 0,
+) -> None:
+    """A source that another installed package brings along.
+
+    Example: medgrape data prepare own folders films-by-finding --option normal=healthy --out data/mine
+    """
+    draft = read_own(name, source, _pairs(option or ()), track=track)
+    _finish(draft, out, SplitRule(validation, test, seed), allow_missing)
+
+
+def _pairs(texts: Iterable[str]) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise UserError(f"--option takes KEY=VALUE, not {text!r}.")
+        pairs[key.replace("-", "_")] = value
+    return pairs
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.files import copied, whole_folder
 from medgrape.data.tensors import write_tensors
+from medgrape.errors import first_line
 from medgrape.model.backbone import Backbone
 from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape, ReadingModel
@@ -24,7 +25,9 @@ from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
 from medgrape.model.hub_origin import refuse_hub_copy
 from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
+from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 from medgrape.model.safety_thresholds import SafetyThresholds
+from medgrape.own_parts import PartError
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """Where a run tells how it is built, and there the key that only runs of other methods than GRAPE have."""
@@ -72,6 +75,8 @@ class Run:
     """None where nobody calibrated it; then the settings' own thresholds count."""
     changes: tuple[Change, ...] = ()
     """Since training, the first one first."""
+    own_parts: Records = field(default_factory=dict)
+    """Which parts of other packages it was trained with."""
 
     @property
     def grape(self) -> Grape:
@@ -88,7 +93,7 @@ class Run:
         write_tensors(folder / "model.safetensors", self.grape.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
-        _write(folder / ARCHITECTURE, _architecture(self.grape))
+        _write(folder / ARCHITECTURE, _architecture(self.grape) | self._kept_parts())
         _write(folder / "preprocessing.json", self.config.preprocessing.model_dump(mode="json"))
         _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
         _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
@@ -98,6 +103,9 @@ class Run:
         _write(folder / "changes.json", {"changes": [asdict(change) for change in self.changes]})
         self.exemplars.save(folder)
         return seal(folder, dataset)
+
+    def _kept_parts(self) -> dict[str, Any]:
+        return keep_parts(self.own_parts, self.grape, self.config.preprocessing.size)
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,8 @@ def load_run(folder: Path) -> LoadedRun:
     _refuse_baseline(folder)
     try:
         return LoadedRun(folder, _load(folder), manifest)
+    except (PartError, RunError):
+        raise
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
 
@@ -163,9 +173,10 @@ def _refuse_baseline(folder: Path) -> None:
 
 def _load(folder: Path) -> Run:
     told = _read(folder / "concepts.json")
-    config = load_config(folder / "config.toml")
+    config, built = load_config(folder / "config.toml"), _read(folder / ARCHITECTURE)
     concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
-    model = _bare_model(config, len(classes), _read(folder / ARCHITECTURE))
+    refuse_missing(built)
+    model = _bare_model(config, len(classes), built)
     model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     usual = UsualScores(
@@ -174,12 +185,14 @@ def _load(folder: Path) -> Run:
         torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
     )
     model.eval().requires_grad_(False)
+    refuse_changed(built, model, config.preprocessing.size, folder)
     metrics, learnt_from = _read(folder / "metrics.json"), tuple(_read(folder / "learnt_from.json")["films"])
     calibrated = _read(folder / "safety.json")["calibrated"]
     safety = None if calibrated is None else SafetyThresholds(**calibrated)
     changes = tuple(Change(**change) for change in _read(folder / "changes.json")["changes"])
     exemplars = ExemplarFilms.load(folder)
-    return Run(config, concepts, classes, model, usual, exemplars, metrics, learnt_from, safety, changes)
+    own = built.get(OWN_PARTS, {})
+    return Run(config, concepts, classes, model, usual, exemplars, metrics, learnt_from, safety, changes, own)
 
 
 def _architecture(model: Grape) -> dict[str, Any]:
@@ -236,8 +249,3 @@ def _write(path: Path, data: object) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8")))
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, on one line."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

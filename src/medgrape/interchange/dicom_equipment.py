@@ -1,6 +1,7 @@
 """What made a DICOM reading: this software with one model, and perhaps a person in front of it."""
 
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from highdicom import UID, AlgorithmIdentificationSequence
@@ -14,12 +15,12 @@ from highdicom.sr import (
 from pydicom.sr.codedict import codes
 from pydicom.uid import generate_uid
 
-from medgrape import __version__
 from medgrape.explain.words import NOTICE
 from medgrape.interchange.dicom_codes import coding_scheme
 from medgrape.interchange.dicom_source import UTF8
 
 NAME, MANUFACTURER = "medgrape", "The medgrape authors"
+VERSION = version(NAME)
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Makers:
             uid=generate_uid(entropy_srcs=["medgrape device", self.model]),
             name=NAME,
             manufacturer_name=MANUFACTURER,
-            model_name=f"{NAME} {__version__}",
+            model_name=f"{NAME} {VERSION}",
             serial_number=self.model,
         )
         person = None if self.person is None else PersonObserverIdentifyingAttributes(name=self.person)
@@ -47,14 +48,14 @@ class Makers:
 
     def algorithm(self) -> AlgorithmIdentification:
         """What computed a figure."""
-        return AlgorithmIdentification(name=NAME, version=__version__, parameters=[f"model {self.model}"])
+        return AlgorithmIdentification(name=NAME, version=VERSION, parameters=[f"model {self.model}"])
 
     def segmenting(self) -> AlgorithmIdentificationSequence:
         """The same for a segment."""
         return AlgorithmIdentificationSequence(
             name=NAME,
             family=codes.DCM.ArtificialIntelligence,
-            version=__version__,
+            version=VERSION,
             parameters={"model": self.model},
         )
 
@@ -67,7 +68,7 @@ class Makers:
             "instance_number": 1,
             "manufacturer": MANUFACTURER,
             "manufacturer_model_name": NAME,
-            "software_versions": __version__,
+            "software_versions": VERSION,
             "device_serial_number": self.model,
             "series_description": f"{what}. {NOTICE}",
             "specific_character_set": UTF8,

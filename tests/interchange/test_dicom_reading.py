@@ -119,7 +119,7 @@ def test_every_object_is_valid_whatever_the_film_was(opened, tmp_path, kind):
         packed.compress(JPEG2000Lossless if kind == "JPEG 2000" else RLELossless)
         packed.save_as(film)
     study = opened(film).apply(UPRIGHT, "active_tb", confirmed=True).reject("active_tb")
-    paths = write_objects(study, film, tmp_path / "out", None)
+    paths = write_objects(study, film, tmp_path / "out", None, FilmLimits())
     assert {path.name for path in paths} >= {"report.dcm", "maps.dcm", "boxes.dcm"}
     for path in paths:
         if path.name != "film.dcm":
@@ -189,7 +189,7 @@ def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(ope
     flags = {"ImageRotation": 90 * turn.quarters, "ImageHorizontalFlip": "Y" if turn.flipped else "N"}
     film = stored_film(tmp_path / "film.dcm", turn, **flags if by == "rotation flags" else {})
     study = opened(film).apply(UPRIGHT, None)
-    report, maps, boxes = (dcmread(path) for path in write_objects(study, film, tmp_path / "out", None))
+    report, maps, boxes = (dcmread(path) for path in write_objects(study, film, tmp_path / "out", None, FilmLimits()))
     stored = dcmread(film).pixel_array
     bright = stored == 4000
 
@@ -215,7 +215,7 @@ def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(ope
 def test_another_viewer_shows_the_film_upright_and_in_its_greys(opened, tmp_path, turn, photometric):
     film = stored_film(tmp_path / "film.dcm", turn, PhotometricInterpretation=photometric)
     study = opened(film).apply(UPRIGHT, None)
-    *_, boxes = write_objects(study, film, tmp_path / "out", None)
+    *_, boxes = write_objects(study, film, tmp_path / "out", None, FilmLimits())
     ask("dcmp2pgm", "-p", boxes, film, tmp_path / "shown.pgm")
     shown = np.array(Image.open(tmp_path / "shown.pgm")).astype(float)
     assert shown.shape == (110, 150)
@@ -283,7 +283,7 @@ def test_nobody_is_named_as_an_observer_who_was_not_given(corrected, written, tm
 
 def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm")
-    paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None)
+    paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None, FilmLimits())
     assert sorted(path.name for path in paths) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "boxes.dcm" not in [path.name for path in paths]
 
@@ -291,13 +291,13 @@ def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
 def test_a_film_without_a_study_goes_along_with_the_one_made_up_for_it(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm", StudyInstanceUID=None, SeriesInstanceUID=None)
     study = opened(film).apply(UPRIGHT, None)
-    told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None)}
+    told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None, FilmLimits())}
     assert {one.StudyInstanceUID for one in told.values()} == {told["film.dcm"].StudyInstanceUID}
     referred = told["boxes.dcm"].ReferencedSeriesSequence[0]
     assert referred.SeriesInstanceUID == told["film.dcm"].SeriesInstanceUID
     assert referred.ReferencedImageSequence[0].ReferencedSOPInstanceUID == told["film.dcm"].SOPInstanceUID
     assert np.array_equal(told["film.dcm"].pixel_array, dcmread(film).pixel_array)
-    again = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "again", None)}
+    again = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "again", None, FilmLimits())}
     assert again["film.dcm"].StudyInstanceUID == told["film.dcm"].StudyInstanceUID
 
 

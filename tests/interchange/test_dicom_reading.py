@@ -1,8 +1,10 @@
 """A study as DICOM files: valid to others, true to the study, and filed under the right patient."""
 
+import json
 import logging
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,7 +34,9 @@ from pydicom.uid import (
     RLELossless,
     SecondaryCaptureImageStorage,
 )
+from typer.testing import CliRunner
 
+from medgrape.cli.app import app
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.config import FilmLimits
 from medgrape.data.decoder import Decoder
@@ -350,3 +354,52 @@ def test_standard_codes_are_dicoms_own_and_everything_else_is_ours():
     assert long.value == "f." + "a" * 63
     assert len(long.meaning) == 64
     assert all(len(code) <= 16 and len(words) <= 64 for code, words in OURS.items())
+
+
+def test_every_code_is_documented_with_its_meaning():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "dicom-out.md").read_text("utf-8")
+    for code, words in OURS.items():
+        assert f"| `{code}` | {words} |" in page
+    for title, (scheme, keyword) in STANDARD_FINDINGS.items():
+        code = getattr(getattr(codes, scheme), keyword)
+        assert f"| {title.capitalize()} | {scheme} {code.value}" in page
+
+
+@pytest.fixture
+def medgrape(sceptic):
+    """The command, in this process."""
+
+    def read(*words: object):
+        return CliRunner().invoke(app, ["read", *(str(word) for word in words), "--model", str(sceptic)])
+
+    return read
+
+
+def test_a_command_reads_corrects_and_writes(medgrape, tmp_path):
+    film, out = stored_film(tmp_path / "film.dcm"), tmp_path / "out"
+    box = ("--box", "active_tb:60,20,96,45", "--confirm")
+    done = medgrape(film, *box, "--dicom-out", out, "--observer", "Marie Curie", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["dicom"] == [str(out / name) for name in ("report.dcm", "maps.dcm", "boxes.dcm")]
+    assert value(groups(dcmread(out / "report.dcm"))["correction 1"], "reason") == told["log"][0]["check"]["reason"]
+    assert dcmread(out / "boxes.dcm").ContentCreatorName == "Marie Curie^"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--dicom-out", "full"), "not empty"),
+        (("--observer", "Curie^Marie"), "add --dicom-out"),
+        (("--dicom-out", "new", "--check", "active_tb:1,1,9,9"), "--check only asks"),
+        (("--dicom-out", "new", "--observer", "a=b"), "An observer's name"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_in_one_sentence(medgrape, tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    stored_film(tmp_path / "full" / "film.dcm")
+    done = medgrape(tmp_path / "full" / "film.dcm", *words)
+    assert isinstance(done.exception, UserError)
+    assert sentence in str(done.exception)
+    assert not (tmp_path / "new").exists()

@@ -1,29 +1,22 @@
 """A study as DICOM files: valid to others, true to the study, and filed under the right patient."""
 
 import logging
-import sys
 from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from dicom_scenes import (
-    EDGES,
     UPRIGHT,
     ask,
     colour_film,
     complaints,
     groups,
-    inside,
-    region,
     said,
     stored_film,
-    upright_chest,
     value,
 )
-from highdicom.seg import segread
 from highdicom.sr import srread
-from PIL import Image
 from pydicom import dcmread
 from pydicom.sr.codedict import codes
 from pydicom.uid import (
@@ -33,61 +26,14 @@ from pydicom.uid import (
     SecondaryCaptureImageStorage,
 )
 
-from medgrape.concepts import Concept, ConceptSet
+from medgrape.concepts import Concept
 from medgrape.config import FilmLimits
-from medgrape.data.decoder import Decoder
-from medgrape.errors import UserError
 from medgrape.explain.listing import in_words, tells
-from medgrape.feedback.reader import load
-from medgrape.feedback.study import ConceptMismatchError
-from medgrape.geometry import Box, FilmSize, PatchGrid, Turn
+from medgrape.geometry import Turn
 from medgrape.interchange.dicom_codes import OURS, STANDARD_FINDINGS, finding
-from medgrape.interchange.dicom_equipment import Makers
-from medgrape.interchange.dicom_maps import segmentation
 from medgrape.interchange.dicom_reading import write_dicom_reading, write_objects
-from medgrape.interchange.dicom_source import read_source
 
 pytestmark = pytest.mark.xdist_group("dicom out")  # what they share is made once
-
-
-@pytest.fixture(scope="module")
-def reader(sceptic):
-    return load(sceptic)
-
-
-@pytest.fixture(scope="module")
-def opened(reader):
-    """Opens films one after the other."""
-    with Decoder() as decoder:
-        yield lambda film: reader.open(film, decoder)
-
-
-@pytest.fixture(scope="module")
-def corrected(opened, tmp_path_factory):
-    """A study with a box the model doubts, one it does not check, one for anything, and a rejection; and its film."""
-    film = stored_film(tmp_path_factory.mktemp("film") / "film.dcm", Turn(1), PatientName="Müller^Jörg")
-    study, doubted = _doubted(opened(film))
-    study = study.apply(UPRIGHT, doubted, confirmed=True)
-    study = study.rule_out(Box(0, 0, 30, 30), "active_tb").apply(Box(100, 80, 180, 140), None)
-    return study.reject("obsolete_tb"), film
-
-
-def _doubted(study):
-    """A finding that the model does not see inside the bright block."""
-    for name in study.original.concepts.names:
-        try:
-            study.apply(UPRIGHT, name)
-        except ConceptMismatchError:
-            return study, name
-    raise AssertionError("the model doubts nothing")
-
-
-@pytest.fixture(scope="module")
-def written(corrected, tmp_path_factory):
-    """Its DICOM files, by name."""
-    out = tmp_path_factory.mktemp("reading") / "out"
-    paths = write_dicom_reading(*corrected, out, observer="Curie^Marie")
-    return {path.name: path for path in paths}
 
 
 SOURCES = {
@@ -119,7 +65,7 @@ def test_every_object_is_valid_whatever_the_film_was(opened, tmp_path, kind):
         packed.compress(JPEG2000Lossless if kind == "JPEG 2000" else RLELossless)
         packed.save_as(film)
     study = opened(film).apply(UPRIGHT, "active_tb", confirmed=True).reject("active_tb")
-    paths = write_objects(study, film, tmp_path / "out", None)
+    paths = write_objects(study, film, tmp_path / "out", None, FilmLimits())
     assert {path.name for path in paths} >= {"report.dcm", "maps.dcm", "boxes.dcm"}
     for path in paths:
         if path.name != "film.dcm":
@@ -176,83 +122,6 @@ def test_each_correction_tells_what_was_claimed_seen_and_confirmed(written, corr
     assert value(rejected, "on_this_film") == codes.SCT.Absent.value
 
 
-def test_a_box_over_the_edge_of_the_film_ends_there(written):
-    outline = region(groups(dcmread(written["report.dcm"]))["correction 3"])
-    stored = dcmread(written["maps.dcm"])
-    assert outline.min() >= 0
-    assert (outline.max(axis=0) <= (stored.Columns, stored.Rows)).all()
-
-
-@pytest.mark.parametrize("turn", EDGES, ids=str)
-@pytest.mark.parametrize("by", ["patient orientation", "rotation flags"])
-def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(opened, tmp_path, turn, by):
-    flags = {"ImageRotation": 90 * turn.quarters, "ImageHorizontalFlip": "Y" if turn.flipped else "N"}
-    film = stored_film(tmp_path / "film.dcm", turn, **flags if by == "rotation flags" else {})
-    study = opened(film).apply(UPRIGHT, None)
-    report, maps, boxes = (dcmread(path) for path in write_objects(study, film, tmp_path / "out", None))
-    stored = dcmread(film).pixel_array
-    bright = stored == 4000
-
-    outline = region(groups(report)["correction 1"])
-    here = np.zeros_like(bright)
-    here[inside(outline)] = True
-    assert np.array_equal(here, bright)
-
-    drawn = boxes.GraphicAnnotationSequence[0]
-    assert np.array_equal(np.array(drawn.GraphicObjectSequence[0].GraphicData).reshape(-1, 2), outline)
-    x, y = drawn.TextObjectSequence[0].AnchorPoint
-    assert turn.point(x, y, FilmSize(maps.Columns, maps.Rows)) == (UPRIGHT.x1, UPRIGHT.y1), "upper left to a person"
-
-    grid = PatchGrid(FilmSize(150, 110), *study.original.mean.shape[-2:])
-    shown = [found for found in study.explain().concepts if tells(found)]
-    for frame, found in zip(np.atleast_3d(maps.pixel_array).reshape(-1, *stored.shape), shown, strict=True):
-        strength = np.clip((found.mean - found.absent_score) / (found.present_score - found.absent_score), 0, 1)
-        assert np.array_equal(turn.pixels(frame), grid.spread(np.rint(255 * strength).astype(np.uint8)))
-
-
-@pytest.mark.parametrize("turn", EDGES, ids=str)
-@pytest.mark.parametrize("photometric", ["MONOCHROME1", "MONOCHROME2"])
-def test_another_viewer_shows_the_film_upright_and_in_its_greys(opened, tmp_path, turn, photometric):
-    film = stored_film(tmp_path / "film.dcm", turn, PhotometricInterpretation=photometric)
-    study = opened(film).apply(UPRIGHT, None)
-    *_, boxes = write_objects(study, film, tmp_path / "out", None)
-    ask("dcmp2pgm", "-p", boxes, film, tmp_path / "shown.pgm")
-    shown = np.array(Image.open(tmp_path / "shown.pgm")).astype(float)
-    assert shown.shape == (110, 150)
-    assert np.abs(shown - upright_chest() * (255 / 4095)).max() <= 2
-
-
-def test_the_maps_belong_to_the_report_and_say_what_they_are(written, corrected):
-    maps, report = segread(written["maps.dcm"]), dcmread(written["report.dcm"])
-    shown = [found for found in corrected[0].explain().concepts if tells(found)]
-    assert [maps.get_segment_description(n).segment_label for n in maps.segment_numbers] == [
-        f"{found.concept.title}{' (rejected)' if found.rejected else ''}" for found in shown
-    ]
-    assert maps.SegmentationFractionalType == "PROBABILITY"
-    assert "not a calibrated probability" in maps.SegmentSequence[0].SegmentDescription
-    for number, found in enumerate(shown, start=1):
-        group = groups(report)[f"finding {found.concept.name}"]
-        (to,) = [one for one in group.ContentSequence if said(one) == "Referenced Segmentation Frame"]
-        assert to.ReferencedSOPSequence[0].ReferencedSOPInstanceUID == maps.SOPInstanceUID
-        assert to.ReferencedSOPSequence[0].ReferencedSegmentNumber == number
-
-
-def test_maps_of_a_large_film_stay_small(tmp_path):
-    film = stored_film(tmp_path / "film.dcm", Rows=2500, Columns=2048)
-    chance = np.random.default_rng(0)
-    found = [
-        SimpleNamespace(concept=one, mean=chance.random((7, 7)), absent_score=0.2, present_score=0.8, rejected=False)
-        for one in ConceptSet.built_in("nih")
-    ]
-    maps = segmentation(
-        found, PatchGrid(FilmSize(2048, 2500), 7, 7), read_source(film, FilmLimits()), Makers("a", None)
-    )
-    maps.save_as(tmp_path / "maps.dcm", enforce_file_format=True)
-    assert (maps.NumberOfFrames, maps.Rows, maps.Columns) == (14, 2500, 2048)
-    assert (tmp_path / "maps.dcm").stat().st_size < 2_500_000, "of 72 MB"
-    assert complaints(tmp_path / "maps.dcm") == []
-
-
 def test_objects_are_filed_under_the_films_patient_and_study(written, corrected):
     film = dcmread(corrected[1])
     for path in written.values():
@@ -283,7 +152,7 @@ def test_nobody_is_named_as_an_observer_who_was_not_given(corrected, written, tm
 
 def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm")
-    paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None)
+    paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None, FilmLimits())
     assert sorted(path.name for path in paths) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "boxes.dcm" not in [path.name for path in paths]
 
@@ -291,47 +160,14 @@ def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
 def test_a_film_without_a_study_goes_along_with_the_one_made_up_for_it(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm", StudyInstanceUID=None, SeriesInstanceUID=None)
     study = opened(film).apply(UPRIGHT, None)
-    told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None)}
+    told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None, FilmLimits())}
     assert {one.StudyInstanceUID for one in told.values()} == {told["film.dcm"].StudyInstanceUID}
     referred = told["boxes.dcm"].ReferencedSeriesSequence[0]
     assert referred.SeriesInstanceUID == told["film.dcm"].SeriesInstanceUID
     assert referred.ReferencedImageSequence[0].ReferencedSOPInstanceUID == told["film.dcm"].SOPInstanceUID
     assert np.array_equal(told["film.dcm"].pixel_array, dcmread(film).pixel_array)
-    again = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "again", None)}
+    again = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "again", None, FilmLimits())}
     assert again["film.dcm"].StudyInstanceUID == told["film.dcm"].StudyInstanceUID
-
-
-def test_a_reading_is_never_filed_under_another_film(corrected, tmp_path):
-    other = stored_film(tmp_path / "other.dcm", Turn(1), WindowCenter=2000)
-    with pytest.raises(UserError, match="is not the film that was read"):
-        write_dicom_reading(corrected[0], other, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_picture_is_refused_for_it_is_nobodys(corrected, tmp_path):
-    Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "film.png")
-    with pytest.raises(UserError, match="a picture without patient or study"):
-        write_dicom_reading(corrected[0], tmp_path / "film.png", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_with_something_in_it_is_left_alone(corrected, tmp_path):
-    (tmp_path / "note.txt").write_text("mine")
-    with pytest.raises(UserError, match="not empty"):
-        write_dicom_reading(*corrected, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
-
-
-@pytest.mark.parametrize("name", ["", "a\\b", "a=b", "x" * 64, "two\x07bells"])
-def test_an_observer_whose_name_dicom_cannot_write_is_refused(corrected, tmp_path, name):
-    with pytest.raises(UserError, match="An observer's name"):
-        write_dicom_reading(*corrected, tmp_path / "out", observer=name)
-
-
-def test_without_highdicom_it_says_what_to_install(corrected, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "highdicom", None)
-    with pytest.raises(UserError, match=r"pip install 'medgrape\[dicom\]'"):
-        write_dicom_reading(*corrected, tmp_path / "out")
 
 
 def test_nothing_of_a_patient_is_logged(corrected, tmp_path, caplog):
@@ -350,3 +186,12 @@ def test_standard_codes_are_dicoms_own_and_everything_else_is_ours():
     assert long.value == "f." + "a" * 63
     assert len(long.meaning) == 64
     assert all(len(code) <= 16 and len(words) <= 64 for code, words in OURS.items())
+
+
+def test_every_code_is_documented_with_its_meaning():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "dicom-out.md").read_text("utf-8")
+    for code, words in OURS.items():
+        assert f"| `{code}` | {words} |" in page
+    for title, (scheme, keyword) in STANDARD_FINDINGS.items():
+        code = getattr(getattr(codes, scheme), keyword)
+        assert f"| {title.capitalize()} | {scheme} {code.value}" in page

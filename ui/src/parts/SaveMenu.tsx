@@ -3,14 +3,16 @@ import { useState } from "react";
 
 import { Trouble } from "./Trouble";
 
-/** A button that opens into several ways to save the same thing. */
+/** A button that opens into several ways to save the same thing; one that is impossible says why. */
 export function SaveMenu<Way extends string>({
   label,
   ways,
+  impossible = {},
   save,
 }: {
   label: string;
   ways: readonly (readonly [Way, string])[];
+  impossible?: Partial<Record<Way, string>>;
   save: (way: Way) => Promise<void>;
 }) {
   const [open, setOpen] = useState(false);
@@ -27,12 +29,14 @@ export function SaveMenu<Way extends string>({
               <button
                 type="button"
                 className="plain"
+                disabled={way in impossible}
                 onClick={() => {
                   setOpen(false);
                   saving.mutate(way);
                 }}
               >
                 {words}
+                {way in impossible && <small>{impossible[way]}</small>}
               </button>
             </li>
           ))}

@@ -1,8 +1,10 @@
 """A study as DICOM files: valid to others, true to the study, and filed under the right patient."""
 
+import json
 import logging
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,7 +34,9 @@ from pydicom.uid import (
     RLELossless,
     SecondaryCaptureImageStorage,
 )
+from typer.testing import CliRunner
 
+from medgrape.cli.app import app
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.config import FilmLimits
 from medgrape.data.decoder import Decoder
@@ -119,7 +123,7 @@ def test_every_object_is_valid_whatever_the_film_was(opened, tmp_path, kind):
         packed.compress(JPEG2000Lossless if kind == "JPEG 2000" else RLELossless)
         packed.save_as(film)
     study = opened(film).apply(UPRIGHT, "active_tb", confirmed=True).reject("active_tb")
-    paths = write_objects(study, film, tmp_path / "out", None)
+    paths = write_objects(study, film, tmp_path / "out", None, FilmLimits())
     assert {path.name for path in paths} >= {"report.dcm", "maps.dcm", "boxes.dcm"}
     for path in paths:
         if path.name != "film.dcm":
@@ -189,7 +193,7 @@ def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(ope
     flags = {"ImageRotation": 90 * turn.quarters, "ImageHorizontalFlip": "Y" if turn.flipped else "N"}
     film = stored_film(tmp_path / "film.dcm", turn, **flags if by == "rotation flags" else {})
     study = opened(film).apply(UPRIGHT, None)
-    report, maps, boxes = (dcmread(path) for path in write_objects(study, film, tmp_path / "out", None))
+    report, maps, boxes = (dcmread(path) for path in write_objects(study, film, tmp_path / "out", None, FilmLimits()))
     stored = dcmread(film).pixel_array
     bright = stored == 4000
 
@@ -215,7 +219,7 @@ def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(ope
 def test_another_viewer_shows_the_film_upright_and_in_its_greys(opened, tmp_path, turn, photometric):
     film = stored_film(tmp_path / "film.dcm", turn, PhotometricInterpretation=photometric)
     study = opened(film).apply(UPRIGHT, None)
-    *_, boxes = write_objects(study, film, tmp_path / "out", None)
+    *_, boxes = write_objects(study, film, tmp_path / "out", None, FilmLimits())
     ask("dcmp2pgm", "-p", boxes, film, tmp_path / "shown.pgm")
     shown = np.array(Image.open(tmp_path / "shown.pgm")).astype(float)
     assert shown.shape == (110, 150)
@@ -283,7 +287,7 @@ def test_nobody_is_named_as_an_observer_who_was_not_given(corrected, written, tm
 
 def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm")
-    paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None)
+    paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None, FilmLimits())
     assert sorted(path.name for path in paths) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "boxes.dcm" not in [path.name for path in paths]
 
@@ -291,13 +295,13 @@ def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
 def test_a_film_without_a_study_goes_along_with_the_one_made_up_for_it(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm", StudyInstanceUID=None, SeriesInstanceUID=None)
     study = opened(film).apply(UPRIGHT, None)
-    told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None)}
+    told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None, FilmLimits())}
     assert {one.StudyInstanceUID for one in told.values()} == {told["film.dcm"].StudyInstanceUID}
     referred = told["boxes.dcm"].ReferencedSeriesSequence[0]
     assert referred.SeriesInstanceUID == told["film.dcm"].SeriesInstanceUID
     assert referred.ReferencedImageSequence[0].ReferencedSOPInstanceUID == told["film.dcm"].SOPInstanceUID
     assert np.array_equal(told["film.dcm"].pixel_array, dcmread(film).pixel_array)
-    again = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "again", None)}
+    again = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "again", None, FilmLimits())}
     assert again["film.dcm"].StudyInstanceUID == told["film.dcm"].StudyInstanceUID
 
 
@@ -350,3 +354,52 @@ def test_standard_codes_are_dicoms_own_and_everything_else_is_ours():
     assert long.value == "f." + "a" * 63
     assert len(long.meaning) == 64
     assert all(len(code) <= 16 and len(words) <= 64 for code, words in OURS.items())
+
+
+def test_every_code_is_documented_with_its_meaning():
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "dicom-out.md").read_text("utf-8")
+    for code, words in OURS.items():
+        assert f"| `{code}` | {words} |" in page
+    for title, (scheme, keyword) in STANDARD_FINDINGS.items():
+        code = getattr(getattr(codes, scheme), keyword)
+        assert f"| {title.capitalize()} | {scheme} {code.value}" in page
+
+
+@pytest.fixture
+def medgrape(sceptic):
+    """The command, in this process."""
+
+    def read(*words: object):
+        return CliRunner().invoke(app, ["read", *(str(word) for word in words), "--model", str(sceptic)])
+
+    return read
+
+
+def test_a_command_reads_corrects_and_writes(medgrape, tmp_path):
+    film, out = stored_film(tmp_path / "film.dcm"), tmp_path / "out"
+    box = ("--box", "active_tb:60,20,96,45", "--confirm")
+    done = medgrape(film, *box, "--dicom-out", out, "--observer", "Marie Curie", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["dicom"] == [str(out / name) for name in ("report.dcm", "maps.dcm", "boxes.dcm")]
+    assert value(groups(dcmread(out / "report.dcm"))["correction 1"], "reason") == told["log"][0]["check"]["reason"]
+    assert dcmread(out / "boxes.dcm").ContentCreatorName == "Marie Curie^"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--dicom-out", "full"), "not empty"),
+        (("--observer", "Curie^Marie"), "add --dicom-out"),
+        (("--dicom-out", "new", "--check", "active_tb:1,1,9,9"), "--check only asks"),
+        (("--dicom-out", "new", "--observer", "a=b"), "An observer's name"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_in_one_sentence(medgrape, tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    stored_film(tmp_path / "full" / "film.dcm")
+    done = medgrape(tmp_path / "full" / "film.dcm", *words)
+    assert isinstance(done.exception, UserError)
+    assert sentence in str(done.exception)
+    assert not (tmp_path / "new").exists()

@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from dicom_scenes import stored_film
 from onnx import helper
 from onnxruntime import InferenceSession
 from PIL import Image
+from pydicom import dcmread
 
 import medgrape as mg
 from medgrape.baselines.checkpoint import load_any
@@ -24,6 +26,7 @@ from medgrape.evaluation.reading import evaluate_run
 from medgrape.feedback.curation import discard
 from medgrape.feedback.study import ConceptMismatchError
 from medgrape.interchange import onnx_export
+from medgrape.interchange.dicom_reading import write_dicom_reading
 from medgrape.interchange.loss import loss_of_export
 from medgrape.interchange.onnx_export import Calibration, export_onnx
 from medgrape.interchange.onnx_sizes import ByArea
@@ -282,3 +285,11 @@ def test_an_export_uses_as_many_threads_as_torch_may(exported):
         assert mg.load(exported).loaded.run.model._sight.get_session_options().intra_op_num_threads == 1
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_reading_with_an_export_is_written_as_dicom(exported, sceptic, tmp_path):
+    film = stored_film(tmp_path / "film.dcm")
+    study = mg.load(exported).open(film).apply(mg.Box(5, 6, 30, 25), None)
+    report, *_ = write_dicom_reading(study, film, tmp_path / "out")
+    assert dcmread(report).DeviceSerialNumber == load_run(sceptic).manifest.fingerprint
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name == "boxes.dcm"]

@@ -1,9 +1,16 @@
 """What one takes along of a reading."""
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pydicom.uid import generate_uid
+
+from page.light_box import LightBox
+from scenes import radiograph
 
 pytestmark = pytest.mark.xdist_group("page")
 WAYS = {"Picture (PNG)": (".png", b"\x89PNG\r\n"), "Report (PDF)": (".pdf", b"%PDF-"), "Data (JSON)": (".json", b"{")}
@@ -24,3 +31,26 @@ def test_a_reading_is_taken_along_as_picture_report_and_data(at_the_light_box):
     told = json.loads(content)
     assert told["study"]["id"] == desk.study_id
     assert [one["concept"] for one in told["study"]["corrections"]] == [right.concept]
+
+
+def test_a_reading_of_a_dicom_film_is_taken_along_for_archives(house, window):
+    down, across = np.mgrid[0:240, 0:240]
+    film, content = (down * 9 + across * 7).astype(np.uint16), io.BytesIO()
+    radiograph(film, StudyInstanceUID=generate_uid(), SeriesInstanceUID=generate_uid()).save_as(
+        content, enforce_file_format=True
+    )
+    desk = LightBox(house, window("rita"), "rita", house.callers["rita"].upload(content.getvalue())).opened()
+    desk.page.get_by_role("button", name="Export").click()
+    with desk.page.expect_download() as download:
+        desk.button("For archives (DICOM)").click()
+    assert download.value.suggested_filename == f"medgrape-{desk.film}.dcm.zip"
+    with zipfile.ZipFile(download.value.path()) as packed:
+        assert sorted(packed.namelist()) == ["film.dcm", "maps.dcm", "report.dcm"]
+
+
+def test_a_picture_has_no_reading_for_archives_and_the_menu_says_why(at_the_light_box):
+    desk = at_the_light_box()
+    desk.page.get_by_role("button", name="Export").click()
+    entry = desk.page.get_by_role("button", name="For archives (DICOM)")
+    assert entry.is_disabled()
+    assert "came as a picture" in entry.inner_text()

@@ -95,7 +95,7 @@ def test_a_path_that_is_nowhere_is_told_only_to_whom_the_server_knows(shared_roo
 def test_a_study_of_somebody_else_is_not_there_for_a_reader(room):
     hers = room.study("rita")
     for path in ("", "/explanation", "/history", "/evidence.png", "/maps/active_tb.png", "/maps/active_tb.npy",
-                 "/reading.json", "/reading.pdf"):  # fmt: skip
+                 "/reading.json", "/reading.pdf", "/reading.dcm.zip"):  # fmt: skip
         assert room.get("rolf", f"/studies/{hers['id']}{path}").status_code == 404
     for path, body in [*CHANGES, ("check", {"box": LEFT, "concept": "active_tb"})]:
         assert room.post("rolf", f"/studies/{hers['id']}/{path}", json=body).status_code == 404

@@ -1,16 +1,21 @@
 """A reading to take along, and a look at a film that leaves no study behind."""
 
 import io
+import shutil
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pypdf
 import pytest
 from PIL import Image
+from pydicom import dcmread
+from pydicom.uid import generate_uid
 from reading_room import corners
 
 from medgrape.feedback.reader import load
+from scenes import SECRET, planted
 
 LEFT = corners((5, 5, 40, 80))
 A_DAY = "private, max-age=86400, immutable"
@@ -72,7 +77,7 @@ def test_looking_back_tells_no_later_step(shared_room, corrected):
 
 
 def test_a_reading_of_somebody_else_is_for_curators_only(shared_room, corrected):
-    for suffix in ("json", "pdf"):
+    for suffix in ("json", "pdf"):  # DICOM is another story: this film came as a picture
         address = f"/studies/{corrected}/reading.{suffix}"
         assert shared_room.get("rolf", address).status_code == 404
         assert shared_room.get("cora", address).status_code == 200
@@ -137,3 +142,61 @@ def test_a_model_that_was_only_looked_at_can_still_be_removed(room):
 def test_a_worker_starts_without_what_only_paper_needs():
     seen = "import sys, medgrape.server.app; print(sorted({'reportlab', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.fixture
+def dicom_study(shared_room, chest):
+    """A study of a DICOM film whose header names its patient everywhere, with a box."""
+    content = io.BytesIO()
+    said = {"PatientOrientation": ["R", "F"], "StudyInstanceUID": generate_uid(), "SeriesInstanceUID": generate_uid()}
+    planted(chest + np.random.default_rng().integers(0, 9, chest.shape, np.uint16), **said).save_as(
+        content, enforce_file_format=True
+    )
+    film = shared_room.upload("rita", content.getvalue(), "film.dcm").json()["film"]["id"]
+    study = shared_room.study("rita", film)["id"]
+    box = {"box": LEFT, "concept": None}
+    assert shared_room.post("rita", f"/studies/{study}/boxes", json=box).status_code == 200
+    return study
+
+
+def test_a_reading_for_archives_is_about_the_film_that_the_server_keeps(shared_room, dicom_study, tmp_path):
+    answer = shared_room.get("rita", f"/studies/{dicom_study}/reading.dcm.zip")
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/zip"
+    assert answer.headers["content-disposition"].endswith('.dcm.zip"')
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        assert sorted(packed.namelist()) == ["boxes.dcm", "film.dcm", "maps.dcm", "report.dcm"]
+        packed.extractall(tmp_path)
+    told = {path.name: dcmread(path) for path in tmp_path.iterdir()}
+    assert len({one.StudyInstanceUID for one in told.values()}) == 1
+    assert {one.PatientIdentityRemoved for one in told.values()} == {"YES"}
+    for path in tmp_path.iterdir():
+        assert SECRET.encode() not in path.read_bytes()
+        assert path.name == "film.dcm" or not errors(path), path.name
+    drawn = told["boxes.dcm"].GraphicAnnotationSequence[0].GraphicObjectSequence[0]
+    columns = told["film.dcm"].Columns
+    mirrored = [columns - 40, 5, columns - 5, 5, columns - 5, 80, columns - 40, 80, columns - 40, 5]
+    assert list(drawn.GraphicData) == mirrored
+    assert "rita^" in str(told["report.dcm"]), "the observer"
+
+
+def test_a_reading_of_a_picture_cannot_go_to_an_archive_and_says_why(shared_room, corrected):
+    answer = shared_room.get("rita", f"/studies/{corrected}/reading.dcm.zip")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_dicom_film")
+    assert answer.json()["detail"].startswith("The film came as a picture")
+
+
+def test_looking_back_leaves_out_what_was_drawn_later(shared_room, dicom_study):
+    first = shared_room.get("rita", f"/studies/{dicom_study}/reading.dcm.zip?at=0")
+    with zipfile.ZipFile(io.BytesIO(first.content)) as packed:
+        assert "boxes.dcm" not in packed.namelist()
+    assert shared_room.get("rolf", f"/studies/{dicom_study}/reading.dcm.zip").status_code == 404
+    assert shared_room.get("cora", f"/studies/{dicom_study}/reading.dcm.zip").status_code == 200
+
+
+def errors(path):
+    """What dciodvfy refuses; nothing where it is not installed."""
+    if shutil.which("dciodvfy") is None:
+        return []
+    said = subprocess.run(["dciodvfy", path], capture_output=True, text=True)
+    return [line for line in (said.stdout + said.stderr).splitlines() if line.startswith(("Error", "Abort"))]

@@ -35,7 +35,7 @@ def write_dicom_reading(study: Study, film: Path, out: Path, *, observer: str | 
     """
     check_place(film, out, observer)
     _refuse_other_film(study, film)
-    return write_objects(study, film, out, observer)
+    return write_objects(study, film, out, observer, study.run.config.limits)
 
 
 def check_place(film: Path, out: Path, observer: str | None = None) -> None:
@@ -51,12 +51,12 @@ def check_place(film: Path, out: Path, observer: str | None = None) -> None:
     read_source(film, FilmLimits())
 
 
-def write_objects(study: Study, film: Path, out: Path, observer: str | None) -> tuple[Path, ...]:
+def write_objects(study: Study, film: Path, out: Path, observer: str | None, limits: FilmLimits) -> tuple[Path, ...]:
     """The same for whoever knows that the study is of this very file."""
     _check_parts()
     from medgrape.interchange.dicom_source import read_source, write_named
 
-    source = read_source(film, study.run.config.limits)
+    source = read_source(film, limits)
     objects = _objects(study, source, None if observer is None else person_name(observer))
     with whole_folder(out) as draft:
         for name, dataset in objects.items():

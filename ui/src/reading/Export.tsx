@@ -11,15 +11,17 @@ const FILES = [
   ["png", "evidence.png"],
   ["pdf", "reading.pdf"],
   ["json", "reading.json"],
+  ["dcm.zip", "reading.dcm.zip"],
 ] as const;
 
-/** Three ways to take a reading along. */
+/** Ways to take a reading along. DICOM is about a DICOM film, so one that came as a picture has no such reading. */
 export function Export() {
   const words = useWords().reading;
   const { desk, reading } = useSitting();
   const back = useStore(desk.back);
   const [open, setOpen] = useState(false);
-  const { study } = reading;
+  const { study, film } = reading;
+  const possible = (kind: string) => kind !== "dcm.zip" || film?.facts.format === "DICOM";
   const saving = useMutation({
     mutationFn: ({ kind, file }: { kind: string; file: string }) => {
       const at = back === null ? "" : `?at=${back}`;
@@ -39,12 +41,14 @@ export function Export() {
               <button
                 type="button"
                 className="plain"
+                disabled={!possible(kind)}
                 onClick={() => {
                   setOpen(false);
                   saving.mutate({ kind, file });
                 }}
               >
                 {words.exports[kind]}
+                {!possible(kind) && <small>{words.noDicom}</small>}
               </button>
             </li>
           ))}

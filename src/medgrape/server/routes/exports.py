@@ -1,4 +1,4 @@
-"""A reading to take along: for programs as JSON, for people on paper."""
+"""A reading to take along: for programs as JSON, for people on paper, for archives as DICOM."""
 
 from datetime import UTC, datetime
 
@@ -22,6 +22,7 @@ from medgrape.server.telling import study_told
 
 routes = router("studies", Role.READER)
 PDF = produces("application/pdf", "A4 sheets.")
+ZIP = produces("application/zip", "DICOM files.")
 
 
 @routes.get("/studies/{study}/reading.json")
@@ -44,6 +45,17 @@ def print_reading(study: StudyId, desk: Desk, who: Who, at: At = None) -> Respon
     with desk.room.darkroom.lamp:
         sheets = paper(told, explained, warnings)
     return Response(sheets, media_type="application/pdf", headers=_attached(sitting, at, "pdf"))
+
+
+@routes.get("/studies/{study}/reading.dcm.zip", response_class=Response, responses=ZIP)
+def archive_reading(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
+    """Pack a reading as DICOM: a structured report, the maps, the boxes, and the film without its patient."""
+    from medgrape.server.taking_dicom import dicom_zip  # pydicom and highdicom are slow to import
+
+    sitting = desk.studies.get(who, study, at)
+    with desk.room.darkroom.lamp:
+        packed = dicom_zip(desk.room, sitting)
+    return Response(packed, media_type="application/zip", headers=_attached(sitting, at, "dcm.zip"))
 
 
 def _exported(desk: Desks, who: Person, sitting: Sitting, explained: Explanation) -> ReadingExported:

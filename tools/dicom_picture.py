@@ -1,0 +1,79 @@
+"""Write docs/pictures/dicom-boxes.png: a film as it is stored, and as boxes.dcm has viewers show it.
+
+python tools/dicom_picture.py RUN. Greys, rotation and flip are rendered by dcmp2pgm of dcmtk, boxes drawn on top.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from pydicom import Dataset, dcmread
+
+from medgrape.data.dicom.writer import Person, write_dicom
+from medgrape.data.phantom import draw, plan
+from medgrape.data.phantom.film import PhantomFilm
+from medgrape.feedback.reader import load
+from medgrape.geometry import Box, FilmSize, Turn
+from medgrape.interchange.dicom_reading import write_dicom_reading
+
+PLACE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "dicom-boxes.png"
+SIDE, GAP = 480, 20
+COLOURS = {"IS_HERE": "#56B4E9", "IS_NOT_HERE": "#E69F00"}
+
+
+def picture(run: Path) -> Image.Image:
+    """Both, side by side."""
+    with tempfile.TemporaryDirectory() as place:
+        film, shown = Path(place) / "film.dcm", Path(place) / "shown.pgm"
+        turn = Turn(1, True)
+        drawn, ill = _ill()
+        write_dicom(film, turn.back.pixels(drawn.pixels), Person("invented", "F", 44), "stored on its side", "PA")
+        dataset = dcmread(film)
+        dataset.PatientOrientation = ["F", "L"]
+        dataset.save_as(film)
+        study = load(run).open(film).apply(ill, "active_tb", confirmed=True)
+        study = study.rule_out(Box(80, 330, 180, 420), "obsolete_tb")
+        boxes = dcmread(write_dicom_reading(study, film, Path(place) / "out")[-1])
+        subprocess.run(["dcmp2pgm", "-p", Path(place) / "out" / "boxes.dcm", film, shown], check=True)  # noqa: S603, S607
+        stored = Image.fromarray((dataset.pixel_array >> 4).astype(np.uint8))
+        by_viewer = Turn(int(boxes.ImageRotation) // 90, boxes.ImageHorizontalFlip == "Y")
+        return _beside(_marked(stored, boxes, Turn()), _marked(Image.open(shown), boxes, by_viewer))
+
+
+def _ill() -> tuple[PhantomFilm, Box]:
+    """The first chest with active tuberculosis on the left of the film, and the box around that."""
+    for drawn in (draw(sitting, SIDE) for sitting in plan("tb", 60, seed=4)):
+        boxes = [one.box for one in drawn.lesions if one.concept == "active_tb"]
+        if boxes and boxes[0].x1 < SIDE / 2:
+            return drawn, boxes[0]
+    raise SystemExit("nobody is ill")
+
+
+def _marked(film: Image.Image, boxes: Dataset, turn: Turn) -> Image.Image:
+    marked = film.convert("RGB")
+    pen, letters = ImageDraw.Draw(marked), ImageFont.load_default(size=15)
+    for one in boxes.GraphicAnnotationSequence:
+        if one.GraphicLayer in COLOURS:
+            points = np.array(one.GraphicObjectSequence[0].GraphicData).reshape(-1, 2)
+            line = [turn.point(x, y, FilmSize(SIDE, SIDE)) for x, y in points]
+            pen.line(line, COLOURS[one.GraphicLayer], 3)
+            text = one.TextObjectSequence[0]
+            x, y = turn.point(*text.AnchorPoint, FilmSize(SIDE, SIDE))
+            if turn:
+                pen.text((x, y - 20), text.UnformattedTextValue, COLOURS[one.GraphicLayer], letters)
+    return marked
+
+
+def _beside(left: Image.Image, right: Image.Image) -> Image.Image:
+    sheet = Image.new("RGB", (2 * SIDE + GAP, SIDE), "white")
+    sheet.paste(left, (0, 0))
+    sheet.paste(right, (SIDE + GAP, 0))
+    return sheet
+
+
+if __name__ == "__main__":
+    picture(Path(sys.argv[1])).save(PLACE)
+    sys.stderr.write(f"{PLACE}\n")

@@ -67,7 +67,7 @@ class ChestReader:
         if self._dicom:
             from medgrape.interchange.dicom_reading import write_objects
 
-            write_objects(study, film, into / OBJECTS, None)
+            write_objects(study, film, into / OBJECTS, None, study.run.config.limits)
         predicted, probability = next(iter(study.prediction.items()))
         return Sight(predicted, probability)
 

@@ -17,9 +17,6 @@ import pytest
 
 PROGRAM = shutil.which("Orthanc") or "/usr/sbin/Orthanc"
 PLUGINS = [*Path("/usr/share/orthanc/plugins").glob("libOrthancDicomWeb.so")]
-needs_orthanc = pytest.mark.skipif(
-    not (Path(PROGRAM).is_file() and PLUGINS), reason="Orthanc is missing: apt install orthanc orthanc-dicomweb"
-)
 USER, PASSWORD = "medgrape", "let me in, please"
 
 
@@ -29,6 +26,7 @@ class Orthanc:
 
     folder: Path
     port: int = 0
+    password: str = PASSWORD
     process: subprocess.Popen | None = field(default=None, repr=False)
 
     @property
@@ -36,19 +34,23 @@ class Orthanc:
         return f"http://127.0.0.1:{self.port}/dicom-web"
 
     def start(self) -> "Orthanc":
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         (self.folder / "store").mkdir(parents=True, exist_ok=True)
         settings = {
             "Name": "tests", "StorageDirectory": f"{self.folder}/store", "IndexDirectory": f"{self.folder}/store",
             "HttpPort": self.port, "DicomServerEnabled": False, "RemoteAccessAllowed": False,
-            "AuthenticationEnabled": True, "RegisteredUsers": {USER: PASSWORD}, "SaveJobs": False,
+            "AuthenticationEnabled": True, "RegisteredUsers": {USER: self.password}, "SaveJobs": False,
             "Plugins": [str(PLUGINS[0])], "DicomWeb": {"Enable": True, "Root": "/dicom-web/"},
         }  # fmt: skip
         (self.folder / "orthanc.json").write_text(json.dumps(settings))
-        with (self.folder / "orthanc.log").open("ab") as log:
-            self.process = subprocess.Popen([PROGRAM, str(self.folder / "orthanc.json")], stdout=log, stderr=log)
-        self._wait()
+        self.launch(self.folder / "orthanc.json")
         return self
+
+    def launch(self, settings: Path) -> None:
+        """With a file that somebody wrote."""
+        with (self.folder / "orthanc.log").open("ab") as log:
+            self.process = subprocess.Popen([PROGRAM, str(settings)], cwd=self.folder, stdout=log, stderr=log)
+        self._wait()
 
     def _wait(self) -> None:
         ends_at = time.monotonic() + 60
@@ -73,7 +75,7 @@ class Orthanc:
     def ask(self, method: str, path: str, body: bytes | None = None):
         """Orthanc's own interface, so that tests do not see through the eyes of what they test."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, method=method)
-        request.add_header("Authorization", "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode())
+        request.add_header("Authorization", "Basic " + base64.b64encode(f"{USER}:{self.password}".encode()).decode())
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 (our own)
             return json.loads(answer.read() or b"null")
 
@@ -96,7 +98,7 @@ class Orthanc:
         return path
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         return door.getsockname()[1]

@@ -58,16 +58,16 @@ class ChestReader:
         study = self._loaded().open(film, self._decoder)
         if study.film.facts.view not in (None, *FRONTAL_VIEWS):
             raise FilmError("it is no frontal view; models here read PA and AP.")
-        told = {"film": listed.uid, "series": listed.series, "study": listed.study, "model": self.version}
+        told = {"instance": listed.uid, "series": listed.series, "study": listed.study, "model": self.version}
         told["read_at"] = datetime.now(UTC).isoformat(timespec="seconds")
         notes = [] if header.body_part else ["The header does not say which part of the body this is."]
         into.mkdir()
         explained = json.dumps(told | {"notes": notes} | study.explain().to_json(), indent=1, allow_nan=False)
         (into / READING).write_text(explained + "\n", "utf-8")
         if self._dicom:
-            from medgrape.interchange.dicom_reading import write_dicom_reading
+            from medgrape.interchange.dicom_reading import write_objects
 
-            write_dicom_reading(study, film, into / OBJECTS)
+            write_objects(study, film, into / OBJECTS, None, study.run.config.limits)
         predicted, probability = next(iter(study.prediction.items()))
         return Sight(predicted, probability)
 

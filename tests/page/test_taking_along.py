@@ -1,9 +1,10 @@
-"""What one takes along of a reading."""
+"""What one takes along of a reading, or of all of them."""
 
 import json
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("page")
 WAYS = {"Picture (PNG)": (".png", b"\x89PNG\r\n"), "Report (PDF)": (".pdf", b"%PDF-"), "Data (JSON)": (".json", b"{")}
@@ -24,3 +25,22 @@ def test_a_reading_is_taken_along_as_picture_report_and_data(at_the_light_box):
     told = json.loads(content)
     assert told["study"]["id"] == desk.study_id
     assert [one["concept"] for one in told["study"]["corrections"]] == [right.concept]
+
+
+def test_a_curator_takes_everybodys_boxes_along_and_a_reader_is_not_offered_them(at_the_light_box, window):
+    desk = at_the_light_box()
+    right = desk.right_claim()
+    desk.apply(right)
+    desk.page.goto("/")
+    expect(desk.page.get_by_role("heading", name="Films")).to_be_visible()
+    expect(desk.page.get_by_role("button", name="Export boxes")).to_have_count(0)
+    page = window("cora")
+    page.goto("/")
+    for entry, name in (("COCO", "medgrape-boxes.json"), ("CSV", "medgrape-boxes.csv")):
+        page.get_by_role("button", name="Export boxes").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name=entry).click()
+        assert download.value.suggested_filename == name
+        content = Path(download.value.path()).read_text("utf-8")
+        assert desk.film in content
+    assert f"{desk.film},{desk.film[:2]}/{desk.film}.png" in content

@@ -83,7 +83,7 @@ def test_what_the_check_said_goes_along_and_whether_somebody_confirmed_all_the_s
     said = {"box": box, "concept": claimed, "confirmed": True}
     assert shared_room.post("rita", f"/studies/{study}/boxes", json=said).status_code == 200
     (one,) = (one for one in exported(shared_room).json()["annotations"] if one["attributes"]["study"] == study)
-    assert one["attributes"]["check"] == "doubts"
+    assert one["attributes"]["check"] == "warned"
     assert one["attributes"]["model_sees"] == check["dominant"] != claimed
     assert (one["attributes"]["gap"], one["attributes"]["confirmed"]) == (pytest.approx(check["gap"]), True)
 
@@ -105,7 +105,8 @@ def test_a_rooms_boxes_can_be_learnt_from(shared_room, drawn, tmp_path):
     assert draft.complaints.lines() == ()
 
 
-def test_everybodys_boxes_are_for_curators_and_the_log_tells_who_took_them(shared_room, drawn):
+@pytest.mark.usefixtures("drawn")
+def test_everybodys_boxes_are_for_curators_and_the_log_tells_who_took_them(shared_room):
     for who, status in (("rita", 403), (None, 401)):
         assert shared_room.post(who, "/boxes/export").status_code == status
     assert shared_room.post("cora", "/boxes/export?format=docx").status_code == 422

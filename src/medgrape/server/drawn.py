@@ -77,6 +77,6 @@ def _mark(film: str, one: Correction, event: Event, about: dict[str, Any]) -> Ma
         return MarkOut(film, "reject", one.concept, None, more)
     more |= {"confirmed": one.confirmed, "check": None, "model_sees": None, "gap": None}
     if one.check is not None:
-        more |= {"check": "doubts" if one.check.mismatch else "agrees", "model_sees": one.check.dominant}
+        more |= {"check": "warned" if one.check.mismatch else "no warning", "model_sees": one.check.dominant}
         more |= {"gap": one.check.gap}
     return MarkOut(film, "box" if one.positive else "not_box", one.concept, one.box, more)

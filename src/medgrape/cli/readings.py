@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from medgrape.cli.boxes import OutFile
-from medgrape.cli.console import note, print_json
+from medgrape.cli.console import note, print_json, track
 from medgrape.cli.options import Json, outside_runs
 
 app = typer.Typer(no_args_is_help=True, help="What medgrape predict read, for other programs.")
@@ -32,7 +32,7 @@ def export_command(
     from medgrape.interchange.readings import write_readings
 
     results = results_in(readings)
-    written = write_readings(results.schema, results.batches, outside_runs(out))
+    written = write_readings(results.schema, lambda: results.batches(track), outside_runs(out))
     if as_json:
         print_json(asdict(written) | {"out": str(out)})
         return

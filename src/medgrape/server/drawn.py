@@ -19,9 +19,10 @@ from medgrape.server.storage.tables import EventRow, FilmRow, StudyRow, UserRow
 
 def collect(archive: Archive, who: Person | str, form: Form) -> Marks:
     """Everybody's corrections as they stand now, of films that are still here; that they were asked for is an event."""
-    with archive.database.writing() as session:
+    with archive.database.reading() as session:  # others write meanwhile
         told = drawn_in(session)
-        counted = {"films": len(told.films), "marks": len(told.marks)}
+    counted = {"films": len(told.films), "marks": len(told.marks)}
+    with archive.database.writing() as session:
         archive.note(session, who, "boxes.exported", format=form, counted=counted)
     return told
 

@@ -27,17 +27,18 @@ def test_a_reading_is_taken_along_as_picture_report_and_data(at_the_light_box):
     assert [one["concept"] for one in told["study"]["corrections"]] == [right.concept]
 
 
-def test_a_curator_takes_everybodys_boxes_along_and_a_reader_is_not_offered_them(at_the_light_box, window):
+def test_a_curator_takes_everybodys_boxes_and_readings_along_and_a_reader_is_not_offered_them(at_the_light_box, window):
     desk = at_the_light_box()
     right = desk.right_claim()
     desk.apply(right)
     desk.page.goto("/")
     expect(desk.page.get_by_role("heading", name="Films")).to_be_visible()
-    expect(desk.page.get_by_role("button", name="Export boxes")).to_have_count(0)
+    expect(desk.page.get_by_role("button", name="Export all")).to_have_count(0)
     page = window("cora")
     page.goto("/")
-    for entry, name in (("COCO", "medgrape-boxes.json"), ("CSV", "medgrape-boxes.csv")):
-        page.get_by_role("button", name="Export boxes").click()
+    ways = {"Readings (CSV)": "medgrape-readings.csv", "Boxes (COCO)": "medgrape-boxes.json"}
+    for entry, name in {**ways, "Boxes (CSV)": "medgrape-boxes.csv"}.items():
+        page.get_by_role("button", name="Export all").click()
         with page.expect_download() as download:
             page.get_by_role("button", name=entry).click()
         assert download.value.suggested_filename == name

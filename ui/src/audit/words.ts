@@ -224,7 +224,7 @@ export const de: typeof en = {
     "token.revoked": "Zugangsschlüssel widerrufen",
     "log.exported": "Protokoll exportiert",
     "boxes.exported": "Kästen exportiert",
-    "readings.exported": "Befunde exportiert",
+    "readings.exported": "Befundungen exportiert",
   },
   sentences: {
     login: (d) => `${d.actor} hat sich angemeldet.`,
@@ -271,7 +271,7 @@ export const de: typeof en = {
     "token.revoked": (d) => `${d.actor} hat einen Zugangsschlüssel widerrufen.`,
     "log.exported": (d) => `${d.actor} hat das Protokoll exportiert.`,
     "boxes.exported": (d) => `${d.actor} hat alle Kästen exportiert (${d.format}).`,
-    "readings.exported": (d) => `${d.actor} hat alle Befunde exportiert (${d.format}).`,
+    "readings.exported": (d) => `${d.actor} hat alle Befundungen exportiert (${d.format}).`,
   },
   other: (d, kind) => `${d.actor}: ${kind}`,
 };

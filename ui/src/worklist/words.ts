@@ -78,7 +78,7 @@ export const de: typeof en = {
   add: "Aufnahmen hinzufügen …",
   addHint: "PNG, JPEG oder DICOM; oder Dateien irgendwo auf diese Seite ziehen.",
   takeAll: "Alles mitnehmen",
-  all: { coco: "Kästen (COCO)", csv: "Kästen (CSV)", readings: "Befunde (CSV)" },
+  all: { coco: "Kästen (COCO)", csv: "Kästen (CSV)", readings: "Befundungen (CSV)" },
   drop: "Zum Hinzufügen loslassen",
   dropHint:
     "PNG, JPEG oder DICOM, einzelne Dateien oder ganze Ordner. Was den Patienten benennt, wird bei der Ankunft entfernt.",

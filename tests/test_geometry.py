@@ -114,3 +114,22 @@ def test_a_map_spread_over_a_film_gives_each_pixel_the_patch_that_its_middle_lie
         for x in range(width):
             row, column = divmod(int(spread[y, x]), columns)
             assert grid.patch(row, column).contains(x + 0.5 + 1e-9, y + 0.5 + 1e-9)
+
+
+@given(x=st.floats(0, 4999), y=st.floats(0, 4999), width=st.floats(1e-3, 5000), height=st.floats(1e-3, 5000))
+def test_a_box_is_made_again_from_its_corner_and_size_to_the_last_bit(x, y, width, height):
+    box = Box(x, y, x + width, y + height)
+    assert Box.from_corner_and_size(*box.corner_and_size) == box
+
+
+def test_a_box_that_is_turned_is_held_by_the_box_around_it():
+    box = Box(10, 20, 40, 30)
+    assert box.turned(90, 10, 20).corners == pytest.approx((0, 20, 10, 50)), "clockwise about its upper left corner"
+    assert box.turned(180, 25, 25).corners == pytest.approx(box.corners)
+    assert box.turned(45, 25, 25).width == pytest.approx((30 + 10) / 2**0.5)
+
+
+def test_a_box_holds_every_point_of_a_polygon():
+    assert Box.holding([(3, 9), (1, 4), (7, 5)]) == Box(1, 4, 7, 9)
+    with pytest.raises(GeometryError):
+        Box.holding([(1, 1), (1, 5)])

@@ -218,3 +218,17 @@ def test_a_file_of_no_tool_is_one_sentence(prepared, tmp_path):
     file.write_bytes(b"PK\x03\x04")
     with pytest.raises(UserError, match="unpack it first"):
         import_boxes(Import(prepared, file, tmp_path / "new"))
+
+
+def test_classes_that_a_box_cannot_decide_stay_and_their_films_are_counted(prepared, tmp_path):
+    dataset = Dataset.load(prepared)
+    tb = replace(
+        dataset, classes=("healthy", "tb"), films=tuple(replace(f, class_name="healthy") for f in dataset.films)
+    )
+    tb.save(prepared)
+    file = tmp_path / "annotations.xml"
+    file.write_text(cvat(image("film5.png", box(1, 1, 9, 9)), image("film0.png", box(70, 70, 80, 79))), "utf-8")
+    made = import_boxes(Import(prepared, file, tmp_path / "new"))
+    assert {film.class_name for film in made.films} == {"healthy"}
+    told = "boxes of CVAT: 1 films had no finding before; look whether their class still fits"
+    assert told in made.source.notes

@@ -1,4 +1,4 @@
-"""What one takes along of a reading."""
+"""What one takes along of a reading, or of all of them."""
 
 import io
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 from pydicom.uid import generate_uid
 
 from page.light_box import LightBox
@@ -54,3 +55,23 @@ def test_a_picture_has_no_reading_for_archives_and_the_menu_says_why(at_the_ligh
     entry = desk.page.get_by_role("button", name="For archives (DICOM)")
     assert entry.is_disabled()
     assert "came as a picture" in entry.inner_text()
+
+
+def test_a_curator_takes_everybodys_boxes_and_readings_along_and_a_reader_is_not_offered_them(at_the_light_box, window):
+    desk = at_the_light_box()
+    right = desk.right_claim()
+    desk.apply(right)
+    desk.page.goto("/")
+    expect(desk.page.get_by_role("heading", name="Films")).to_be_visible()
+    expect(desk.page.get_by_role("button", name="Export all")).to_have_count(0)
+    page = window("cora")
+    page.goto("/")
+    ways = {"Readings (CSV)": "medgrape-readings.csv", "Boxes (COCO)": "medgrape-boxes.json"}
+    for entry, name in {**ways, "Boxes (CSV)": "medgrape-boxes.csv"}.items():
+        page.get_by_role("button", name="Export all").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name=entry).click()
+        assert download.value.suggested_filename == name
+        content = Path(download.value.path()).read_text("utf-8")
+        assert desk.film in content
+    assert f"{desk.film},{desk.film[:2]}/{desk.film}.png" in content

@@ -83,7 +83,7 @@ def test_what_the_check_said_goes_along_and_whether_somebody_confirmed_all_the_s
     said = {"box": box, "concept": claimed, "confirmed": True}
     assert shared_room.post("rita", f"/studies/{study}/boxes", json=said).status_code == 200
     (one,) = (one for one in exported(shared_room).json()["annotations"] if one["attributes"]["study"] == study)
-    assert one["attributes"]["check"] == "doubts"
+    assert one["attributes"]["check"] == "warned"
     assert one["attributes"]["model_sees"] == check["dominant"] != claimed
     assert (one["attributes"]["gap"], one["attributes"]["confirmed"]) == (pytest.approx(check["gap"]), True)
 
@@ -105,7 +105,8 @@ def test_a_rooms_boxes_can_be_learnt_from(shared_room, drawn, tmp_path):
     assert draft.complaints.lines() == ()
 
 
-def test_everybodys_boxes_are_for_curators_and_the_log_tells_who_took_them(shared_room, drawn):
+@pytest.mark.usefixtures("drawn")
+def test_everybodys_boxes_are_for_curators_and_the_log_tells_who_took_them(shared_room):
     for who, status in (("rita", 403), (None, 401)):
         assert shared_room.post(who, "/boxes/export").status_code == status
     assert shared_room.post("cora", "/boxes/export?format=docx").status_code == 422
@@ -121,3 +122,19 @@ def test_a_film_that_was_removed_takes_its_boxes_along(shared_room):
     assert film in exported(shared_room).text
     shared_room.ask("cora", "DELETE", f"/films/{film}")
     assert film not in exported(shared_room).text
+
+
+def test_what_came_of_every_study_is_a_row_without_anything_of_the_patient(shared_room, drawn):
+    answer = shared_room.post("cora", "/readings/export")
+    assert answer.headers["content-disposition"] == 'attachment; filename="medgrape-readings.csv"'
+    rows = {row["study"]: row for row in csv.DictReader(io.StringIO(answer.text))}
+    study = shared_room.get("rolf", f"/studies/{drawn['rolf']}").json()
+    row = rows[drawn["rolf"]]
+    assert (row["film"], row["reader"], row["role"], row["steps"]) == (drawn["film"], "rolf", "reader", "3")
+    assert row["predicted"] == max(study["prediction"], key=study["prediction"].get)
+    for name, share in study["prediction"].items():
+        assert float(row[f"probability_{name}"]) == pytest.approx(share, abs=1e-9)
+    assert not {"sex", "age", "reason"} & row.keys()
+    assert shared_room.post("rita", "/readings/export").status_code == 403
+    event = shared_room.get("alma", "/log?kind=readings.exported").json()["events"][0]
+    assert (event["actor"], event["body"]["counted"]) == ("cora", {"readings": len(rows)})

@@ -1,7 +1,7 @@
 """``medgrape boxes``: boxes out for other programs, boxes of other programs in."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,10 @@ from medgrape.cli.console import note, print_json, track
 from medgrape.cli.options import Json, outside_runs
 from medgrape.cli.prepare import AllowMissing, tell_dataset
 from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, archive, refuse_no_room
+from medgrape.cli.user import COMMAND
+
+if TYPE_CHECKING:
+    from medgrape.server.archive import Archive
 
 app = typer.Typer(no_args_is_help=True, help="Boxes out for other programs, boxes of other programs in.")
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A prepared data set.")]
@@ -66,14 +70,18 @@ def collect_command(
     from medgrape.interchange.boxes import form_of
 
     form = form_of(outside_runs(out))
-    refuse_no_room(room)
-    opened = archive(room, database, config)
-    from medgrape.cli.user import COMMAND
+    opened = room_archive(room, database, config)
     from medgrape.server.drawn import collect
 
     told = collect(opened, COMMAND, form)
     told.write(out)
     _tell(len(told.films), len(told.marks), out, as_json=as_json)
+
+
+def room_archive(room: Path, database: str | None, config: Path | None) -> "Archive":
+    """The database of a room that is there."""
+    refuse_no_room(room)
+    return archive(room, database, config)
 
 
 def _tell(films: int, marks: int, out: Path, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``medgrape readings``: what ``medgrape predict`` read, for other programs."""
+"""``medgrape readings``: what was read in bulk, or in a room, for other programs."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,16 +6,15 @@ from typing import Annotated
 
 import typer
 
-from medgrape.cli.boxes import OutFile
-from medgrape.cli.console import note, print_json
+from medgrape.cli.boxes import OutFile, room_archive
+from medgrape.cli.console import note, print_json, track
 from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile
+from medgrape.cli.user import COMMAND
+from medgrape.data.files import whole_file
+from medgrape.errors import UserError
 
-app = typer.Typer(no_args_is_help=True, help="What medgrape predict read, for other programs.")
-
-
-@app.callback()
-def _group() -> None:
-    """A group, although it has one command."""
+app = typer.Typer(no_args_is_help=True, help="What was read in bulk, or in a reading room, for other programs.")
 
 
 @app.command("export")
@@ -32,8 +31,34 @@ def export_command(
     from medgrape.interchange.readings import write_readings
 
     results = results_in(readings)
-    written = write_readings(results.schema, results.batches, outside_runs(out))
+    written = write_readings(results.schema, lambda: results.batches(track), outside_runs(out))
     if as_json:
         print_json(asdict(written) | {"out": str(out)})
         return
     note(f"{written.films:,} films, {written.refused:,} of them refused, {written.points:,} points -> {out}")
+
+
+@app.command("collect")
+def collect_command(
+    out: Annotated[Path, typer.Option(help="A .csv file.")],
+    room: RoomOption = ROOM,
+    database: DatabaseOption = None,
+    config: SettingsFile = None,
+    as_json: Json = False,
+) -> None:
+    """Write what came of every study of a reading room, a row for each; that is written into the room's log.
+
+    Example: medgrape readings collect --room reading-room --out readings.csv
+    """
+    if outside_runs(out).suffix.lower() != ".csv":
+        raise UserError(f"--out takes a .csv file, not {out}.")
+    opened = room_archive(room, database, config)
+    from medgrape.server.readings import collect_readings
+
+    count, text = collect_readings(opened, COMMAND)
+    with whole_file(out) as draft:
+        draft.write_text(text, "utf-8")
+    if as_json:
+        print_json({"readings": count, "out": str(out)})
+    else:
+        note(f"{count:,} readings -> {out}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from medgrape.engine.plan import Part, plan_in
 from medgrape.errors import UserError
+from medgrape.progress import Track, quietly
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,11 +29,11 @@ class Results:
 
         return pq.read_schema(self.parts[0])
 
-    def batches(self) -> Iterator["pa.RecordBatch"]:
+    def batches(self, track: Track = quietly) -> Iterator["pa.RecordBatch"]:
         """Some rows at a time, so that memory does not grow with the number of films."""
         import pyarrow.parquet as pq
 
-        for part in self.parts:
+        for part in track(self.parts, "reading parts", len(self.parts)):
             with pq.ParquetFile(part) as file:
                 yield from file.iter_batches()
 

@@ -4,6 +4,7 @@ A model points, it draws no boxes; so there are none in the file. Findings that 
 """
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,20 +46,20 @@ def write_readings(schema: "pa.Schema", batches: Callable[[], Iterable["pa.Recor
     lines = _csv(schema.names, rows) if form == "csv" else _coco(concepts, rows)
     with whole_file(out) as draft, draft.open("w", encoding="utf-8") as file:
         file.writelines(lines)
-    return _counted(concepts, rows)
+    return _counted(concepts, batches())
 
 
 def _plain(row: Mapping[str, Any], single: set[str]) -> dict[str, Any]:
-    """Numbers of single precision with the digits that they have, not with those of their double."""
+    return {key: _short(value) if key in single else value for key, value in row.items()}
+
+
+def _short(value: float | None) -> float | None:
+    """A number of single precision with the digits that it has, not with those of its double; none where it is none."""
+    if value is None or not math.isfinite(value):
+        return None
     import numpy as np
 
-    return {
-        key: _short(np.float32(value)) if key in single and value is not None else value for key, value in row.items()
-    }
-
-
-def _short(value: Any) -> float:  # noqa: ANN401 (a number of NumPy's)
-    return float(str(value))
+    return float(str(np.float32(value)))
 
 
 def _csv(names: Iterable[str], rows: Rows) -> Iterator[str]:
@@ -115,10 +116,10 @@ def _points(number: int, row: Mapping[str, Any], concepts: list[str]) -> Iterato
             }  # fmt: skip
 
 
-def _counted(concepts: list[str], rows: Rows) -> Written:
+def _counted(concepts: list[str], batches: Iterable["pa.RecordBatch"]) -> Written:
     films = refused = points = 0
-    for row in rows():
-        films += 1
-        refused += row["status"] != "read"
-        points += sum(row[f"seen_{name}"] in _SEEN for name in concepts)
+    for batch in batches:
+        films += batch.num_rows
+        refused += sum(status != "read" for status in batch.column("status").to_pylist())
+        points += sum(seen in _SEEN for name in concepts for seen in batch.column(f"seen_{name}").to_pylist())
     return Written(films, refused, points)

@@ -19,9 +19,10 @@ from medgrape.server.storage.tables import EventRow, FilmRow, StudyRow, UserRow
 
 def collect(archive: Archive, who: Person | str, form: Form) -> Marks:
     """Everybody's corrections as they stand now, of films that are still here; that they were asked for is an event."""
-    with archive.database.writing() as session:
+    with archive.database.reading() as session:  # others write meanwhile
         told = drawn_in(session)
-        counted = {"films": len(told.films), "marks": len(told.marks)}
+    counted = {"films": len(told.films), "marks": len(told.marks)}
+    with archive.database.writing() as session:
         archive.note(session, who, "boxes.exported", format=form, counted=counted)
     return told
 
@@ -77,6 +78,6 @@ def _mark(film: str, one: Correction, event: Event, about: dict[str, Any]) -> Ma
         return MarkOut(film, "reject", one.concept, None, more)
     more |= {"confirmed": one.confirmed, "check": None, "model_sees": None, "gap": None}
     if one.check is not None:
-        more |= {"check": "doubts" if one.check.mismatch else "agrees", "model_sees": one.check.dominant}
+        more |= {"check": "warned" if one.check.mismatch else "no warning", "model_sees": one.check.dominant}
         more |= {"gap": one.check.gap}
     return MarkOut(film, "box" if one.positive else "not_box", one.concept, one.box, more)

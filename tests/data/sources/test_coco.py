@@ -127,3 +127,36 @@ def test_a_file_without_categories_is_refused(films_folder, annotations, tmp_pat
     annotations.write_text(coco(["film0.png"], [], ()))
     with pytest.raises(SourceError, match="names no finding"):
         finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=False)
+
+
+def test_films_that_differ_in_their_suffix_alone_are_told_apart(films_folder, annotations):
+    annotations.write_text(coco(["film0.png", "film0.jpg"], [(1, 0, [1, 1, 9, 9])]))
+    draft = read_folder(films_folder, annotations)
+    assert draft.boxes == [], "the box is on a film that is not there"
+    assert draft.complaints.lines() == ("1 listed films missing: film0.jpg",)
+
+
+def test_paths_of_windows_are_understood(films_folder, annotations):
+    (films_folder / "p1").mkdir()
+    (films_folder / "film0.png").rename(films_folder / "p1/pa.png")
+    annotations.write_text(coco([r"C:\films\p1\pa.png"], [(0, 0, [1, 1, 9, 9])]))
+    assert [drawn.film for drawn in read_folder(films_folder, annotations).boxes] == ["p1/pa"]
+
+
+def test_a_box_that_was_turned_about_its_middle_becomes_the_box_around_it(films_folder, annotations):
+    told = json.loads(coco(["film0.png"], [(0, 0, [20, 30, 20, 10]), (0, 1, [1, 1, 9, 9])]))
+    told["annotations"][0]["attributes"] = {"occluded": False, "rotation": 90.0}
+    told["annotations"][1]["attributes"] = ["of another tool"]
+    annotations.write_text(json.dumps(told))
+    draft = read_folder(films_folder, annotations)
+    assert draft.boxes[0].box.corners == pytest.approx((25, 25, 35, 45))
+    assert draft.boxes[1].box == Box(1, 1, 10, 10)
+    assert draft.complaints.lines()[0].startswith("1 shapes that are no upright box")
+
+
+def test_two_images_of_one_id_are_refused(films_folder, annotations):
+    told = json.loads(coco(["film0.png", "film1.png"], [(0, 0, [1, 1, 9, 9])]))
+    told["images"][1]["id"] = 0
+    annotations.write_text(json.dumps(told))
+    with pytest.raises(SourceError, match="two images have the same id"):
+        read_folder(films_folder, annotations)

@@ -87,6 +87,7 @@ export const en = {
     "token.revoked": "token revoked",
     "log.exported": "log exported",
     "boxes.exported": "boxes exported",
+    "readings.exported": "readings exported",
   } as Record<string, string>,
   sentences: {
     login: (d) => `${d.actor} logged in.`,
@@ -133,6 +134,7 @@ export const en = {
     "token.revoked": (d) => `${d.actor} revoked a token.`,
     "log.exported": (d) => `${d.actor} exported the log.`,
     "boxes.exported": (d) => `${d.actor} exported all boxes (${d.format}).`,
+    "readings.exported": (d) => `${d.actor} exported all readings (${d.format}).`,
   } as Record<string, Sentence>,
   other: (d: Deed, kind: string) => `${d.actor}: ${kind}`,
 };
@@ -222,6 +224,7 @@ export const de: typeof en = {
     "token.revoked": "Zugangsschlüssel widerrufen",
     "log.exported": "Protokoll exportiert",
     "boxes.exported": "Kästen exportiert",
+    "readings.exported": "Befundungen exportiert",
   },
   sentences: {
     login: (d) => `${d.actor} hat sich angemeldet.`,
@@ -268,6 +271,7 @@ export const de: typeof en = {
     "token.revoked": (d) => `${d.actor} hat einen Zugangsschlüssel widerrufen.`,
     "log.exported": (d) => `${d.actor} hat das Protokoll exportiert.`,
     "boxes.exported": (d) => `${d.actor} hat alle Kästen exportiert (${d.format}).`,
+    "readings.exported": (d) => `${d.actor} hat alle Befundungen exportiert (${d.format}).`,
   },
   other: (d, kind) => `${d.actor}: ${kind}`,
 };

@@ -14,8 +14,8 @@ import { listed } from "./order";
 import { Pages } from "./Pages";
 import { filmsQuery } from "./queries";
 import { RemoveFilm } from "./RemoveFilm";
-import { TakeBoxes } from "./TakeBoxes";
 import { useKeptScroll, useSettled } from "./settling";
+import { TakeAll } from "./TakeAll";
 import { queue, tally } from "./uploads";
 import { Uploads } from "./Uploads";
 
@@ -37,7 +37,7 @@ export function Worklist() {
           {asked.data && words.count(asked.data.total)}
           {asked.isPlaceholderData && ` · ${words.updating}`}
         </p>
-        <TakeBoxes />
+        <TakeAll />
         <AddFilms />
       </header>
       <Uploads />

@@ -64,7 +64,7 @@ def _read_film(draft: Draft, film: MarkedFilm, shelf: Shelf) -> None:
     size = draft.size_of(path)
     if size is None:
         return
-    name = bare(film.listed)
+    name = bare(path)
     found = any(mark.corners is not None or draft.concepts.published(mark.label) for mark in film.marks)
     record = FilmRecord(name, path, CLASSES[found], name, size, dict.fromkeys(draft.concepts.names))
     draft.films.append(record)

@@ -44,8 +44,9 @@ def _parsed(content: dict[str, Any]) -> MarkedFilms:
 def _mark(entry: dict[str, Any], label: str, size: FilmSize) -> Mark:
     """CVAT keeps the angle of a box that was turned about its middle beside it."""
     x, y, width, height = (float(value) for value in entry["bbox"])
-    angle = float((entry.get("attributes") or {}).get("rotation") or 0)
-    if not angle:
+    more = entry.get("attributes")
+    angle = more.get("rotation") if isinstance(more, dict) else None
+    if not isinstance(angle, int | float) or not angle:
         return Mark(label, (x, y, x + width, y + height), size)
     upright = (x, y, x + width, y + height)
     middle = (x + width / 2, y + height / 2)

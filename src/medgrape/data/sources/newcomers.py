@@ -81,6 +81,10 @@ def _joined(dataset: Dataset, draft: Draft, emptied: frozenset[str], counted: Co
     if dataset.classes == CLASSES:
         shown = {film for film, _ in has}
         films = tuple(_reclassed(film, shown, counted) for film in films)
+    else:
+        first = sum(not any(film.labels.values()) and any((film.id, name) in has for name in film.labels)
+                    for film in dataset.films)  # fmt: skip
+        counted["films had no finding before; look whether their class still fits"] = first
     return replace(dataset, films=films, boxes=(*staying, *new))
 
 

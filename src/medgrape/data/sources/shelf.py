@@ -13,11 +13,12 @@ class Shelf:
     """
 
     def __init__(self, files: Iterable[str], listed: Iterable[str]) -> None:
-        paths, names = set(files), set(listed)
+        paths, names = set(files), {_forward(name) for name in listed}
         self._files = paths
         self._by_path = _unique((path, bare(path)) for path in paths)
         self._by_end = _unique((path, end) for path in paths for end in _ends(path))
         self._by_form = _unique((path, _as_uploaded(path)) for path in paths)
+        self._wholes = Counter(bare(name) for name in names)
         self._claims = Counter(end for name in names for end in _ends(name))
         self._forms = Counter(_as_uploaded(name) for name in names)
 
@@ -25,11 +26,12 @@ class Shelf:
         """The film's path, or None; a name that leads out of the folder leads nowhere."""
         if listed in self._files:
             return listed
-        if ".." in PurePosixPath(listed).parts:
+        name = _forward(listed)
+        if ".." in PurePosixPath(name).parts:
             return None
-        whole = self._by_path.get(bare(listed))
-        ends = (self._by_end[end] for end in _ends(listed) if end in self._by_end and self._claims[end] == 1)
-        return whole or next(ends, None) or self._uploaded(listed)
+        whole = self._by_path.get(bare(name)) if self._wholes[bare(name)] == 1 else None
+        ends = (self._by_end[end] for end in _ends(name) if end in self._by_end and self._claims[end] == 1)
+        return whole or next(ends, None) or self._uploaded(name)
 
     def _uploaded(self, listed: str) -> str | None:
         form = _as_uploaded(listed)
@@ -40,6 +42,11 @@ def bare(path: str) -> str:
     """A path without suffix: tools and mirrors re-encode films but keep their names."""
     pure = PurePosixPath(path)
     return pure.with_suffix("").as_posix() if pure.name else path
+
+
+def _forward(path: str) -> str:
+    """As it is written everywhere but on Windows."""
+    return path.replace("\\", "/")
 
 
 def _ends(path: str) -> Iterator[str]:

@@ -83,6 +83,21 @@ def test_a_run_with_pictures_of_training_films_is_pushed_only_by_somebody_who_sa
     assert published.manifest.fingerprint == mg.load(graduate).loaded.manifest.fingerprint
 
 
+@pytest.mark.parametrize("revision", [None, "v1", "0" * 40])
+@pytest.mark.usefixtures("hub")
+def test_a_hub_that_does_not_answer_is_told_at_once(graduate, monkeypatch, revision):
+    push(graduate, Publishing("org/tb", pictures=True))
+    mg.load("org/tb")
+    closed = "http://127.0.0.1:9"  # nobody listens there
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", closed + "/{repo_id}/resolve/{revision}/{filename}")
+
+    with pytest.raises(RunError, match=r"cannot be asked about org/tb.*HF_HUB_OFFLINE=1"):
+        mg.load("org/tb", revision=revision)
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert mg.load("org/tb").origin is not None  # as it was fetched last
+
+
 @pytest.mark.parametrize(
     ("scene", "sentence"),
     [

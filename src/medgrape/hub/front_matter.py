@@ -44,6 +44,7 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
         license=licence,
         pipeline_tag=TASK,
         tags=[*TAGS, *loaded.run.concepts.names],
-        **({"model_name": name, "eval_results": results} if results else {}),
+        model_name=name if results else None,
+        eval_results=results or None,
     )
     return str(data.to_yaml())

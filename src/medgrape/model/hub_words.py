@@ -29,7 +29,10 @@ def told_of_hub(error: Exception, wanted: str, file: str = MANIFEST) -> str:
             return sentence
     if isinstance(error, ValueError):  # its word for a card that it cannot show
         return f"The hub refuses the model card; is the licence spelled as hubs do? {' '.join(str(error).split())}"
-    return f"The hub could not be asked for {wanted} ({type(error).__name__}): check the network and HF_ENDPOINT."
+    return (
+        f"The hub cannot be asked about {wanted} ({type(error).__name__}): check name, network and HF_ENDPOINT; "
+        "with HF_HUB_OFFLINE=1 what was fetched before is taken."
+    )
 
 
 def _unreachable(wanted: str, file: str) -> str:

@@ -67,7 +67,7 @@ def refuse_unnameable(repository: str) -> None:
 
 def fetch_run(wanted: HubName, *, track: Track = quietly) -> Path:
     """The folder of a run from the hub, or from the hub's cache on this disk; every checksum was compared."""
-    manifest = _fetched(wanted, MANIFEST, wanted.revision)
+    manifest = _manifest(wanted)
     origin = HubOrigin(wanted.repository, manifest.parent.name)
     checksums = manifest_files(manifest.parent)
     _refuse_strange(origin, checksums)
@@ -79,14 +79,29 @@ def fetch_run(wanted: HubName, *, track: Track = quietly) -> Path:
     return _laid_out(origin, manifest, files, checksums)
 
 
-def _fetched(wanted: HubName, name: str, revision: str | None) -> Path:
+def _manifest(wanted: HubName) -> Path:
+    """Of what a name means now: a branch is looked up on the hub each time, unless that is forbidden."""
     try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+        from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     except ModuleNotFoundError as missing:
         raise RunError(
             f"There is no folder {wanted} here, and a run from a model hub needs one more package: {NEEDED}."
         ) from missing
+    if wanted.pinned:
+        cached = try_to_load_from_cache(wanted.repository, MANIFEST, revision=wanted.revision)
+        if isinstance(cached, str):
+            return Path(cached)
+    if not constants.is_offline_mode():
+        try:  # once, and quickly: the library itself would go on trying for half a minute
+            get_hf_file_metadata(hf_hub_url(wanted.repository, MANIFEST, revision=wanted.revision))
+        except Exception as error:  # every kind of transport has errors of its own
+            raise RunError(told_of_hub(error, str(wanted))) from error
+    return _fetched(wanted, MANIFEST, wanted.revision)
+
+
+def _fetched(wanted: HubName, name: str, revision: str | None) -> Path:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class Silent(tqdm):
         """Whoever waits sees our own bar."""

@@ -60,6 +60,8 @@ class Study:
     """The study before the last step; None: nothing was done yet."""
     change: Change | None = None
     """What the last step did."""
+    model: str = "unknown"
+    """What reports call the model by: the fingerprint of its weights."""
 
     @once
     def evidence(self) -> Evidence:

@@ -23,6 +23,7 @@ from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
+from medgrape.model.hub_origin import refuse_hub_copy
 from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
 from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 from medgrape.model.safety_thresholds import SafetyThresholds
@@ -114,6 +115,15 @@ class LoadedRun:
     folder: Path
     run: Run
     manifest: Manifest = field(repr=False)
+    unsaved: bool = False
+    """Whether the run was changed since it was found there."""
+
+    @property
+    def name(self) -> str:
+        """What a report calls the model by: the fingerprint of its weights, as far as they are on disk."""
+        if not self.manifest.files:
+            return "never saved"
+        return f"{self.manifest.fingerprint}{', changed and not saved' if self.unsaved else ''}"
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write what became of this run, a new or the same folder; it is whole there, or as it was."""
@@ -123,6 +133,7 @@ class LoadedRun:
             refuse_inside_run(out)
             self._write(run, target)
             return load_run(out)
+        refuse_hub_copy(target)
         changed = target.with_name(f".{target.name}.changed")
         shutil.rmtree(changed, ignore_errors=True)  # of an attempt that was killed
         try:

@@ -23,7 +23,7 @@ from medgrape.training.course import Course, Graduate
 from medgrape.training.films import TrainingError, TrainingFilms
 from medgrape.training.fitness import refuse_unknown_parts, refuse_unlearnable, refuse_unusable_place
 from medgrape.training.journal import Journal
-from medgrape.training.keepsakes import exemplar_films, usual_scores
+from medgrape.training.keepsakes import data_facts, exemplar_films, usual_scores
 from medgrape.training.kept_stages import EVERYTHING, fetch, keep
 from medgrape.training.launchers import place
 from medgrape.training.loop import Workshop
@@ -169,7 +169,7 @@ def _assembled(
 ) -> Run | BaselineRun:
     """Everything that reading needs."""
     config, concepts, classes = order.config, films.dataset.concepts, films.dataset.classes
-    metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused}
+    metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(graduate, ComparedGraduate):
         return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints, parts_used(config))
     usual = usual_scores(graduate.scores, films)

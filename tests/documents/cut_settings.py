@@ -1,0 +1,48 @@
+"""The settings that come with the package, with trainings cut to seconds: the same files, the same tables."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from document_blocks import ROOT
+
+CONFIGS = ROOT / "src/medgrape/configs"
+MOST = {"epochs": 1, "batch": 16, "views": 1, "parts": 8}
+"""What a stage may have of each at most; 0 stays 0."""
+PROTOTYPES = {"demo": 8}
+"""How many of each finding; the README discards two of the demo's."""
+STAGES = ("concepts", "prototypes", "head", "end_to_end", "black_box", "cbm", "pip_net_parts", "pip_net")
+
+
+def write_cut(folder: Path) -> Path:
+    """Every settings file of the package, cut, in a folder."""
+    folder.mkdir(parents=True)
+    for path in sorted(CONFIGS.glob("*.toml")):
+        (folder / path.name).write_text(
+            tomli_w.dumps(cut(tomllib.loads(path.read_text("utf-8")), PROTOTYPES.get(path.stem, 4)))
+        )
+    return folder
+
+
+def cut(tables: dict[str, Any], prototypes: int) -> dict[str, Any]:
+    """Small films, a small backbone that needs no download, few prototypes, one epoch."""
+    weights = {key: value for key, value in tables["backbone"].items() if key == "weights"}
+    stages = {name: dict(tables.get("stages", {}).get(name, {})) for name in STAGES}
+    for stage, told in stages.items():
+        told |= {
+            "epochs": min(told.get("epochs", 1), MOST["epochs"]),
+            "batch": min(told.get("batch", 16), MOST["batch"]),
+        }
+        if told.get("views"):
+            told["views"] = MOST["views"]
+        if stage == "pip_net_parts":
+            told["parts"] = MOST["parts"]
+    return tables | {
+        "preprocessing": {"size": 64},
+        "backbone": {"name": "efficientnet-lite0", "leave_off": 1, "frozen_parts": 6} | weights,
+        "text": {"encoder": "lexical"},
+        "model": tables.get("model", {}) | {"prototypes": prototypes, "width": 16},
+        "training": {"device": "cpu", "threads": 1},
+        "stages": tables.get("stages", {}) | stages,
+    }

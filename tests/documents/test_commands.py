@@ -1,0 +1,77 @@
+"""Every command that somebody is told to type exists, with its options: in documents, in help, in error sentences."""
+
+import ast
+import re
+
+import pytest
+from command_tree import complaint, typed, words_of
+from document_blocks import PAGES, ROOT, blocks, name, without_blocks
+from typer.main import get_command
+
+from medgrape.cli.app import app
+
+SOURCES = sorted((ROOT / "src/medgrape").rglob("*.py"))
+SUGGESTED = re.compile(
+    r"(?:with|see|or|run|first|again|:) (medgrape [a-z-]+(?: [a-z-]+)*(?: --[a-z-]+(?: [A-Z{]\S*)?)*)"
+)
+PROSE = [*PAGES, ROOT / "ARCHITECTURE.md"]
+
+
+def helped(command=None, path=()):
+    """Every command with its name and its help."""
+    for word, below in (command or get_command(app)).commands.items():
+        if hasattr(below, "commands"):
+            yield from helped(below, (*path, word))
+        else:
+            yield " ".join((*path, word)), below.help
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_in_a_document_exists_with_its_options(page):
+    """Those, too, that are not run."""
+    for block in blocks(page):
+        for words in typed(block) if block.language == "bash" else ():
+            assert complaint(words) is None, f"{block.place}: {' '.join(words)}: {complaint(words)}"
+
+
+@pytest.mark.parametrize("page", PROSE, ids=name)
+def test_every_command_within_a_sentence_exists_with_its_options(page):
+    for quoted in re.findall(r"`(medgrape [^`]+)`", without_blocks(page)):
+        problem = complaint(words_of(" ".join(quoted.split())), whole=False)
+        assert problem is None, f"{name(page)}: {quoted}: {problem}"
+
+
+def test_every_example_in_the_help_can_be_typed():
+    wrong, seen = [], 0
+    for command, told in helped():
+        for example in re.findall(r"Example: (medgrape .+?)(?:\n\s*\n|$)", told, re.DOTALL):
+            words = words_of(example.replace("\\\n", " "))
+            seen += 1
+            if not " ".join(words[1:]).startswith(command) or complaint(words):
+                wrong.append(f"{command}: {' '.join(words)}: {complaint(words) or 'is an example of another command'}")
+    assert wrong == []
+    assert seen >= len(dict(helped()))
+
+
+def suggested(path):
+    """Commands that sentences in the code tell people to type: after a colon, or up to a full stop."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        yield from SUGGESTED.findall(text)
+
+
+def test_every_command_that_an_error_suggests_exists():
+    found = [(path, words_of(line)) for path in SOURCES for line in suggested(path)]
+    wrong = []
+    for path, words in found:
+        if all(
+            complaint(words[:end], whole=False) for end in range(2, len(words) + 1)
+        ):  # a sentence may go on after it
+            wrong.append(f"{path.relative_to(ROOT)}: {' '.join(words)}: {complaint(words, whole=False)}")
+    assert wrong == []
+    assert len(found) > 10

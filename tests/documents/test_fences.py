@@ -1,0 +1,55 @@
+"""How blocks are fenced, so that none goes past the tests: a language for each, a reason for what is not run."""
+
+import re
+
+import pytest
+from document_blocks import PAGES, PARSED, ROOT, RUN, SHOWN, blocks, name, strays, without_blocks
+
+PROGRAMS = "medgrape|make|pip|python|torchrun|docker|curl|git|srun|ray"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_fence_names_a_language_that_is_run_or_known_to_be_shown_only(page):
+    unknown = [f"{one.place}: {one.language!r}" for one in blocks(page) if one.language not in (*RUN, *PARSED, *SHOWN)]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_note_stands_directly_above_a_fence_and_gives_its_reason(page):
+    assert strays(page) == []
+    loose = re.findall(r"<!--\s*(?:not.run|no run|slow|fails).*", without_blocks(page))
+    read = [note for one in blocks(page) for note in one.notes]
+    assert len(loose) == len(read), "a note is misspelt"
+    for one in blocks(page):
+        for note in ("not run", "fails"):
+            assert one.notes.get(note, "because"), f"{one.place}: {note}, and why?"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_command_hides_where_it_is_not_run(page):
+    """In an indented block, behind a prompt, or in a block that is only shown."""
+    prose = re.findall(rf"^(?: {{4,}}|\t|\$ |> \$ )(?:\$ )?(?:{PROGRAMS}) .*", without_blocks(page), re.MULTILINE)
+    shown = [
+        f"{one.place}: {line}"
+        for one in blocks(page)
+        if one.language not in RUN
+        for line in re.findall(rf"^\s*(?:\$ )?(?:{PROGRAMS}) -*\w.*", one.text, re.MULTILINE)
+        if one.language in ("text", "")
+    ]
+    assert prose + shown == []
+
+
+def test_most_blocks_are_run(capsys):
+    everything = [one for page in PAGES for one in blocks(page) if one.language in RUN]
+    left_out = [one for one in everything if "not run" in one.notes]
+    slow = [one for one in everything if "slow" in one.notes]
+    with capsys.disabled():
+        print(f"\n{len(everything)} blocks: {len(slow)} in the slow suite only, {len(left_out)} not run:")  # noqa: T201
+        for one in left_out:
+            print(f"  {one.place}: {one.notes['not run']}")  # noqa: T201
+    assert everything
+    assert len(left_out) < len(everything) / 4
+
+
+def test_every_page_of_the_documents_is_looked_at():
+    assert {ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs/how-to/reading.md"} <= set(PAGES)

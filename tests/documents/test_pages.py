@@ -1,0 +1,56 @@
+"""Every block and command of README and documents does what a reader is told it does: it runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from document_blocks import PAGES, Block, blocks, name
+from sandbox import open_sandbox
+
+LEFT_BEHIND = {
+    "README.md": [
+        "evidence.png",
+        "demo/curated/manifest.json",
+        "demo/tb-quick-model-seed0-test/report.html",
+        "readings/part-00000.parquet",
+        "runs/tbx11k/manifest.json",
+    ],
+    "docs/how-to/reading.md": ["evidence.png"],
+    "docs/reference/server.md": ["evidence.png", "backup/medgrape.db"],
+}
+"""Files that must be there when a page has been read to its end."""
+
+
+def with_blocks(*, slow: bool):
+    """Pages with something to run, in the suite of minutes or in the slow one."""
+    return [page for page in PAGES if any(one.runs and (slow is False or "slow" in one.notes) for one in blocks(page))]
+
+
+def made_by(page: Path) -> set[str]:
+    """Folders that the page's own commands make."""
+    text = "".join(one.text for one in blocks(page) if one.language == "bash" and one.runs and "slow" not in one.notes)
+    return set(re.findall(r"--out[ =](\S+)", text))
+
+
+def run(page, wanted, folder, props):
+    sandbox = open_sandbox(folder, props, made_by(page))
+    try:
+        for block in wanted:
+            sandbox.run(block)
+        missing = [file for file in LEFT_BEHIND.get(name(page), ()) if not (sandbox.folder / file).is_file()]
+        assert missing == []
+    finally:
+        sandbox.shell.servers.end_all()
+
+
+@pytest.mark.parametrize("page", with_blocks(slow=False), ids=name)
+def test_a_page_runs_as_it_is_written(page, short_folder, props):
+    wanted: list[Block] = [one for one in blocks(page) if one.runs and "slow" not in one.notes]
+    run(page, wanted, short_folder, props)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("page", with_blocks(slow=True), ids=name)
+def test_a_page_runs_with_its_slow_blocks(page, short_folder, props):
+    run(page, [one for one in blocks(page) if one.runs], short_folder, props)

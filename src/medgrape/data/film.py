@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -89,7 +89,7 @@ class Film:
     """Upright, grey, bright where the patient is dense; 8 bit stays 8 bit, all else fills 16 bit."""
 
     facts: FilmFacts
-    pixels: Pixels
+    pixels: Pixels = field(repr=False)
 
 
 class FilmLaterOn(Film):

@@ -1,7 +1,7 @@
 """What a model saw on one film: ranked concepts with their maps, and the films they remind it of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ class Exemplar:
     prototype: int
     similarity: float
     """Of that patch to the prototype, from -1 to 1."""
-    thumbnail: UInt8[np.ndarray, "side side"]
+    thumbnail: UInt8[np.ndarray, "side side"] = field(repr=False)
     patch: Box
     """In pixels of the thumbnail."""
     picture: int
@@ -41,11 +41,11 @@ class ConceptEvidence:
     """What the score typically is on training films without the concept."""
     present_score: float
     """What the score typically is on training films with the concept."""
-    mean: Float[np.ndarray, "h w"]
+    mean: Float[np.ndarray, "h w"] = field(repr=False)
     """Mean similarity of the concept's prototypes at each patch (mu)."""
-    disagreement: Float[np.ndarray, "h w"]
+    disagreement: Float[np.ndarray, "h w"] = field(repr=False)
     """Variance of those similarities at each patch (U)."""
-    exemplars: tuple[Exemplar, ...]
+    exemplars: tuple[Exemplar, ...] = field(repr=False)
     """Of the prototypes that answer most strongly, strongest first; empty where films are withheld."""
     rejected: bool = False
     """Whether a person said that it is not on this film; score and map are still what the model found."""
@@ -76,7 +76,7 @@ class DrawnBox:
     """Whether the concept is said to be there, or not to be there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Everything that goes into the picture, concepts ranked by how much they stand out."""
 
@@ -104,6 +104,17 @@ class Explanation:
     def film(self) -> FilmSize:
         """Size of the original film, the frame of ``peak`` and boxes."""
         return self.grid.film
+
+    def __repr__(self) -> str:
+        from medgrape.explain.notebook import in_short
+
+        return in_short(self)
+
+    def _repr_mimebundle_(self, **_formats: object) -> tuple[dict[str, str], dict[str, Any]]:
+        """The picture, in a notebook."""
+        from medgrape.explain.notebook import explained
+
+        return explained(self)
 
     def save(self, path: Path | str) -> None:
         """The evidence as one picture."""

@@ -50,6 +50,14 @@ def draw(explanation: Explanation) -> Image.Image:
     return bordered(stacked(parts, gap=22), MARGIN)
 
 
+def draw_reading(explanation: Explanation) -> Image.Image:
+    """The film and the answer alone, for who only wants to know what is where."""
+    shown = marked(explanation)
+    notice = stacked([_line(), paragraph(NOTICE, WIDTH, bold=True)], gap=8)
+    panels = beside([film_panel(explanation, shown), _answer(explanation, shown)], gap=MARGIN)
+    return bordered(stacked([*_warnings(explanation), panels, notice], gap=22), MARGIN)
+
+
 def _warnings(explanation: Explanation) -> list[Image.Image]:
     if not explanation.warnings:
         return []

@@ -12,6 +12,8 @@ from torch import Tensor
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.data.decoder import Decoder, Request
 from medgrape.data.film import Film
+from medgrape.explain.notebook import table
+from medgrape.explain.words import NOTICE
 from medgrape.feedback.example_films import ShownFilm
 from medgrape.feedback.learning import learn_concept, listen_to_all
 from medgrape.feedback.study import Study
@@ -24,7 +26,7 @@ from medgrape.model.run_hub import fetch_run, hub_name
 from medgrape.progress import Track, quietly
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reader:
     """A run, ready to read."""
 
@@ -39,6 +41,17 @@ class Reader:
     def classes(self) -> tuple[str, ...]:
         """What it decides between."""
         return self.loaded.run.classes
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.concepts)} concepts, {len(self.classes)} classes"
+        return f"Reader({str(self.loaded.folder)!r}: {counts}; {self.loaded.run.model.runtime})"
+
+    def _repr_html_(self) -> str:
+        """What it looks for and decides between, in a notebook."""
+        run, rows = self.loaded.run, [(one.name, one.title, one.description) for one in self.concepts]
+        check = "calibrated" if run.safety is not None else "not calibrated"
+        told = f"Decides between {', '.join(self.classes)}. Safety check: {check}. {NOTICE}"
+        return table(repr(self), ("concept", "title", "description"), rows, told)
 
     @property
     def origin(self) -> HubOrigin | None:

@@ -9,7 +9,7 @@ How odd boxes are taken:
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -100,10 +100,19 @@ class SafetyCheck:
     """Whether the thresholds were learnt from boxes, and since then no concept that may lead."""
     origin: str
     """Where the thresholds come from, in one sentence."""
-    concepts: tuple[ConceptInBox, ...]
+    concepts: tuple[ConceptInBox, ...] = field(repr=False)
     """Every concept, the highest mean first."""
     reason: str
     """In one sentence."""
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the verdict, and what is inside the box."""
+        from medgrape.explain.notebook import table
+
+        verdict = "Mismatch" if self.mismatch else "No mismatch"
+        rows = [(one.name, f"{one.mean:.3f}", f"{one.variance:.2g}") for one in self.concepts]
+        told = f"{self.reason} {self.origin}"
+        return table(f"{verdict}: {self.claimed} claimed", ("inside the box", "mean", "variance"), rows, told)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; a gate that is always open is null."""

@@ -1,7 +1,7 @@
 """One film in front of one model and one person. Immutable: a correction gives a new study, and the old one stays."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Any
 
@@ -12,6 +12,7 @@ from medgrape.data.film import Film
 from medgrape.errors import UserError
 from medgrape.explain.assembling import explain
 from medgrape.explain.explanation import DrawnBox, Explanation
+from medgrape.explain.notebook import Bundle, read, shares
 from medgrape.feedback.change import Change
 from medgrape.feedback.correction import BoxCorrection, Correction, Rejection
 from medgrape.feedback.moving import Moves, moves
@@ -44,7 +45,7 @@ class NoSuchCorrectionError(UserError):
         super().__init__(f"There is no correction {number}: {there}.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A film, what the model found on it, what a person said to that, and what comes of both."""
 
@@ -55,9 +56,9 @@ class Study:
     """As the model saw it, before any correction."""
     corrections: tuple[Correction, ...] = ()
     """The first one first. What they do together does not depend on their order."""
-    before: "Study | None" = field(default=None, repr=False)
+    before: "Study | None" = None
     """The study before the last step; None: nothing was done yet."""
-    change: Change | None = field(default=None, repr=False)
+    change: Change | None = None
     """What the last step did."""
     model: str = "unknown"
     """What reports call the model by: the fingerprint of its weights."""
@@ -191,6 +192,15 @@ class Study:
             steps.append(study.change.to_json() | {name: dict(share) for name, share in shares.items()})
             study = study.before
         return steps[::-1]
+
+    def __repr__(self) -> str:
+        count = len(self.corrections)
+        done = f"; {count} correction{'s' if count > 1 else ''}" if count else ""
+        return f"Study(film of {self.film.facts.size} pixels; {shares(self.prediction.items())}{done})"
+
+    def _repr_mimebundle_(self, **_formats: object) -> Bundle:
+        """The film with findings, classes and corrections, in a notebook."""
+        return read(self.explain, repr(self))
 
     def _with(self, correction: Correction) -> "Study":
         return self._after(Change("corrected", len(self.corrections), correction))

@@ -61,15 +61,15 @@ class Change:
 class Run:
     """A trained model with all that belongs to it."""
 
-    config: Config
+    config: Config = field(repr=False)
     concepts: ConceptSet
     classes: tuple[str, ...]
-    model: ReadingModel
-    usual: UsualScores
-    exemplars: ExemplarFilms
-    metrics: dict[str, Any]
+    model: ReadingModel = field(repr=False)
+    usual: UsualScores = field(repr=False)
+    exemplars: ExemplarFilms = field(repr=False)
+    metrics: dict[str, Any] = field(repr=False)
     """Validation figures, chosen epochs, untrained concepts, the text encoder's name."""
-    learnt_from: tuple[str, ...]
+    learnt_from: tuple[str, ...] = field(repr=False)
     """Fingerprints of the films it was trained and chosen on: on these it cannot be tested."""
     safety: SafetyThresholds | None = None
     """None where nobody calibrated it; then the settings' own thresholds count."""
@@ -114,7 +114,7 @@ class LoadedRun:
 
     folder: Path
     run: Run
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     unsaved: bool = False
     """Whether the run was changed since it was found there."""
 

@@ -30,8 +30,8 @@ class Evidence:
 
     concepts: ConceptSet
     grid: PatchGrid
-    similarity: Float[Tensor, "k m h w"]
-    kept: Bool[Tensor, "k m"] | None = None
+    similarity: Float[Tensor, "k m h w"] = field(repr=False)
+    kept: Bool[Tensor, "k m"] | None = field(default=None, repr=False)
     """Prototypes that nobody discarded, which alone make the maps; None: all."""
     revised_from: "Revised | None" = field(default=None, repr=False)
     """Where a person corrected it: the evidence before that, whose other concepts' maps are the same."""

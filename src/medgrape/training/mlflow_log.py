@@ -34,6 +34,7 @@ _NOTE = "Research software, not a medical device."
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves the house that nobody asked for
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # a training must not wait for who only listens
 }

@@ -78,4 +78,4 @@ constraints: ## pin everything anew, all extras included
 	$(PYTHON) tools/pin.py > constraints.new && mv constraints.new constraints.txt
 
 clean: ## remove what was built, not what was drawn or trained
-	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist site .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -86,4 +86,4 @@ release-check: $(STAMP) ## build, install and try what is committed; licences, b
 	$(BIN)/python tools/release_check.py $(if $(RELEASE),--release) $(if $(OFFLINE),--allow-offline-audit)
 
 clean: ## remove what was built, not what was drawn or trained
-	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist dist-refused site .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist dist-refused site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -67,7 +67,7 @@ def _section(command: Command) -> str:
     said = [paragraph.strip() for paragraph in (command.tree.help or "").split("\n\n")]
     examples = [one.removeprefix("Example:").strip() for one in said if one.startswith("Example:")]
     words = [_plain(one) for one in said if not one.startswith("Example:")]
-    shown = [f"```bash\n{_one_line(example)}\n```" for example in examples]
+    shown = [f"Example:\n\n```bash\n{_one_line(example)}\n```" for example in examples]
     usage = command.tree.get_usage(context).removeprefix("Usage: ")
     heading = f"## {command.words} {{ #{command.words.replace(' ', '-')} }}"
     return "\n\n".join([heading, *words, f"```text\n{usage}\n```", *shown, _options(command.tree, context)])
@@ -88,7 +88,7 @@ def _escaped(text: str) -> str:
 def _options(tree: Any, context: Any) -> str:  # noqa: ANN401
     records = [record for one in tree.params if (record := one.get_help_record(context)) is not None]
     rows = [_row(name, told or "") for name, told in records]
-    return "\n".join(["| argument or option | what it is | default |", "|---|---|---|", *rows])
+    return "\n".join(["| option | what it is | default |", "|---|---|---|", *rows])
 
 
 def _row(name: str, told: str) -> str:

@@ -1,5 +1,6 @@
 """What MkDocs asks us while it builds the site: the contents, the pages made from code, links between files."""
 
+import re
 from pathlib import Path
 
 import command_pages
@@ -13,6 +14,9 @@ from mkdocs.structure.pages import Page
 import medgrape
 
 API_PAGE, OTHER_NAMES = "reference/api.md", "<!-- every other public name -->"
+SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)
+ELSEWHERE = re.compile(r"""import\s*\(?[^;]*?["']https?://|src=["'](?:https?:)?//|src=["']["']""")
+"""A script that comes from another host, or brings one in."""
 
 
 def made() -> dict[str, str]:
@@ -45,6 +49,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if place == API_PAGE:
         markdown = markdown.replace(OTHER_NAMES, _other_names(markdown))
     return markdown if page.file.generated_by else rehomed(markdown, f"docs/{place}", place)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """Leave out what notebooks' pages would fetch from other hosts (a program for diagrams, which none of ours has)."""
+    return SCRIPT.sub(lambda script: "" if ELSEWHERE.search(script[0]) else script[0], output)
 
 
 def _other_names(markdown: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from links import ROOT
 
 SOURCE = ROOT / "ui" / "openapi.json"
-PAGE, DESCRIPTION = "reference/http.md", "reference/openapi.json"
+PREFIX, PAGE, DESCRIPTION = "/api/v1", "reference/http.md", "reference/openapi.json"
 Told = dict[str, Any]
 """A part of the description, as JSON has it."""
 
@@ -16,6 +16,8 @@ HEAD = """# HTTP addresses
 Made from [the server's own description](openapi.json), which programs read (OpenAPI {openapi}, medgrape {version}).
 How to run the server, who may do what, and what goes wrong with which code stands in [The server](server.md). The
 [reading room](../how-to/reading-room.md) uses these addresses and no others.
+
+All of them lie under `{prefix}`.
 
 {description}
 """
@@ -28,7 +30,7 @@ def pages() -> dict[str, str]:
     for address, methods in told["paths"].items():
         for method, one in methods.items():
             by_tag[(one.get("tags") or ["others"])[0]].append(_operation(method, address, one))
-    head = HEAD.format(openapi=told["openapi"], **told["info"])
+    head = HEAD.format(openapi=told["openapi"], prefix=PREFIX, **told["info"])
     sections = [f"## {tag.capitalize()}\n\n" + "\n\n".join(found) for tag, found in by_tag.items()]
     schemas = [_schema(name, one) for name, one in sorted(told["components"]["schemas"].items())]
     return {PAGE: "\n\n".join([head, *sections, "## What is sent and told", *schemas]) + "\n"}
@@ -40,7 +42,7 @@ def _operation(method: str, address: str, one: Told) -> str:
     told = [f"{status}: {_body(answer)}" for status, answer in one["responses"].items() if status.startswith("2")]
     refused = [status for status in one["responses"] if not status.startswith("2")]
     lines = [*sent, f"Answers {'; '.join(told)}. Refusals: {', '.join(refused)}."]
-    heading = f"### `{method.upper()} {address}`"
+    heading = f"### `{method.upper()} {address.removeprefix(PREFIX)}`"
     return "\n\n".join([heading, one.get("description", ""), *_table(parameters), *lines])
 
 

@@ -8,7 +8,7 @@ NODE_MODULES := ui/node_modules/.package-lock.json
 NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format ui ui-dev ui-types pictures report constraints clean
+.PHONY: help setup demo test test-slow check format ui ui-dev ui-types docs docs-serve pictures report constraints lint-docker release-check clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,13 @@ format: $(STAMP) $(NODE_MODULES) ## put the code into the one format
 	$(BIN)/ruff check --fix .
 	$(NPM) run --silent format
 
+# Material announces another program in a box of its own while MkDocs builds; that is no news here.
+docs: $(STAMP) ## these pages as a site in site/, notebooks run, warnings taken for errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(STAMP) ## the site at http://127.0.0.1:8001, built again whenever a page changes; notebooks as they are
+	MEDGRAPE_RUN_NOTEBOOKS=false NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
+
 pictures: $(STAMP) $(PAGE) ## the page's pictures in docs/pictures again, from demo/ (make demo)
 	$(BIN)/python tools/screenshots.py
 
@@ -70,5 +77,13 @@ report: $(STAMP) ## docs/reproduced/report again, from the results beside it
 constraints: ## pin everything anew, all extras included
 	$(PYTHON) tools/pin.py > constraints.new && mv constraints.new constraints.txt
 
+lint-docker: $(STAMP) ## Dockerfile and compose.yaml, by their linters
+	$(BIN)/hadolint --failure-threshold style Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+
+# RELEASE=1: this very commit is to be released. OFFLINE=1: end well although no service for known weaknesses answers.
+release-check: $(STAMP) ## build, install and try what is committed; licences, bill of materials, known weaknesses -> dist/
+	$(BIN)/python tools/release_check.py $(if $(RELEASE),--release) $(if $(OFFLINE),--allow-offline-audit)
+
 clean: ## remove what was built, not what was drawn or trained
-	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) ui/node_modules $(dir $(PAGE)) dist dist-refused site .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

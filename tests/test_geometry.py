@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medgrape.geometry import Box, FilmSize, GeometryError, PatchGrid
+from medgrape.geometry import Box, FilmSize, GeometryError, PatchGrid, Turn
 
 FILM = FilmSize(512, 400)
 edges = st.floats(0, 400, allow_nan=False)
@@ -83,3 +83,34 @@ def test_a_grid_or_patch_that_makes_no_sense_is_refused():
         PatchGrid(FILM, 3, 3).patch(3, 0)
     with pytest.raises(GeometryError):
         FilmSize(0, 4)
+
+
+TURNS = [Turn(quarters, flipped) for quarters in range(4) for flipped in (False, True)]
+
+
+@pytest.mark.parametrize("turn", TURNS, ids=str)
+def test_a_film_that_is_turned_upright_and_back_is_as_it_was_stored(turn):
+    stored = np.arange(6 * 4).reshape(6, 4)
+    assert np.array_equal(turn.back.pixels(turn.pixels(stored)), stored)
+    assert turn.back.size(turn.size(FilmSize(4, 6))) == FilmSize(4, 6)
+
+
+@pytest.mark.parametrize("turn", TURNS, ids=str)
+def test_a_box_turns_with_the_pixels_that_it_holds(turn):
+    stored, size = np.zeros((6, 4), bool), FilmSize(4, 6)
+    stored[1:3, 2:4] = True
+    box = turn.box(Box(2, 1, 4, 3), size)
+    assert Box.around(turn.pixels(stored)) == box
+    assert turn.back.box(box, turn.size(size)) == Box(2, 1, 4, 3)
+    assert turn.point(2, 1, size) in {(x, y) for x in (box.x1, box.x2) for y in (box.y1, box.y2)}
+
+
+@given(width=st.integers(1, 40), height=st.integers(1, 40), rows=st.integers(1, 9), columns=st.integers(1, 9))
+def test_a_map_spread_over_a_film_gives_each_pixel_the_patch_that_its_middle_lies_in(width, height, rows, columns):
+    grid = PatchGrid(FilmSize(width, height), rows, columns)
+    values = np.arange(rows * columns).reshape(rows, columns)
+    spread = grid.spread(values)
+    for y in range(height):
+        for x in range(width):
+            row, column = divmod(int(spread[y, x]), columns)
+            assert grid.patch(row, column).contains(x + 0.5 + 1e-9, y + 0.5 + 1e-9)

@@ -8,15 +8,32 @@ from medgrape.errors import UserError
 from medgrape.geometry import Box, FilmSize, PatchGrid
 
 if TYPE_CHECKING:
+    from medgrape.estimator import GrapeClassifier, labelled_films
     from medgrape.feedback.reader import Reader
 
 __version__ = "0.1.0"
 
-__all__ = ["Box", "Concept", "ConceptSet", "FilmSize", "PatchGrid", "UserError", "__version__", "load"]
+__all__ = [
+    "Box", "Concept", "ConceptSet", "FilmSize", "GrapeClassifier", "PatchGrid", "UserError", "__version__",
+    "labelled_films", "load",
+]  # fmt: skip
+_SLOW_TO_IMPORT = ("GrapeClassifier", "labelled_films")
 
 
-def load(run: Path | str) -> "Reader":
-    """A reader for the run in a folder, or for the export in an .onnx file, after every checksum was compared."""
+def load(run: Path | str, revision: str | None = None) -> "Reader":
+    """A reader for the run in a folder, for the export in an .onnx file, or for the run ``org/name`` on a model hub.
+
+    Every checksum is compared. ``revision`` is a branch, a tag or, best, a commit of the hub's repository.
+    """
     from medgrape.feedback.reader import load as load_reader  # torch takes seconds to import
 
-    return load_reader(run)
+    return load_reader(run, revision)
+
+
+def __getattr__(name: str) -> object:
+    """What brings torch and scikit-learn along is imported when it is asked for."""
+    if name in _SLOW_TO_IMPORT:
+        from medgrape import estimator
+
+        return getattr(estimator, name)
+    raise AttributeError(f"module 'medgrape' has no attribute {name!r}")

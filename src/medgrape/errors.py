@@ -8,3 +8,8 @@ class UserError(ValueError):
 def told_of_file(error: OSError) -> str:
     """What the machine says of a file, or of a full disk, as one sentence."""
     return f"Cannot use {error.filename or 'a file'}: {error.strerror or error}."
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, on one line."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

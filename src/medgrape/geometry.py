@@ -5,11 +5,13 @@ sees it, in its original pixels: x to the right, y down, (0, 0) the outer corner
 ``x1 y1 x2 y2`` covers the half-open range from x1 up to x2, so its width is ``x2 - x1``.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from medgrape.errors import UserError
 
@@ -66,10 +68,21 @@ class Box:
             raise GeometryError("An empty mask has no box around it.")
         return cls(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
 
+    @classmethod
+    def holding(cls, points: Iterable[tuple[float, float]]) -> "Box":
+        """The smallest box that holds every point, each as x and y."""
+        across, down = zip(*points, strict=True)
+        return cls(min(across), min(down), max(across), max(down))
+
     @property
     def corners(self) -> tuple[float, float, float, float]:
         """x1, y1, x2, y2."""
         return self.x1, self.y1, self.x2, self.y2
+
+    @property
+    def corner_and_size(self) -> tuple[float, float, float, float]:
+        """x, y, width and height from which ``from_corner_and_size`` makes this very box, to the last bit on a film."""
+        return self.x1, self.y1, _extent(self.x1, self.x2), _extent(self.y1, self.y2)
 
     @property
     def width(self) -> float:
@@ -112,6 +125,64 @@ class Box:
         across, down = target.width / source.width, target.height / source.height
         return Box(self.x1 * across, self.y1 * down, self.x2 * across, self.y2 * down)
 
+    def turned(self, degrees: float, x: float, y: float) -> "Box":
+        """The box around this one after it was turned clockwise about a point."""
+        across, down = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        corners = [(one - x, other - y) for one in (self.x1, self.x2) for other in (self.y1, self.y2)]
+        return Box.holding((x + one * across - other * down, y + one * down + other * across) for one, other in corners)
+
+
+def _extent(start: float, end: float) -> float:
+    """The extent that added to ``start`` gives ``end`` again; the plain difference may miss it by a last digit."""
+    plain = end - start
+    near = (plain, math.nextafter(plain, math.inf), math.nextafter(plain, -math.inf))
+    return next((extent for extent in near if start + extent == end), plain)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How stored pixels become the upright film: quarter turns clockwise, then perhaps a flip left to right."""
+
+    quarters: int = 0
+    flipped: bool = False
+
+    def __bool__(self) -> bool:
+        return self.quarters % 4 != 0 or self.flipped
+
+    def __str__(self) -> str:
+        steps = []
+        if self.quarters % 4:
+            steps.append(f"rotated {90 * (self.quarters % 4)} degrees clockwise")
+        if self.flipped:
+            steps.append("flipped left to right")
+        return " and ".join(steps) or "left as it is"
+
+    @property
+    def back(self) -> "Turn":
+        """The turn that undoes this one; a flip between two equal turns undoes itself."""
+        return Turn(self.quarters % 4 if self.flipped else -self.quarters % 4, self.flipped)
+
+    def pixels(self, stored: Shaped[np.ndarray, "height width"]) -> Shaped[np.ndarray, "turned_height turned_width"]:
+        """The stored pixels, turned."""
+        turned = np.rot90(stored, -self.quarters)
+        return np.ascontiguousarray(turned[:, ::-1] if self.flipped else turned)
+
+    def size(self, stored: FilmSize) -> FilmSize:
+        """The stored size, turned."""
+        return FilmSize(stored.height, stored.width) if self.quarters % 2 else stored
+
+    def point(self, x: float, y: float, stored: FilmSize) -> tuple[float, float]:
+        """Where a point of a film of size ``stored`` comes to lie."""
+        width, height = stored.width, stored.height
+        for _ in range(self.quarters % 4):
+            x, y, width, height = height - y, x, height, width
+        return (width - x if self.flipped else x), y
+
+    def box(self, box: Box, stored: FilmSize) -> Box:
+        """Where a box on a film of size ``stored`` comes to lie."""
+        (x1, y1), (x2, y2) = self.point(box.x1, box.y1, stored), self.point(box.x2, box.y2, stored)
+        return Box(min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
+
 
 @dataclass(frozen=True)
 class PatchGrid:
@@ -135,6 +206,12 @@ class PatchGrid:
             raise GeometryError(f"Patch ({row}, {column}) is not on a {self.rows} x {self.columns} grid.")
         wide, high = self.film.width / self.columns, self.film.height / self.rows
         return Box(column * wide, row * high, (column + 1) * wide, (row + 1) * high)
+
+    def spread(self, values: Shaped[np.ndarray, "rows columns"]) -> Shaped[np.ndarray, "height width"]:
+        """Every pixel of the film with the value of the patch that its middle lies in: no finer than the map is."""
+        down = (2 * np.arange(self.film.height) + 1) * self.rows // (2 * self.film.height)
+        across = (2 * np.arange(self.film.width) + 1) * self.columns // (2 * self.film.width)
+        return np.ascontiguousarray(values[down][:, across])
 
 
 @lru_cache(maxsize=4096)

@@ -1,15 +1,13 @@
 """``medgrape concept`` as a user types it; most of it in this process, which is faster and the same code."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import medgrape as mg
+from command_line import medgrape
 from medgrape.cli.app import app
 from medgrape.cli.concept import parsed_example
 from medgrape.data.dataset import Dataset
@@ -135,8 +133,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(words, complaint, grad
 
 def test_bad_input_ends_the_command_with_exit_code_2(graduate, tmp_path):
     words = ("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "n", "--description", " ")
-    command = [sys.executable, "-m", "medgrape", *map(str, words)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    said = medgrape(*words)
     assert said.returncode == 2, said.stderr
     assert len(said.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []

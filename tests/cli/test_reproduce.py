@@ -1,13 +1,8 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
-
-def medgrape(*words, cwd):
-    command = [sys.executable, "-m", "medgrape", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+from command_line import medgrape
 
 
 def test_without_a_suite_the_suites_are_listed(tmp_path):

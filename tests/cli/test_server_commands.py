@@ -1,10 +1,10 @@
 """Commands around a server: users, tokens, the log; bad input ends with one sentence."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from command_line import medgrape
 
 PASSWORD = "correct horse battery\n"  # noqa: S105
 
@@ -12,8 +12,7 @@ PASSWORD = "correct horse battery\n"  # noqa: S105
 @pytest.fixture
 def run(tmp_path):
     def typed(*words, told=None, where=True):
-        command = [sys.executable, "-m", "medgrape", *words, *(["--room", "room"] if where else [])]
-        return subprocess.run(command, cwd=tmp_path, input=told, capture_output=True, text=True, check=False)
+        return medgrape(*words, *(["--room", "room"] if where else []), cwd=tmp_path, told=told or "")
 
     return typed
 

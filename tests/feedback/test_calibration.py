@@ -1,10 +1,7 @@
 """The safety check's thresholds: learnt from correct boxes, with a promise that can be put to the test."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import medgrape as mg
+from command_line import medgrape
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.feedback.boxes import BoxSeen, VocabularyError, boxes_seen
@@ -346,11 +344,6 @@ def test_films_that_were_learnt_from_are_known_again_in_another_data_set(graduat
     replace(data, films=moved).save(tmp_path / "moved")
     warnings = calibrate(load_run(graduate), tmp_path / "moved", **LOOSE).warnings
     assert any("has learnt from" in warning for warning in warnings)
-
-
-def medgrape(*words):
-    command = [sys.executable, "-m", "medgrape", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
 
 
 def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, ward):

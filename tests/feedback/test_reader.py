@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import medgrape as mg
+from command_line import medgrape
 from medgrape.data.dataset import Dataset
 from medgrape.data.dicom.writer import Person, write_dicom
 from medgrape.data.film import FilmError
@@ -93,11 +93,6 @@ def test_a_broken_film_is_refused_and_the_reader_goes_on(reader, film, tmp_path)
 def test_the_picture_is_written_whole(reader, film, tmp_path):
     reader.open(film).explain().save(tmp_path / "evidence.png")
     assert cv2.imread(str(tmp_path / "evidence.png")).shape[1] > 1000
-
-
-def medgrape(*words, **options):
-    command = [sys.executable, "-m", "medgrape", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ, **options)
 
 
 def test_the_read_command_prints_saves_and_speaks_json(graduate, film, tmp_path):

@@ -1,9 +1,6 @@
 """A person corrects a reading: new studies, and every old one as it was."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
@@ -13,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import medgrape as mg
+from command_line import medgrape
 from medgrape.cli.options import boxed
 from medgrape.concepts import ConceptError
 from medgrape.data.dataset import Dataset
@@ -245,11 +243,6 @@ def wary(graduate, tmp_path_factory):
 def film(ward):
     dataset = Dataset.load(ward)
     return dataset.film_path(dataset.in_split("test")[0])
-
-
-def medgrape(*words):
-    command = [sys.executable, "-m", "medgrape", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
 
 
 def test_the_read_command_asks_refuses_and_applies_what_is_confirmed(wary, film, tmp_path):

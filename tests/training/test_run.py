@@ -136,13 +136,14 @@ def test_a_folder_with_something_else_in_it_is_not_written_over(ward, tmp_path):
         train(Order(small(), ward, tmp_path))
 
 
-def test_killed_at_ten_moments_a_training_ends_with_the_same_bytes(graduate, ward, tmp_path):
-    command = [sys.executable, str(HERE / "killing.py"), str(ward), str(tmp_path), "10", "7"]
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
+def test_killed_at_any_moment_a_training_ends_with_the_same_bytes(kills, graduate, ward, tmp_path):
+    command = [sys.executable, str(HERE / "killing.py"), str(ward), str(tmp_path), str(kills), "7"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, env=_environment())
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)
-    assert told["kills"] == 10
-    assert told["midway"] >= 5  # killed with something done and something left to do
+    assert told["kills"] == kills
+    assert told["midway"] >= kills // 2  # killed with something done and something left to do
     for run in told["finished"]:
         assert bytes_of(Path(run)) == bytes_of(graduate)
         assert [{**entry, "seconds": 0} for entry in log(Path(run))] == [

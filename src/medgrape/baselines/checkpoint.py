@@ -1,7 +1,7 @@
 """A baseline's run on disk: weights, settings, names and figures, sealed as every run is. Only evaluating reads it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ from medgrape.baselines.pip_net import PipNet
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.tensors import write_tensors
+from medgrape.errors import first_line
 from medgrape.model.backbone import Backbone
-from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun, first_line
+from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun
 from medgrape.model.exported import load_readable
 from medgrape.model.manifest import Manifest, RunError, seal, unseal
+from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
+from medgrape.own_parts import PartError
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class BaselineRun:
     metrics: dict[str, Any]
     learnt_from: tuple[str, ...]
     """Fingerprints of the films it was trained and chosen on."""
+    own_parts: Records = field(default_factory=dict)
+    """Which parts of other packages it was trained with."""
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write everything into a folder of its own and seal it."""
@@ -40,7 +45,8 @@ class BaselineRun:
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         told = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
-            ARCHITECTURE: {METHOD: self.config.model.method, "backbone": self.model.backbone.describe()},
+            ARCHITECTURE: {METHOD: self.config.model.method, "backbone": self.model.backbone.describe()}
+            | keep_parts(self.own_parts, self.model, self.config.preprocessing.size),
             "metrics.json": self.metrics,
             "learnt_from.json": {"films": self.learnt_from},
         }
@@ -75,6 +81,8 @@ def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
     manifest = unseal(folder)
     try:
         return LoadedBaseline(folder, _load(folder), manifest)
+    except (PartError, RunError):
+        raise
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
 
@@ -91,11 +99,14 @@ def _load(folder: Path) -> BaselineRun:
     told, architecture = _read(folder / "concepts.json"), _read(folder / ARCHITECTURE)
     config = load_config(folder / "config.toml")
     concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
+    refuse_missing(architecture)
     model = build_baseline(config, Backbone.from_description(architecture["backbone"]), len(concepts), len(classes))
     model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
     model.eval().requires_grad_(False)
+    refuse_changed(architecture, model, config.preprocessing.size, folder)
     learnt_from = tuple(_read(folder / "learnt_from.json")["films"])
-    return BaselineRun(config, concepts, classes, model, _read(folder / "metrics.json"), learnt_from)
+    metrics, own = _read(folder / "metrics.json"), architecture.get(OWN_PARTS, {})
+    return BaselineRun(config, concepts, classes, model, metrics, learnt_from, own)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from medgrape.cli.atlas import app as atlas
 from medgrape.cli.audit import audit
 from medgrape.cli.audit_log import app as audit_log
 from medgrape.cli.bench import app as bench
+from medgrape.cli.boxes import app as boxes
 from medgrape.cli.calibrate import calibrate
 from medgrape.cli.concept import app as concept
 from medgrape.cli.console import complain
@@ -20,8 +21,13 @@ from medgrape.cli.demo import demo
 from medgrape.cli.evaluate import evaluate
 from medgrape.cli.export import export
 from medgrape.cli.film import film
+from medgrape.cli.hub import app as hub
+from medgrape.cli.pacs import app as pacs
+from medgrape.cli.pacs_watch import watch as pacs_watch
+from medgrape.cli.parts import parts
 from medgrape.cli.predict import predict
 from medgrape.cli.read import read
+from medgrape.cli.readings import app as readings
 from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
@@ -51,11 +57,17 @@ app.command()(read)
 app.command()(export)
 app.command()(predict)
 app.command()(reproduce)
+app.command()(parts)
 app.command()(serve)
 app.add_typer(data, name="data")
+app.add_typer(boxes, name="boxes")
+app.add_typer(readings, name="readings")
 app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")
 app.add_typer(concept, name="concept")
+app.add_typer(hub, name="hub")
+pacs.command("watch")(pacs_watch)
+app.add_typer(pacs, name="pacs")
 app.add_typer(users, name="user")
 app.add_typer(tokens, name="token")
 app.add_typer(audit_log, name="audit-log")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note, print_json, printable, table, track, watch
-from medgrape.cli.options import Json, outside_runs, picture_place
+from medgrape.cli.options import Json, RunArgument, outside_runs, picture_place
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # torch is slow to import
 
 app = typer.Typer(no_args_is_help=True, help="The prototypes that a model goes by: list, discard, restore.")
 
-RunFolder = Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")]
 Name = Annotated[str, typer.Argument(help="A concept's short name, e.g. active_tb.")]
 Numbers = Annotated[str, typer.Argument(help="Prototypes of that concept, counted from 0: 3,7,12-15.")]
 Out = Annotated[Path, typer.Option(help="Folder for the changed run; RUN itself changes it in place.")]
@@ -33,7 +32,7 @@ def _group() -> None:
 
 @app.command("list")
 def list_(
-    run: RunFolder,
+    run: RunArgument,
     concept: Annotated[str | None, typer.Option(help="Only this concept's. [default: all]")] = None,
     data: Annotated[
         Path | None, typer.Option(help="A prepared data set: also tell what each does on its training films.")
@@ -70,7 +69,7 @@ def list_(
 
 @app.command()
 def discard(
-    run: RunFolder,
+    run: RunArgument,
     concept: Name,
     numbers: Numbers,
     out: Out,
@@ -89,7 +88,7 @@ def discard(
 
 @app.command()
 def restore(
-    run: RunFolder,
+    run: RunArgument,
     concept: Name,
     numbers: Numbers,
     out: Out,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medgrape.cli.console import note, print_json, table, track
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Json, RunArgument, outside_runs
 
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.evaluation.audit import Audit, AuditFiles
@@ -32,7 +32,7 @@ _MAPS = {
 
 
 def audit(
-    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")],
+    run: RunArgument,
     data: Annotated[Path, typer.Option(help="A prepared data set that tells sex, age or view of its films.")],
     by: Annotated[
         str, typer.Option(help="A table for each of sex, age and view; sex+age crosses them.")

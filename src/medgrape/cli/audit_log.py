@@ -7,7 +7,7 @@ import typer
 
 from medgrape.cli.console import note, print_json, table
 from medgrape.cli.options import Json, outside_runs
-from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, archive, settings_with
+from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, archive, refuse_no_room, settings_with
 from medgrape.cli.user import COMMAND
 from medgrape.errors import UserError
 
@@ -128,8 +128,7 @@ def _opened(room: Path, database: str | None, config: Path | None) -> "Archive":
     from medgrape.server.folder import RoomFolder
     from medgrape.server.storage.migrating import migrate
 
-    if not (room / "secret.key").is_file():
-        raise UserError(f"{room} is no room; name the folder of a server with --room.")
+    refuse_no_room(room)
     opened = Archive.opened(RoomFolder(room), settings)
     migrate(opened.database)
     return opened

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medgrape.cli.atlas import print_refit
-from medgrape.cli.concept_trial import RunFolder, trial
+from medgrape.cli.concept_trial import trial
 from medgrape.cli.console import note, print_json, printable, table, track, watch
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Json, RunOption, outside_runs
 from medgrape.config import MAX_SEED
 from medgrape.data.dataset import Dataset
 from medgrape.errors import UserError
@@ -42,7 +42,7 @@ def _group() -> None:
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="A short name for the new concept, e.g. cavity.")],
-    model: RunFolder,
+    model: RunOption,
     out: Annotated[Path, typer.Option(help="Folder for the new run; it names its parent.")],
     description: Annotated[str, typer.Option(help="One sentence on how it looks on a chest film.")],
     title: Annotated[str | None, typer.Option(help="As people read it; else made from the name.")] = None,
@@ -99,7 +99,7 @@ def parsed_example(text: str) -> Path | tuple[Path, Box]:
 
 @app.command("grow")
 def grow_(
-    model: RunFolder,
+    model: RunOption,
     out: Annotated[Path, typer.Option(help="Folder for the new run; it names its parent.")],
     data: Annotated[
         Path | None, typer.Option(help="Fit the head again on this prepared data set; else no class changes yet.")
@@ -133,7 +133,7 @@ def grow_(
 
 
 @app.command("list")
-def list_(model: RunFolder, as_json: Json = False) -> None:
+def list_(model: RunOption, as_json: Json = False) -> None:
     """List the concepts of a model: trained or learnt later, and whether its head judges by them.
 
     Example: medgrape concept list --model runs/demo

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note, print_json, table, track
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Json, RunOption, outside_runs
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.evaluation.vocabulary_figures import Shots, VocabularyTrial
 
-RunFolder = Annotated[Path, typer.Option(help="A run, as medgrape train leaves it.")]
-
 
 def trial(
-    model: RunFolder,
+    model: RunOption,
     data: Annotated[Path, typer.Option(help="A prepared data set with boxes on training and test films.")],
     examples: Annotated[str, typer.Option(help="How many films teach a concept; 0 is its description.")] = "0,1,5,20",
     seeds: Annotated[int, typer.Option(min=1, help="How often the films are drawn.")] = 5,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medgrape.cli.console import note, print_json, table, track
-from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.options import Json, RunArgument, outside_runs
 
 if TYPE_CHECKING:  # torch is slow to import
     from medgrape.evaluation.report import Evaluation, ReportFiles
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")],
+    run: RunArgument,
     data: Annotated[Path, typer.Option(help="A prepared data set with its classes, and no concept that it lacks.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder for report.json and report.html. [default: RUN-SPLIT, beside the run]")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import err, note, print_json, table, track
-from medgrape.cli.options import Json
+from medgrape.cli.options import Json, RunArgument
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # torch is slow to import
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it.")],
+    run: RunArgument,
     file_format: Annotated[str, typer.Option("--format", help="onnx is the only one so far.")] = "onnx",
     out: Annotated[
         Path | None, typer.Option(help="The file to write. [default: RUN.onnx or RUN-int8.onnx, beside the run]")
@@ -40,8 +40,10 @@ def export(
     from medgrape.interchange.loss import loss_of_export
     from medgrape.interchange.onnx_export import Calibration, export_onnx
     from medgrape.model.checkpoint import load_run
+    from medgrape.model.hub_origin import place_beside
 
-    target = out or run.resolve().with_name(f"{run.resolve().name}{'-int8' if int8 else ''}.onnx")
+    beside = place_beside(run)
+    target = out or beside.with_name(f"{beside.name}{'-int8' if int8 else ''}.onnx")
     loaded = load_run(run)
     with err.status("exporting"):
         exported = export_onnx(loaded, target, None if data is None else Calibration(data, films), track=track)

@@ -24,6 +24,32 @@ Address = Annotated[
 ]
 
 
+def found_run(run: Path) -> Path:
+    """The same path, or where a run from a model hub lies once it was fetched."""
+    if run.exists():
+        return run
+    from medgrape.cli.console import complain, track
+    from medgrape.model.run_hub import fetch_run, hub_name
+
+    wanted = hub_name(run)
+    if wanted is None:
+        return run
+    folder = fetch_run(wanted, track=track)
+    if not wanted.pinned:
+        complain(f"{wanted} is commit {folder.name} today; to keep to it, write {wanted.repository}@{folder.name}.")
+    return folder
+
+
+def found_runs(runs: list[Path]) -> list[Path]:
+    """Each of them found."""
+    return [found_run(run) for run in runs]
+
+
+_RUN = "A run, as medgrape train leaves it, or ORG/NAME@COMMIT on a model hub."
+RunArgument = Annotated[Path, typer.Argument(help=_RUN, callback=found_run)]
+RunOption = Annotated[Path, typer.Option("--model", help=_RUN, callback=found_run)]
+
+
 def refuse_lost_address(engine: str, address: str | None) -> None:
     """An address that nobody would ask."""
     if address is not None and engine != "ray":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note, print_json, watch
-from medgrape.cli.options import Address, EngineName, Json, outside_runs, refuse_lost_address
+from medgrape.cli.options import Address, EngineName, Json, found_run, outside_runs, refuse_lost_address
 
 if TYPE_CHECKING:  # slow to import
     from medgrape.engine.bulk import Order
@@ -20,7 +20,10 @@ def predict(
             help="Films, folders, lists (.txt, or .csv with a column path), prepared data sets, or URLs of storage."
         ),
     ],
-    model: Annotated[Path, typer.Option(help="A run, as medgrape train leaves it, or a model in one file.")],
+    model: Annotated[
+        Path,
+        typer.Option(help="A run, a model in one file, or ORG/NAME@COMMIT on a model hub.", callback=found_run),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the table; a call that was broken off goes on there.")],
     engine: EngineName = "local",
     address: Address = None,

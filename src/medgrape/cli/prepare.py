@@ -1,6 +1,7 @@
 """``medgrape data prepare``: one command for each source."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,9 @@ from medgrape.config import MAX_SEED
 from medgrape.data.dataset import SPLITS, Dataset
 from medgrape.data.draft import Draft, finish
 from medgrape.data.phantom import Shortcut
-from medgrape.data.sources.coco import read_folder
+from medgrape.data.sources.annotated import read_folder
 from medgrape.data.sources.nih import read_nih
+from medgrape.data.sources.own import read_own
 from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
 from medgrape.data.sources.table import BoxColumns, FilmColumns, read_table
 from medgrape.data.sources.tbx11k import read_tbx11k
@@ -29,14 +31,16 @@ Out = Annotated[Path, typer.Option(help="Folder for the prepared data set; it mu
 AllowMissing = Annotated[bool, typer.Option("--allow-missing", help="Go on without what is missing or contradictory.")]
 Validation = Annotated[float, typer.Option(help="Share of the training patients to validate on.")]
 Test = Annotated[float, typer.Option(help="Share of the patients to test on, where no published test film is there.")]
+Vocabulary = Annotated[str | None, typer.Option(help="Take concepts from tbx11k, nih or vindr.")]
 Seed = Annotated[int, typer.Option(help="Seed of the split.")]
 
 
 def _finish(draft: Draft, out: Path, rule: SplitRule, allow_missing: bool) -> None:
-    _tell(finish(draft, out, rule, allow_missing=allow_missing), out)
+    tell_dataset(finish(draft, out, rule, allow_missing=allow_missing), out)
 
 
-def _tell(dataset: Dataset, out: Path) -> None:
+def tell_dataset(dataset: Dataset, out: Path) -> None:
+    """What is in a set that was just written."""
     for line in dataset.source.notes:
         note(f"note: {line}")
     counts = ", ".join(f"{len(dataset.in_split(split)):,} {split}" for split in SPLITS)
@@ -106,7 +110,7 @@ def coco(
     source: Folder,
     out: Out,
     annotations: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The COCO file with the boxes.")],
-    vocabulary: Annotated[str | None, typer.Option(help="Take concepts from tbx11k, nih or vindr.")] = None,
+    vocabulary: Vocabulary = None,
     allow_missing: AllowMissing = False,
     validation: Validation = 0.15,
     test: Test = 0.2,
@@ -117,6 +121,46 @@ def coco(
     Example: medgrape data prepare coco films --annotations boxes.json --out data/mine
     """
     draft = read_folder(source, annotations, vocabulary=vocabulary, track=track)
+    _finish(draft, out, SplitRule(validation, test, seed), allow_missing)
+
+
+@app.command()
+def labelstudio(
+    source: Folder,
+    out: Out,
+    annotations: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="What Label Studio exports as JSON.")],
+    vocabulary: Vocabulary = None,
+    allow_missing: AllowMissing = False,
+    validation: Validation = 0.15,
+    test: Test = 0.2,
+    seed: Seed = 0,
+) -> None:
+    """A folder of films that were annotated in Label Studio.
+
+    Example: medgrape data prepare labelstudio films --annotations project-1.json --out data/mine
+    """
+    draft = read_folder(source, annotations, "labelstudio", vocabulary=vocabulary, track=track)
+    _finish(draft, out, SplitRule(validation, test, seed), allow_missing)
+
+
+@app.command()
+def cvat(
+    source: Folder,
+    out: Out,
+    annotations: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="What CVAT exports as: CVAT for images 1.1.")
+    ],
+    vocabulary: Vocabulary = None,
+    allow_missing: AllowMissing = False,
+    validation: Validation = 0.15,
+    test: Test = 0.2,
+    seed: Seed = 0,
+) -> None:
+    """A folder of films that were annotated in CVAT.
+
+    Example: medgrape data prepare cvat films --annotations annotations.xml --out data/mine
+    """
+    draft = read_folder(source, annotations, "cvat", vocabulary=vocabulary, track=track)
     _finish(draft, out, SplitRule(validation, test, seed), allow_missing)
 
 
@@ -143,7 +187,7 @@ def table(
     box_concept: Annotated[str, typer.Option(help="Its column with the finding.")] = "concept",
     box_edges: Annotated[str, typer.Option(help="Its four columns with the edges, in film pixels.")] = "x1,y1,x2,y2",
     box_sized: Annotated[bool, typer.Option("--box-sized", help="The edges are x, y, width, height.")] = False,
-    vocabulary: Annotated[str | None, typer.Option(help="Take concepts from tbx11k, nih or vindr.")] = None,
+    vocabulary: Vocabulary = None,
     allow_missing: AllowMissing = False,
     validation: Validation = 0.15,
     test: Test = 0.2,
@@ -173,6 +217,37 @@ def _four(text: str) -> tuple[str, str, str, str]:
 
 
 @app.command()
+def own(
+    name: Annotated[str, typer.Argument(help="A source that medgrape parts lists.")],
+    source: Annotated[Path, typer.Argument(exists=True, help="What it reads, mostly a folder.")],
+    out: Out,
+    option: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE for the source itself; as often as needed.")
+    ] = None,
+    allow_missing: AllowMissing = False,
+    validation: Validation = 0.15,
+    test: Test = 0.2,
+    seed: Seed = 0,
+) -> None:
+    """A source that another installed package brings along.
+
+    Example: medgrape data prepare own folders films-by-finding --option normal=healthy --out data/mine
+    """
+    draft = read_own(name, source, _pairs(option or ()), track=track)
+    _finish(draft, out, SplitRule(validation, test, seed), allow_missing)
+
+
+def _pairs(texts: Iterable[str]) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise UserError(f"--option takes KEY=VALUE, not {text!r}.")
+        pairs[key.replace("-", "_")] = value
+    return pairs
+
+
+@app.command()
 def phantom(
     out: Out,
     profile: Annotated[str, typer.Option(help="What to draw: tb or nih.")] = "tb",
@@ -197,4 +272,4 @@ def phantom(
     planted = Shortcut(lies=shortcut_lies) if shortcut or shortcut_lies else None
     order = PhantomOrder(profile, films, size, seed, planted, dicom, masks)
     workers = 1 if films < 200 else os.cpu_count() or 1
-    _tell(draw_dataset(order, out, SplitRule(validation, test, seed), workers=workers, track=track), out)
+    tell_dataset(draw_dataset(order, out, SplitRule(validation, test, seed), workers=workers, track=track), out)

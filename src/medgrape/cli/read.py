@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from medgrape.cli.console import note, print_json, printable, table
-from medgrape.cli.options import Json, boxed, one_or_all, picture_place
+from medgrape.cli.console import err, note, print_json, printable, table
+from medgrape.cli.options import Json, RunOption, boxed, one_or_all, picture_place
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:  # torch is slow to import
@@ -30,13 +30,19 @@ Checked = Annotated[
 
 def read(
     film: Annotated[Path, typer.Argument(help="A PNG, JPEG or DICOM file.")],
-    model: Annotated[Path, typer.Option(help="A run, as medgrape train leaves it.")],
+    model: RunOption,
     box: Boxes = None,
     not_box: NotBoxes = None,
     reject: Rejected = None,
     confirm: Annotated[bool, typer.Option("--confirm", help="Apply boxes though the model doubts them.")] = False,
     check: Checked = None,
     save: Annotated[Path | None, typer.Option(help="Write the evidence as one picture, a .png file.")] = None,
+    dicom_out: Annotated[
+        Path | None, typer.Option(help="Write report, maps and boxes as DICOM files into this new folder.")
+    ] = None,
+    observer: Annotated[
+        str | None, typer.Option(help="Who corrected it, as the DICOM report names people: Curie^Marie.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read one film: classes, ranked findings, where they are, and the training films behind them.
@@ -45,29 +51,48 @@ def read(
 
     Example: medgrape read chest.dcm --model runs/demo --box active_tb:310,120,420,260 --save evidence.png
     """
-    if save is not None:
-        _check_target(save, film)
+    _check_targets(film, save, dicom_out, observer)
     corrections = _corrections(box or [], not_box or [], reject or [])
     if check:
-        if corrections or confirm or save is not None:
-            raise UserError("--check only asks; leave out --box, --not-box, --reject, --confirm and --save.")
+        if corrections or confirm or save is not None or dicom_out is not None:
+            raise UserError(
+                "--check only asks; leave out --box, --not-box, --reject, --confirm, --save and --dicom-out."
+            )
         _ask(film, model, check, as_json=as_json)
         return
     study = _corrected(model, film, corrections, confirmed=confirm)
     explanation = study.explain()
     if save is not None:
         explanation.save(save)
+    written = _written(study, film, dicom_out, observer)
     if as_json:
         told = {"path": str(film), "saved": None if save is None else str(save), **explanation.to_json()}
-        print_json(told | {"log": study.log})
+        print_json(told | {"log": study.log, "dicom": [str(path) for path in written]})
     else:
-        _print_all(film, study, explanation, save)
+        _print_all(film, study, explanation, save, written)
 
 
-def _check_target(save: Path, film: Path) -> None:
-    picture_place(save)
-    if save.resolve() == film.resolve():
-        raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
+def _written(study: "Study", film: Path, out: Path | None, observer: str | None) -> tuple[Path, ...]:
+    if out is None:
+        return ()
+    from medgrape.interchange.dicom_reading import write_dicom_reading
+
+    with err.status("writing DICOM"):
+        return write_dicom_reading(study, film, out, observer=observer)
+
+
+def _check_targets(film: Path, save: Path | None, dicom_out: Path | None, observer: str | None) -> None:
+    """What cannot be written is refused before the film is read."""
+    if save is not None:
+        picture_place(save)
+        if save.resolve() == film.resolve():
+            raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
+    if dicom_out is not None:
+        from medgrape.interchange.dicom_reading import check_place
+
+        check_place(film, dicom_out, observer)
+    elif observer is not None:
+        raise UserError("--observer is named in the DICOM report; add --dicom-out DIR.")
 
 
 def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) -> "list[Correction]":
@@ -136,7 +161,9 @@ def _print_check(place: "Box", check: "SafetyCheck") -> None:
     note(check.origin)
 
 
-def _print_all(film: Path, study: "Study", explanation: "Explanation", save: Path | None) -> None:
+def _print_all(
+    film: Path, study: "Study", explanation: "Explanation", save: Path | None, written: tuple[Path, ...]
+) -> None:
     print_explanation(film, explanation)
     if study.log:
         table(
@@ -146,6 +173,8 @@ def _print_all(film: Path, study: "Study", explanation: "Explanation", save: Pat
         )
     if save is not None:
         note(f"evidence: {save}")
+    if written:
+        note(f"DICOM: {', '.join(str(path) for path in written)}")
 
 
 def _logged(entry: dict[str, Any]) -> tuple[object, ...]:

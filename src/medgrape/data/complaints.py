@@ -16,6 +16,11 @@ class Complaints:
         """One more of a kind."""
         self.found.setdefault(kind, []).append(example)
 
+    def join(self, others: "Complaints") -> None:
+        """All of somebody else's, too."""
+        for kind, examples in others.found.items():
+            self.found.setdefault(kind, []).extend(examples)
+
     def __bool__(self) -> bool:
         return bool(self.found)
 

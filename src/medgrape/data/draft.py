@@ -61,15 +61,20 @@ class Draft:
             self.turned.add(path)
         return found.size
 
-    def draw(self, film: FilmRecord, label: str, box: Box | None) -> None:
-        """Add a box that somebody published, or complain about it."""
+    def draw(self, film: FilmRecord, label: str, box: Box | None) -> bool:
+        """Add a box that somebody published, or complain about it; whether it was added."""
         concept = self.concepts.published(label)
         refusal = self._refusal(film, concept, box)
         if refusal is not None:
-            self.complaints.add(refusal, f"{label} on {film.id}")
-            self.doubtful.add((film.id, concept or ""))
+            self.doubt(film, label, refusal)
         elif concept is not None and box is not None:
             self.boxes.append(DrawnBox(film.id, concept, box))
+        return refusal is None
+
+    def doubt(self, film: FilmRecord, label: str, complaint: str) -> None:
+        """Somebody marked a finding, but not so that it could be taken: it is neither present nor absent."""
+        self.complaints.add(complaint, f"{label} on {film.id}")
+        self.doubtful.add((film.id, self.concepts.published(label) or ""))
 
     def _refusal(self, film: FilmRecord, concept: str | None, box: Box | None) -> str | None:
         if concept is None:

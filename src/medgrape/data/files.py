@@ -21,12 +21,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         with draft.open("rb+") as written:
             os.fsync(written.fileno())
         draft.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """That a file has its name is on disk only once its folder is."""
     if os.name == "nt":  # folders cannot be opened there
         return

@@ -61,6 +61,11 @@ def named_rows(path: Path, wanted: Iterable[str]) -> Iterator[dict[str, str]]:
         yield dict.fromkeys(names, "") | dict(zip(names, row, strict=False))
 
 
+def written(value: object) -> str:
+    """A value as text that can be written down again: half a letter, as JSON may spell it, becomes its code."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def number(text: str) -> float:
     """What a cell says, or NaN where that is no number."""
     try:

@@ -19,6 +19,7 @@ from medgrape.evaluation.report import Evaluation, ReportFiles, evaluate_reading
 from medgrape.feedback.boxes import check_concepts, known_films, opened
 from medgrape.model.checkpoint import LoadedRun, Run
 from medgrape.model.grape import Grape, ReadingModel
+from medgrape.model.hub_origin import place_beside
 from medgrape.model.manifest import version_of
 from medgrape.progress import Track, quietly
 
@@ -59,8 +60,8 @@ def evaluate_run(
 
 def report_folder(run: Path, split: str) -> Path:
     """Beside the run, never in it: a run holds nothing that it was not trained to."""
-    run = run.resolve()
-    return run.with_name(f"{run.name}-{split}")
+    beside = place_beside(run)
+    return beside.with_name(f"{beside.name}-{split}")
 
 
 def read_split(loaded: Loaded, dataset: Dataset, data: Path, split: str, track: Track) -> Read:

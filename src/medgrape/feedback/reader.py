@@ -19,6 +19,8 @@ from medgrape.geometry import PatchGrid
 from medgrape.model.checkpoint import Change, LoadedRun, Run
 from medgrape.model.evidence import Evidence, similarity
 from medgrape.model.exported import load_readable
+from medgrape.model.hub_origin import HubOrigin, origin_of
+from medgrape.model.run_hub import fetch_run, hub_name
 from medgrape.progress import Track, quietly
 
 
@@ -37,6 +39,11 @@ class Reader:
     def classes(self) -> tuple[str, ...]:
         """What it decides between."""
         return self.loaded.run.classes
+
+    @property
+    def origin(self) -> HubOrigin | None:
+        """Repository and commit, of a run that came from a model hub; its commit is what to pin."""
+        return origin_of(self.loaded.folder)
 
     def open(self, film: Path | str, decoder: Decoder | None = None) -> Study:
         """A film, encoded once. It is decoded in a process of its own, which a broken file may take down.
@@ -66,7 +73,8 @@ class Reader:
         atlas = self.loaded.run.model.atlas
         found = similarity(patches, atlas.prototypes)
         grid = PatchGrid(whole.facts.size, found.shape[-2], found.shape[-1])
-        return Study(self.loaded.run, whole, Evidence(self.concepts, grid, found, atlas.kept))
+        seen = Evidence(self.concepts, grid, found, atlas.kept)
+        return Study(self.loaded.run, whole, seen, model=self.loaded.name)
 
     def learn(
         self,
@@ -94,13 +102,15 @@ class Reader:
     def changed(self, run: Run, what: str) -> "Reader":
         """A reader with another model; ``what`` says in one sentence what was done to this one. Nothing is written."""
         change = Change(self.loaded.manifest.fingerprint, what)
-        return Reader(replace(self.loaded, run=replace(run, changes=(*self.loaded.run.changes, change))))
+        changed = replace(run, changes=(*self.loaded.run.changes, change))
+        return Reader(replace(self.loaded, run=changed, unsaved=True))
 
     def save(self, out: Path | str) -> "Reader":
         """Write the run, with everything that was changed since it was loaded, into a new folder or its own."""
         return Reader(self.loaded.save_changed(self.loaded.run, Path(out)))
 
 
-def load(run: Path | str) -> Reader:
-    """The run in a folder, or the export in an .onnx file, after every checksum was compared."""
-    return Reader(load_readable(Path(run)))
+def load(run: Path | str, revision: str | None = None, *, track: Track = quietly) -> Reader:
+    """The run in a folder, the export in an .onnx file or the run ``org/name`` on a model hub, checksums compared."""
+    wanted = hub_name(run, revision)
+    return Reader(load_readable(Path(run) if wanted is None else fetch_run(wanted, track=track)))

@@ -59,6 +59,8 @@ class Study:
     """The study before the last step; None: nothing was done yet."""
     change: Change | None = field(default=None, repr=False)
     """What the last step did."""
+    model: str = "unknown"
+    """What reports call the model by: the fingerprint of its weights."""
 
     @once
     def evidence(self) -> Evidence:

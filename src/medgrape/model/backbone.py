@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from medgrape.config.model import BackboneSettings
-from medgrape.model import backbone_lite, backbone_resnet, backbone_transformers
+from medgrape.model import backbone_lite, backbone_resnet, backbone_transformers, own_backbone
 from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, Greys
 from medgrape.model.backbone_hub import find_folder, read_config, read_greys
 from medgrape.model.backbone_weights import load_strictly, read_weights
+from medgrape.own_parts import find
 
 _TRANSFORMERS = "transformers"
 _OF_RUN = "backbone.parts."
@@ -90,6 +91,19 @@ class Backbone(nn.Module):
             activations = part(activations)
         return activations
 
+    def grid(self, side: int) -> tuple[int, int]:
+        """Rows and columns of patches for films of that side; somebody's own backbone is tried out with it."""
+        was_training = self.training
+        self.eval()
+        try:
+            if self.blueprint.kind == own_backbone.KIND:
+                own_backbone.try_out(self, self.blueprint, self.features, side)
+            with torch.no_grad():
+                height, width = self(torch.zeros(1, 1, side, side)).shape[-2:]
+        finally:
+            self.train(was_training)
+        return int(height), int(width)
+
     def describe(self) -> dict[str, Any]:
         """The architecture as plain JSON data, without the weights."""
         return self.blueprint.describe()
@@ -103,6 +117,8 @@ class Backbone(nn.Module):
         if blueprint.kind == _TRANSFORMERS:
             model = backbone_transformers.random_model(blueprint.config)
             return cls(backbone_transformers.chain(model, blueprint), blueprint)
+        if blueprint.kind == own_backbone.KIND:
+            return cls(own_backbone.rebuild_own(blueprint), blueprint)
         raise BackboneError(f"There is no kind of backbone {blueprint.kind!r}: the description is another version's.")
 
 
@@ -114,6 +130,9 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
         return _build_from_run(settings, Path(settings.weights).expanduser())
     if settings.name == backbone_lite.NAME:
         return _build_lite(settings)
+    part = find("backbone", settings.name)
+    if part is not None:
+        return Backbone(*own_backbone.build_own(part, settings))
     return _build_transformers(settings)
 
 

@@ -44,9 +44,9 @@ class Blueprint:
     """An architecture without its weights."""
 
     kind: str
-    """``efficientnet-lite0`` or ``transformers``."""
+    """``efficientnet-lite0``, ``transformers``, or ``own``: of another package."""
     config: dict[str, Any]
-    """The ``transformers`` config; empty for ``efficientnet-lite0``."""
+    """The ``transformers`` config; empty for ``efficientnet-lite0``; of another package, the name of the part."""
     greys: Greys
     leave_off: int = 0
     last_stride: bool = True

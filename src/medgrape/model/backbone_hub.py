@@ -7,6 +7,8 @@ from typing import Any
 
 from medgrape.config.model import BackboneSettings
 from medgrape.model.backbone_blueprint import BackboneError, Greys
+from medgrape.own_parts import names_of
+from medgrape.spelling import nearest
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -21,8 +23,8 @@ def find_folder(settings: BackboneSettings, *, with_weights: bool) -> Path:
         return folder
     if not _HUB_NAME.fullmatch(settings.name):
         raise BackboneError(
-            f"There is no backbone {settings.name}: give efficientnet-lite0, resnet-18, resnet-50, the folder of a "
-            "model, or a model hub's name such as microsoft/resnet-50."
+            f"There is no backbone {settings.name}{nearest(settings.name, names_of('backbone'))}: give one of these, "
+            "the folder of a model, or a model hub's name such as microsoft/resnet-50."
         )
     if not _COMMIT.fullmatch(settings.revision):
         raise BackboneError(

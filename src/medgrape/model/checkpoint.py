@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,17 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.files import copied, whole_folder
 from medgrape.data.tensors import write_tensors
+from medgrape.errors import first_line
 from medgrape.model.backbone import Backbone
 from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
+from medgrape.model.hub_origin import refuse_hub_copy
 from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
+from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 from medgrape.model.safety_thresholds import SafetyThresholds
+from medgrape.own_parts import PartError
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """Where a run tells how it is built, and there the key that only runs of other methods than GRAPE have."""
@@ -71,6 +75,8 @@ class Run:
     """None where nobody calibrated it; then the settings' own thresholds count."""
     changes: tuple[Change, ...] = ()
     """Since training, the first one first."""
+    own_parts: Records = field(default_factory=dict)
+    """Which parts of other packages it was trained with."""
 
     @property
     def grape(self) -> Grape:
@@ -87,7 +93,7 @@ class Run:
         write_tensors(folder / "model.safetensors", self.grape.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
-        _write(folder / ARCHITECTURE, _architecture(self.grape))
+        _write(folder / ARCHITECTURE, _architecture(self.grape) | self._kept_parts())
         _write(folder / "preprocessing.json", self.config.preprocessing.model_dump(mode="json"))
         _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
         _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
@@ -98,6 +104,9 @@ class Run:
         self.exemplars.save(folder)
         return seal(folder, dataset)
 
+    def _kept_parts(self) -> dict[str, Any]:
+        return keep_parts(self.own_parts, self.grape, self.config.preprocessing.size)
+
 
 @dataclass(frozen=True)
 class LoadedRun:
@@ -106,6 +115,15 @@ class LoadedRun:
     folder: Path
     run: Run
     manifest: Manifest
+    unsaved: bool = False
+    """Whether the run was changed since it was found there."""
+
+    @property
+    def name(self) -> str:
+        """What a report calls the model by: the fingerprint of its weights, as far as they are on disk."""
+        if not self.manifest.files:
+            return "never saved"
+        return f"{self.manifest.fingerprint}{', changed and not saved' if self.unsaved else ''}"
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write what became of this run, a new or the same folder; it is whole there, or as it was."""
@@ -115,6 +133,7 @@ class LoadedRun:
             refuse_inside_run(out)
             self._write(run, target)
             return load_run(out)
+        refuse_hub_copy(target)
         changed = target.with_name(f".{target.name}.changed")
         shutil.rmtree(changed, ignore_errors=True)  # of an attempt that was killed
         try:
@@ -137,6 +156,8 @@ def load_run(folder: Path) -> LoadedRun:
     _refuse_baseline(folder)
     try:
         return LoadedRun(folder, _load(folder), manifest)
+    except (PartError, RunError):
+        raise
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
 
@@ -152,9 +173,10 @@ def _refuse_baseline(folder: Path) -> None:
 
 def _load(folder: Path) -> Run:
     told = _read(folder / "concepts.json")
-    config = load_config(folder / "config.toml")
+    config, built = load_config(folder / "config.toml"), _read(folder / ARCHITECTURE)
     concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
-    model = _bare_model(config, len(classes), _read(folder / ARCHITECTURE))
+    refuse_missing(built)
+    model = _bare_model(config, len(classes), built)
     model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     usual = UsualScores(
@@ -163,12 +185,14 @@ def _load(folder: Path) -> Run:
         torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
     )
     model.eval().requires_grad_(False)
+    refuse_changed(built, model, config.preprocessing.size, folder)
     metrics, learnt_from = _read(folder / "metrics.json"), tuple(_read(folder / "learnt_from.json")["films"])
     calibrated = _read(folder / "safety.json")["calibrated"]
     safety = None if calibrated is None else SafetyThresholds(**calibrated)
     changes = tuple(Change(**change) for change in _read(folder / "changes.json")["changes"])
     exemplars = ExemplarFilms.load(folder)
-    return Run(config, concepts, classes, model, usual, exemplars, metrics, learnt_from, safety, changes)
+    own = built.get(OWN_PARTS, {})
+    return Run(config, concepts, classes, model, usual, exemplars, metrics, learnt_from, safety, changes, own)
 
 
 def _architecture(model: Grape) -> dict[str, Any]:
@@ -225,8 +249,3 @@ def _write(path: Path, data: object) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8")))
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, on one line."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -50,6 +50,7 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
         "learnt_from": run.learnt_from,
         "safety": None if run.safety is None else run.safety.to_json(),
         "changes": [asdict(change) for change in run.changes],
+        "own_parts": run.own_parts,
         "exemplars": run.exemplars.names,
         "manifest": asdict(loaded.manifest),
     }
@@ -100,6 +101,7 @@ class Record:
             learnt_from=tuple(told["learnt_from"]),
             safety=None if safety is None else SafetyThresholds(**safety),
             changes=tuple(Change(**change) for change in told["changes"]),
+            own_parts=told.get("own_parts", {}),
         )
 
 

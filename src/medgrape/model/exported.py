@@ -11,8 +11,9 @@ from jaxtyping import Float
 from safetensors import SafetensorError
 from torch import Tensor
 
+from medgrape.errors import first_line
 from medgrape.model.atlas import Atlas
-from medgrape.model.checkpoint import LoadedRun, first_line, load_run
+from medgrape.model.checkpoint import LoadedRun, load_run
 from medgrape.model.export_record import FORMAT, PREFIX, SEAL, Record
 from medgrape.model.grape import Maps, Prediction
 from medgrape.model.manifest import RunError

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from medgrape.config import ModelSettings
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads import Head, Verdict, build_head
+from medgrape.model.heads import Head, build_head
 from medgrape.model.standard import Standard
+from medgrape.model.verdict import Verdict
+from medgrape.own_parts import PartError
 
 
 class GrownHead(nn.Module):
@@ -24,8 +26,8 @@ class GrownHead(nn.Module):
         super().__init__()
         self.before, self.graph, self.added = before, graph, added
         last = _last_layer(added)
-        nn.init.zeros_(last.weight)
-        nn.init.zeros_(last.bias)
+        for weights in last.parameters():
+            nn.init.zeros_(weights)
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Class logits."""
@@ -65,10 +67,12 @@ def grow_head(model: Grape, settings: ModelSettings, probability: Float[Tensor, 
     """Let the head of ``model`` listen to all concepts of ``probability``, with no influence on the classes yet."""
     graph, known = ConceptGraph(probability, settings.tau), model.judged
     added = build_head(settings.head, len(probability), settings.prototypes, classes, settings.dropout)
+    head = GrownHead(model.head, model.graph, added)
+    _refuse_loud(added, graph, settings)
     standard = Standard(len(probability), settings.prototypes)
     standard.mean[:known] = model.standard.mean
     standard.spread[:known] = model.standard.spread
-    model.head = GrownHead(model.head, model.graph, added)
+    model.head = head
     model.graph, model.standard = graph, standard
 
 
@@ -80,4 +84,24 @@ def head_sizes(head: nn.Module, judged: int) -> list[int]:
 
 
 def _last_layer(head: nn.Module) -> nn.Linear:
-    return [layer for layer in head.modules() if isinstance(layer, nn.Linear)][-1]
+    layers = [layer for layer in head.modules() if isinstance(layer, nn.Linear)]
+    if not layers:
+        raise _cannot_grow()
+    return layers[-1]
+
+
+@torch.no_grad()
+def _refuse_loud(added: nn.Module, graph: ConceptGraph, settings: ModelSettings) -> None:
+    """Heads of other packages need not end in a linear layer; one that does not would change classes at once."""
+    was_training = added.training
+    said = cast(Head, added.eval()).judge(torch.ones(1, len(graph.edges), settings.prototypes), graph).logits
+    added.train(was_training)
+    if said.any():
+        raise _cannot_grow()
+
+
+def _cannot_grow() -> PartError:
+    return PartError(
+        "This run's head comes from another package and does not end in a torch.nn.Linear, so it cannot learn to "
+        "listen to one more concept without a change of its classes; the concept has its map and scores all the same."
+    )

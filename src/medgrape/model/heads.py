@@ -1,6 +1,5 @@
-"""Five ways from the score matrix to the classes, behind one protocol. The linear one is CSR's, GAT is the default."""
+"""Five ways from the score matrix to the classes, behind one protocol, and room for others. GAT is the default."""
 
-from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
 import torch
@@ -10,17 +9,11 @@ from torch import Tensor, nn
 
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.graph_attention import GraphAttention
+from medgrape.model.own_head import OwnHead
+from medgrape.model.verdict import Verdict
+from medgrape.own_parts import get
 
 HIDDEN, ATTENTION_HEADS = 64, 4
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a head says of some films."""
-
-    logits: Float[Tensor, "b classes"]
-    attention: Float[Tensor, "b k k"] | None
-    """How much each concept (row) listened to each (column); None where the head does not choose."""
 
 
 @runtime_checkable
@@ -182,7 +175,7 @@ def _resemblance(nodes: Float[Tensor, "b k d"]) -> Float[Tensor, "b k k"]:
 
 
 def build_head(name: str, concepts: int, prototypes: int, classes: int, dropout: float) -> nn.Module:
-    """The head of that name; the settings allow no other."""
+    """The head of that name, from here or from an installed package."""
     match name:
         case "linear":
             return LinearHead(concepts, prototypes, classes)
@@ -192,4 +185,6 @@ def build_head(name: str, concepts: int, prototypes: int, classes: int, dropout:
             return GatHead(concepts, prototypes, classes, dropout)
         case "ml-gcn":
             return MlGcnHead(concepts, prototypes, classes, dropout)
-    return AddGcnHead(concepts, prototypes, classes, dropout)
+        case "add-gcn":
+            return AddGcnHead(concepts, prototypes, classes, dropout)
+    return OwnHead(get("head", name), concepts, prototypes, classes, dropout)

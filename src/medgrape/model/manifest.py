@@ -62,6 +62,14 @@ def unseal(folder: Path) -> Manifest:
     return Manifest(files, told["versions"], told["dataset"])
 
 
+def manifest_files(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file that a manifest names, before any of them is looked at."""
+    files = _read(folder)["files"]
+    if not (isinstance(files, dict) and all(isinstance(told, str) for told in files.values())):
+        raise RunError(f"{folder / MANIFEST} does not name files with their checksums.")
+    return files
+
+
 def version_of(folder: Path) -> str:
     """One short name for everything in a run, thresholds and all; other weights or other thresholds are another.
 

@@ -24,6 +24,7 @@ from medgrape.server.jobs import JobDesk
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
 from medgrape.server.routes import (
+    boxes,
     concepts,
     exports,
     films,
@@ -54,7 +55,7 @@ everything that changes something. What goes wrong is told as RFC 9457 wants it:
 `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    session.anybody, session.routes, films.routes, first_sights.routes, studies.routes, exports.routes,
+    session.anybody, session.routes, films.routes, first_sights.routes, studies.routes, exports.routes, boxes.routes,
     model_routes.routes, model_routes.curating, worth.routes, worth.curating, concepts.routes, jobs.routes,
     people.routes, people.keeping, log.routes, health.anybody, health.keeping,
 )  # fmt: skip

@@ -98,9 +98,4 @@ def _place(name: str, concepts: ConceptSet, key: str, where: str) -> int:
 
 def grid_of(backbone: Backbone, side: int) -> tuple[int, int]:
     """Rows and columns of patches for films of that side."""
-    was_training = backbone.training
-    backbone.eval()
-    with torch.no_grad():
-        height, width = backbone(torch.zeros(1, 1, side, side)).shape[-2:]
-    backbone.train(was_training)
-    return int(height), int(width)
+    return backbone.grid(side)

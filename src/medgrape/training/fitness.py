@@ -5,6 +5,8 @@ from pathlib import Path
 import torch
 
 from medgrape.config import Config
+from medgrape.model.own_record import parts_used
+from medgrape.own_parts import BUILT_IN, get
 from medgrape.spelling import nearest
 from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms
 
@@ -13,6 +15,13 @@ def refuse_unusable_place(out: Path) -> None:
     """A folder with something else in it is not written over."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise TrainingError(f"{out} is there already and is no run; choose another --out.")
+
+
+def refuse_unknown_parts(config: Config) -> None:
+    """A head that nobody has; backbones and encoders may also be folders, and are looked for where they are opened."""
+    if config.model.method == "grape" and config.model.head not in BUILT_IN["head"]:
+        get("head", config.model.head)
+    parts_used(config)
 
 
 def refuse_unlearnable(config: Config, films: TrainingFilms) -> None:

@@ -5,12 +5,30 @@ import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from medgrape.data.files import whole_file
 from medgrape.palette import colour
 
 Entry = dict[str, Any]
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """Somebody else who is told what the journal is told."""
+
+    def begin(self, entries: list[Entry]) -> None:
+        """What earlier attempts have reached."""
+        ...
+
+    def add(self, entry: Entry) -> None:
+        """One more epoch."""
+        ...
+
+
+def figures(entry: Entry) -> dict[str, float]:
+    """The figures of an epoch, by stage and name: the same ones for whoever shows them."""
+    return {f"{entry['stage']}/{name}": value for name, value in entry.items() if isinstance(value, float)}
 
 
 @dataclass
@@ -19,6 +37,7 @@ class Journal:
 
     folder: Path
     entries: list[Entry] = field(default_factory=list)
+    listener: Listener | None = None
     _events: Any = None
 
     def begin(self, entries: list[Entry]) -> None:
@@ -35,12 +54,16 @@ class Journal:
             self._event(entry)
         self.entries = list(entries)
         self._write()
+        if self.listener is not None:
+            self.listener.begin(list(entries))
 
     def add(self, entry: Entry) -> None:
         """One more epoch."""
         self.entries.append(entry)
         self._event(entry)
         self._write()
+        if self.listener is not None:
+            self.listener.add(entry)
 
     def close(self) -> None:
         """Nothing more will be added."""
@@ -55,11 +78,9 @@ class Journal:
         from tensorboardX.proto.event_pb2 import Event
         from tensorboardX.summary import scalar
 
-        for name, value in entry.items():
-            if isinstance(value, float):
-                summary = scalar(f"{entry['stage']}/{name}", value)
-                event = Event(wall_time=time.time(), step=entry["epoch"], summary=summary)
-                self._events.write(event.SerializeToString())
+        for name, value in figures(entry).items():
+            event = Event(wall_time=time.time(), step=entry["epoch"], summary=scalar(name, value))
+            self._events.write(event.SerializeToString())
         self._events.flush()
 
     def draw(self) -> None:

@@ -1,7 +1,9 @@
-"""What a run keeps of the films it was trained on: usual scores, and small pictures of the nearest films."""
+"""What a run keeps of the films it was trained on: usual scores, small pictures of the nearest films, and counts."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 import cv2
 import numpy as np
@@ -14,6 +16,7 @@ from medgrape.model.exemplars import ExemplarFilms
 from medgrape.progress import Track
 from medgrape.training.films import TrainingFilms, in_order
 from medgrape.training.scores import Scores
+from medgrape.training.standing import ValidationFilms
 
 THUMBNAIL = 112
 _SAMPLE, _BATCH = 64, 16
@@ -84,3 +87,27 @@ def exemplar_films(found: Scores, films: TrainingFilms, grid: tuple[int, int], *
         np.array(found.nearest_patches, dtype=np.int64),
         np.array(found.nearest_similarity, dtype=np.float32),
     )
+
+
+def data_facts(films: TrainingFilms) -> dict[str, Any]:
+    """What was learnt from and chosen by, in numbers, and what the trivial answer gets where it was chosen."""
+    validation = ValidationFilms.of(films)
+    return {
+        "source": films.dataset.source.kind,
+        "splits": {split: _counts(films, split) for split in ("train", "val")},
+        "trivial": {"answer": validation.trivial_answer, **asdict(validation.trivial)},
+    }
+
+
+def _counts(films: TrainingFilms, split: str) -> dict[str, Any]:
+    positions = films.positions(split)
+    records, shown = [films.records[film] for film in positions], (films.labels[positions] == 1).sum(dim=0).tolist()
+    classes = Counter(film.class_name for film in records)
+    return {
+        "films": len(records),
+        "patients": len({film.patient for film in records}),
+        "with_boxes": sum(film.id in films.dataset.boxes_by_film for film in records),
+        "classes": {name: classes[name] for name in films.dataset.classes},
+        "concepts": dict(zip(films.dataset.concepts.names, shown, strict=True)),
+        "sex": dict(sorted(Counter(film.sex or "not known" for film in records).items())),
+    }

@@ -10,6 +10,7 @@ from medgrape.config import Config
 from medgrape.data.cache import CachedFilms
 from medgrape.data.dataset import checksum
 from medgrape.data.files import sha256, whole_file
+from medgrape.model.own_record import parts_used
 from medgrape.training.films import TrainingError
 
 PLAN = "plan.json"
@@ -60,7 +61,8 @@ def _plan(config: Config, data: Path, cached: CachedFilms) -> dict[str, Any]:
         "dataset": checksum(data),
         "films": hashlib.sha256("".join(readable).encode()).hexdigest(),
         "sources": _sources(config),
-        "versions": {name: version(name) for name in ("medgrape", "torch", "numpy", "scikit-learn")},
+        "versions": {name: version(name) for name in ("medgrape", "torch", "numpy", "scikit-learn")}
+        | {one["distribution"]: one["version"] for one in parts_used(config).values()},
     }
 
 

@@ -16,17 +16,19 @@ from medgrape.feedback.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.feedback.thresholds import CalibrationError
 from medgrape.model.checkpoint import KEEPSAKES, Run
 from medgrape.model.manifest import MANIFEST
+from medgrape.model.own_record import parts_used
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.training.compared import ComparedCourse, ComparedGraduate
 from medgrape.training.course import Course, Graduate
 from medgrape.training.films import TrainingError, TrainingFilms
-from medgrape.training.fitness import refuse_unlearnable, refuse_unusable_place
+from medgrape.training.fitness import refuse_unknown_parts, refuse_unlearnable, refuse_unusable_place
 from medgrape.training.journal import Journal
-from medgrape.training.keepsakes import exemplar_films, usual_scores
+from medgrape.training.keepsakes import data_facts, exemplar_films, usual_scores
 from medgrape.training.kept_stages import EVERYTHING, fetch, keep
 from medgrape.training.launchers import place
 from medgrape.training.loop import Workshop
 from medgrape.training.meeting import Meeting
+from medgrape.training.mlflow_log import MlflowLog, Tracking, open_log, telling
 from medgrape.training.plan import PLAN, agree, alike
 from medgrape.training.processes import launch
 
@@ -45,6 +47,8 @@ class Order:
     """A folder of finished stages: trainings that differ in later ones alone learn the same ones once."""
     shared: tuple[str, ...] = EVERYTHING
     """What is kept there."""
+    tracking: Tracking | None = None
+    """Who else is told how it goes."""
 
     @property
     def work(self) -> Path:
@@ -55,6 +59,7 @@ class Order:
 
 def train(order: Order, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
     """Train, or go on training, and leave a sealed run in ``order.out``."""
+    refuse_unknown_parts(order.config)
     if place() is not None or not _is_there(order):  # processes that others started must all hear the same answer
         launch(order.config.training, _work, order, track, watch)
     return order.out
@@ -99,14 +104,22 @@ def _lead(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch
     try:
         with FileLock(order.work.with_suffix(".lock"), timeout=patience):
             _clean(order)
-            cached = _films(order, track)
-            agree(order.work, order.config, order.data, cached)
-            fetch(order.kept, order.work, order.shared)
-            meeting.see(order.work / PLAN)
-            _learn(fabric, meeting, order, track=track, watch=watch)
+            told = _told(order)
+            with telling(told, order.out):
+                cached = _films(order, track)
+                agree(order.work, order.config, order.data, cached)
+                fetch(order.kept, order.work, order.shared)
+                meeting.see(order.work / PLAN)
+                _learn(fabric, meeting, order, track=track, watch=watch, told=told)
             shutil.rmtree(order.work)
     except Timeout:
         raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
+
+
+def _told(order: Order) -> MlflowLog | None:
+    if order.tracking is None:
+        return None
+    return open_log(order.tracking, order.config, order.data, order.work, order.out.name)
 
 
 def _clean(order: Order) -> None:
@@ -122,12 +135,14 @@ def _films(order: Order, track: Track) -> CachedFilms:
     return FilmCache(order.data / "cache", order.config).films(paths, track=track)
 
 
-def _learn(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch) -> None:
+def _learn(
+    fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch, told: MlflowLog | None = None
+) -> None:
     films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), "train", "val")
     if meeting.told(films.places) != films.places:
         raise TrainingError("This process can read other films than the first one; see medgrape data check.")
     refuse_unlearnable(order.config, films)
-    workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work), watch, meeting)
+    workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work, listener=told), watch, meeting)
     course = Course if order.config.model.method == "grape" else ComparedCourse
     try:
         graduate = course(order.config, films, workshop, track).run()
@@ -154,12 +169,15 @@ def _assembled(
 ) -> Run | BaselineRun:
     """Everything that reading needs."""
     config, concepts, classes = order.config, films.dataset.concepts, films.dataset.classes
-    metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused}
+    metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(graduate, ComparedGraduate):
-        return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints)
+        return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints, parts_used(config))
     usual = usual_scores(graduate.scores, films)
     exemplars = exemplar_films(graduate.scores, films, graduate.grid, show=config.exemplars.show)
-    run = Run(config, concepts, classes, graduate.model, usual, exemplars, metrics, films.fingerprints)
+    run = Run(
+        config, concepts, classes, graduate.model, usual, exemplars, metrics, films.fingerprints,
+        own_parts=parts_used(config),
+    )  # fmt: skip
     return _calibrated(run, order, track)
 
 

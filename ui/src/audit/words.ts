@@ -86,6 +86,7 @@ export const en = {
     "token.created": "token made",
     "token.revoked": "token revoked",
     "log.exported": "log exported",
+    "boxes.exported": "boxes exported",
   } as Record<string, string>,
   sentences: {
     login: (d) => `${d.actor} logged in.`,
@@ -131,6 +132,7 @@ export const en = {
     "token.created": (d) => `${d.actor} made a token for ${d.user} as ${d.role}.`,
     "token.revoked": (d) => `${d.actor} revoked a token.`,
     "log.exported": (d) => `${d.actor} exported the log.`,
+    "boxes.exported": (d) => `${d.actor} exported all boxes (${d.format}).`,
   } as Record<string, Sentence>,
   other: (d: Deed, kind: string) => `${d.actor}: ${kind}`,
 };
@@ -219,6 +221,7 @@ export const de: typeof en = {
     "token.created": "Zugangsschlüssel erstellt",
     "token.revoked": "Zugangsschlüssel widerrufen",
     "log.exported": "Protokoll exportiert",
+    "boxes.exported": "Kästen exportiert",
   },
   sentences: {
     login: (d) => `${d.actor} hat sich angemeldet.`,
@@ -264,6 +267,7 @@ export const de: typeof en = {
       `${d.actor} hat einen Zugangsschlüssel für ${d.user} erstellt (${ROLES[d.role] ?? d.role}).`,
     "token.revoked": (d) => `${d.actor} hat einen Zugangsschlüssel widerrufen.`,
     "log.exported": (d) => `${d.actor} hat das Protokoll exportiert.`,
+    "boxes.exported": (d) => `${d.actor} hat alle Kästen exportiert (${d.format}).`,
   },
   other: (d, kind) => `${d.actor}: ${kind}`,
 };

@@ -1,56 +1,31 @@
-import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-
 import { download } from "../parts/download";
+import { SaveMenu } from "../parts/SaveMenu";
 import { useStore } from "../parts/store";
-import { Trouble } from "../parts/Trouble";
 import { useWords } from "../words/words";
 import { useSitting } from "./sitting";
 
-const FILES = [
-  ["png", "evidence.png"],
-  ["pdf", "reading.pdf"],
-  ["json", "reading.json"],
-] as const;
+const FILES = {
+  png: "evidence.png",
+  pdf: "reading.pdf",
+  json: "reading.json",
+} as const;
 
 /** Three ways to take a reading along. */
 export function Export() {
   const words = useWords().reading;
   const { desk, reading } = useSitting();
   const back = useStore(desk.back);
-  const [open, setOpen] = useState(false);
   const { study } = reading;
-  const saving = useMutation({
-    mutationFn: ({ kind, file }: { kind: string; file: string }) => {
-      const at = back === null ? "" : `?at=${back}`;
-      return download(`/api/v1/studies/${study?.id ?? ""}/${file}${at}`, `medgrape-${desk.film}.${kind}`);
-    },
-  });
   if (!study) return null;
+  const kinds = ["png", "pdf", "json"] as const;
   return (
-    <div className="menu">
-      <button type="button" aria-expanded={open} disabled={saving.isPending} onClick={() => setOpen(!open)}>
-        {words.export} <span aria-hidden="true">▾</span>
-      </button>
-      {open && (
-        <ul>
-          {FILES.map(([kind, file]) => (
-            <li key={kind}>
-              <button
-                type="button"
-                className="plain"
-                onClick={() => {
-                  setOpen(false);
-                  saving.mutate({ kind, file });
-                }}
-              >
-                {words.exports[kind]}
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {saving.isError && <Trouble error={saving.error} />}
-    </div>
+    <SaveMenu
+      label={words.export}
+      ways={kinds.map((kind) => [kind, words.exports[kind]] as const)}
+      save={(kind) => {
+        const at = back === null ? "" : `?at=${back}`;
+        return download(`/api/v1/studies/${study.id}/${FILES[kind]}${at}`, `medgrape-${desk.film}.${kind}`);
+      }}
+    />
   );
 }

@@ -14,6 +14,7 @@ import { listed } from "./order";
 import { Pages } from "./Pages";
 import { filmsQuery } from "./queries";
 import { RemoveFilm } from "./RemoveFilm";
+import { TakeBoxes } from "./TakeBoxes";
 import { useKeptScroll, useSettled } from "./settling";
 import { queue, tally } from "./uploads";
 import { Uploads } from "./Uploads";
@@ -36,6 +37,7 @@ export function Worklist() {
           {asked.data && words.count(asked.data.total)}
           {asked.isPlaceholderData && ` · ${words.updating}`}
         </p>
+        <TakeBoxes />
         <AddFilms />
       </header>
       <Uploads />

@@ -37,7 +37,7 @@ export const sendFilm: Send = (file, onSent) => {
 function answerOf(request: XMLHttpRequest): Answer {
   const told = parsed(request.responseText);
   if (request.status >= 200 && request.status < 300 && told)
-    return { kind: "taken", taken: told as unknown as FilmTaken };
+    return { kind: "taken", taken: told };
   const after = Number(request.getResponseHeader("Retry-After") ?? NaN);
   return {
     kind: "refused",

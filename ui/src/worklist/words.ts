@@ -3,6 +3,8 @@ export const en = {
   count: (total: number) => (total === 1 ? "1 film" : `${total.toLocaleString("en")} films`),
   add: "Add films …",
   addHint: "PNG, JPEG or DICOM; or drop files anywhere on this screen.",
+  boxes: "All boxes",
+  boxesAs: { coco: "For annotation tools (COCO)", csv: "For spreadsheets (CSV)" },
   drop: "Drop films to add them",
   dropHint:
     "PNG, JPEG or DICOM, single files or whole folders. What names the patient is removed on arrival.",
@@ -75,6 +77,8 @@ export const de: typeof en = {
   count: (total) => (total === 1 ? "1 Aufnahme" : `${total.toLocaleString("de")} Aufnahmen`),
   add: "Aufnahmen hinzufügen …",
   addHint: "PNG, JPEG oder DICOM; oder Dateien irgendwo auf diese Seite ziehen.",
+  boxes: "Alle Kästen",
+  boxesAs: { coco: "Für Annotationsprogramme (COCO)", csv: "Für Tabellen (CSV)" },
   drop: "Zum Hinzufügen loslassen",
   dropHint:
     "PNG, JPEG oder DICOM, einzelne Dateien oder ganze Ordner. Was den Patienten benennt, wird bei der Ankunft entfernt.",

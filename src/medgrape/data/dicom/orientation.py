@@ -1,50 +1,13 @@
 """Turning a stored radiograph upright: head up, the patient's left on the viewer's right."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from pydicom import Dataset
 
 from medgrape.data.film import FilmFacts
-from medgrape.geometry import FilmSize
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Quarter turns clockwise, then perhaps a flip left to right."""
-
-    quarters: int = 0
-    flipped: bool = False
-    reason: str = ""
-
-    def __bool__(self) -> bool:
-        return self.quarters % 4 != 0 or self.flipped
-
-    def __str__(self) -> str:
-        steps = []
-        if self.quarters % 4:
-            steps.append(f"rotated {90 * (self.quarters % 4)} degrees clockwise")
-        if self.flipped:
-            steps.append("flipped left to right")
-        return " and ".join(steps) or "left as it is"
-
-    def pixels(self, stored: np.ndarray) -> np.ndarray:
-        """The stored pixels, turned."""
-        turned = np.rot90(stored, -self.quarters)
-        return np.ascontiguousarray(turned[:, ::-1] if self.flipped else turned)
-
-    def size(self, stored: FilmSize) -> FilmSize:
-        """The stored size, turned."""
-        return FilmSize(stored.height, stored.width) if self.quarters % 2 else stored
-
-    def facts(self, stored: FilmFacts) -> FilmFacts:
-        """The facts about the film once it is turned."""
-        spacing = stored.spacing
-        if self.quarters % 2 and spacing is not None:
-            spacing = spacing[1], spacing[0]
-        turned = stored.noting(applied=f"{self} (by {self.reason})")
-        return replace(turned, size=self.size(stored.size), spacing=spacing)
+from medgrape.geometry import Turn
 
 
 def _by_edges(rows_lead_to: str, columns_lead_to: str) -> Turn | None:
@@ -86,14 +49,28 @@ _SOURCES: tuple[tuple[str, Callable[[Dataset], Turn | None]], ...] = (
 
 def turn_of(dataset: Dataset) -> Turn:
     """The turn that the first header entry with a say asks for."""
-    for reason, turn_from in _SOURCES:
-        turn = turn_from(dataset)
-        if turn is not None:
-            return replace(turn, reason=reason)
-    return Turn()
+    return _asked(dataset)[0]
 
 
 def turn_upright(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tuple[FilmFacts, np.ndarray]:
     """The film as it should stand."""
-    turn = turn_of(dataset)
-    return (turn.facts(facts), turn.pixels(stored)) if turn else (facts, stored)
+    turn, reason = _asked(dataset)
+    return (_turned(facts, turn, reason), turn.pixels(stored)) if turn else (facts, stored)
+
+
+def _asked(dataset: Dataset) -> tuple[Turn, str]:
+    """The turn, and which header entry asks for it."""
+    for reason, turn_from in _SOURCES:
+        turn = turn_from(dataset)
+        if turn is not None:
+            return turn, reason
+    return Turn(), ""
+
+
+def _turned(stored: FilmFacts, turn: Turn, reason: str) -> FilmFacts:
+    """The facts about the film once it is turned."""
+    spacing = stored.spacing
+    if turn.quarters % 2 and spacing is not None:
+        spacing = spacing[1], spacing[0]
+    turned = stored.noting(applied=f"{turn} (by {reason})")
+    return replace(turned, size=turn.size(stored.size), spacing=spacing)

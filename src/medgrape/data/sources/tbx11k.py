@@ -12,7 +12,8 @@ from medgrape.concepts import ConceptSet
 from medgrape.data.dataset import FilmRecord
 from medgrape.data.draft import Draft, films_by_stem
 from medgrape.data.label_files import read_text, required
-from medgrape.data.sources.coco import CocoFile, CocoImage, place_boxes, read_coco
+from medgrape.data.sources.coco import read_coco
+from medgrape.data.sources.marks import MarkedFilm, MarkedFilms, place_marks
 from medgrape.data.splits import UNTESTED
 from medgrape.progress import Track, quietly
 
@@ -46,25 +47,24 @@ def _read_split(draft: Draft, list_name: str, split: str, track: Track) -> None:
         draft.complaints.add("label file missing", annotations.name)
         return
     coco = read_coco(draft.used(annotations))
-    for orphan in coco.orphans:
-        draft.complaints.add("boxes of an image or category that is not listed", orphan)
+    draft.complaints.join(coco.complaints)
     _compare_with_list(draft, list_name, coco)
-    for image in track(coco.images, f"reading {list_name}", len(coco.images)):
-        _read_image(draft, image, split)
+    for film in track(coco.films, f"reading {list_name}", len(coco.films)):
+        _read_film(draft, film, split)
 
 
-def _read_image(draft: Draft, image: CocoImage, split: str) -> None:
-    class_name = _FOLDERS.get(image.file_name.split("/")[0])
-    path = f"imgs/{image.file_name}"
-    if class_name is None or ".." in image.file_name:
-        draft.complaints.add("films in an unknown folder", image.file_name)
+def _read_film(draft: Draft, film: MarkedFilm, split: str) -> None:
+    class_name = _FOLDERS.get(film.listed.split("/")[0])
+    path = f"imgs/{film.listed}"
+    if class_name is None or ".." in film.listed:
+        draft.complaints.add("films in an unknown folder", film.listed)
     elif not (draft.folder / path).is_file():
-        draft.complaints.add("listed films missing", image.file_name)
+        draft.complaints.add("listed films missing", film.listed)
     else:
         record = _record(path, draft, class_name, split)
         if record is not None:
             draft.films.append(record)
-            place_boxes(draft, image, record)
+            place_marks(draft, film, record)
 
 
 def _without_false_negatives(film: FilmRecord) -> FilmRecord:
@@ -82,13 +82,13 @@ def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord 
     return FilmRecord(name, path, class_name, name, size, dict.fromkeys(draft.concepts.names), split)
 
 
-def _compare_with_list(draft: Draft, list_name: str, coco: CocoFile) -> None:
+def _compare_with_list(draft: Draft, list_name: str, coco: MarkedFilms) -> None:
     """The published list and the published labels should name the same films."""
     listed = draft.folder / "lists" / f"{list_name}.txt"
     if not listed.is_file():
         return
     in_list = set(read_text(draft.used(listed)).split())
-    in_labels = {image.file_name for image in coco.images}
+    in_labels = {film.listed for film in coco.films}
     for film in sorted(in_list ^ in_labels):
         draft.complaints.add(f"films in only one of {list_name}'s list and labels", film)
 

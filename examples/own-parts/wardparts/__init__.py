@@ -1,0 +1,1 @@
+"""Parts that a ward wrote for itself."""

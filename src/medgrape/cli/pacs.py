@@ -1,0 +1,147 @@
+"""``medgrape pacs``: films from a hospital's archive, and readings back into it."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from medgrape.cli.console import note, print_json, table, track
+from medgrape.cli.options import Json, outside_runs
+from medgrape.errors import UserError
+
+if TYPE_CHECKING:  # slow to import
+    from medgrape.interchange.pacs.connection import Connection
+    from medgrape.interchange.pacs.servers import Server
+
+app = typer.Typer(
+    no_args_is_help=True, help="Films from a PACS, and readings back into it (DICOMweb), with configured servers only."
+)
+
+ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="Its name in pacs.toml; addresses are not taken.")]
+Servers = Annotated[
+    Path | None, typer.Option(help="TOML file that names servers. [default: $MEDGRAPE_PACS, else pacs.toml]")
+]
+Modalities = Annotated[
+    list[str] | None, typer.Option("--modality", help="Which kinds of image; may be given again. [default: CR, DX]")
+]
+SINCE = "2026-11-18, today, 7d for so many days back, or always"
+
+
+@app.command("list")
+def list_studies(
+    server: ServerName,
+    since: Annotated[str, typer.Option(help=f"First study date: {SINCE}.")] = "7d",
+    modality: Modalities = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most studies to list.")] = 500,
+    servers: Servers = None,
+    as_json: Json = False,
+) -> None:
+    """List studies with chest films: date, modalities, accession number, images and UID, and no patient's name.
+
+    Example: medgrape pacs list hospital --since today
+    """
+    with _connected(server, servers) as connection:
+        from medgrape.interchange.pacs.query import Wanted, since_when
+        from medgrape.interchange.pacs.studies import list_studies as listed
+
+        wanted = Wanted(since_when(since), _modalities(modality))
+        shown, more = listed(connection, wanted, limit)
+    if as_json:
+        print_json({"server": server, "studies": [one.to_json() for one in shown], "more": more})
+        return
+    rows = [(one.uid, one.date, ", ".join(one.modalities), one.accession, _count(one.images)) for one in shown]
+    table(f"{server}: {len(shown):,} studies", ("study", "date", "modalities", "accession", "images"), rows)
+    if more:
+        note("and more: raise --limit, or ask for later ones with --since")
+
+
+@app.command()
+def pull(
+    server: ServerName,
+    study: Annotated[list[str] | None, typer.Argument(help="UIDs of studies, as pacs list shows them.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the films; those that are there are not fetched again.")] = Path(
+        "films"
+    ),
+    since: Annotated[str | None, typer.Option(help=f"Instead of UIDs, all since: {SINCE}.")] = None,
+    modality: Modalities = None,
+    clean: Annotated[bool, typer.Option("--clean", help="Keep copies without anything that names a patient.")] = False,
+    servers: Servers = None,
+    as_json: Json = False,
+) -> None:
+    """Fetch films into a folder, each whole or not there; given again, it goes on. Exit code 1 if one is refused.
+
+    Example: medgrape pacs pull hospital --since today --clean --out films
+    """
+    if bool(study) == bool(since):
+        raise UserError("Name studies by their UIDs, or all of them by --since; pacs list shows both.")
+    with _connected(server, servers) as connection:
+        from medgrape.interchange.pacs.pulling import PullOrder, pull
+        from medgrape.interchange.pacs.query import Wanted, since_when
+        from medgrape.interchange.pacs.uids import checked_uid
+
+        uids = tuple(checked_uid(one) for one in study or ())
+        wanted = Wanted(since_when(since) if since else None, _modalities(modality))
+        pulled = pull(connection, PullOrder(outside_runs(out), uids, wanted, clean), track)
+    if as_json:
+        print_json({"out": str(out), **pulled.to_json()})
+    else:
+        for one in pulled.refused:
+            note(f"refused: {one['film']}: {one['reason']}")
+        note(f"{out}: {pulled.fetched:,} fetched, {pulled.there:,} were there, {len(pulled.refused):,} refused")
+    if pulled.refused:
+        raise typer.Exit(1)
+
+
+@app.command()
+def push(
+    server: ServerName,
+    files: Annotated[list[Path], typer.Argument(help="DICOM files, or folders with some.")],
+    servers: Servers = None,
+    as_json: Json = False,
+) -> None:
+    """Store DICOM files as they are; sending one twice stores it once. Exit code 1 if the server refuses one.
+
+    Example: medgrape pacs push hospital report.dcm maps.dcm
+    """
+    with _connected(server, servers) as connection:
+        from medgrape.interchange.pacs.storing import dicom_files, store
+
+        paths = dicom_files(files)
+        stored = [store(connection, path) for path in track(paths, "storing", len(paths))]
+    if as_json:
+        print_json({"server": server, "files": [one.to_json() for one in stored]})
+    else:
+        for one in stored:
+            note(f"{'accepted' if one.accepted else 'refused'}: {one.path}{'' if one.accepted else f': {one.reason}'}")
+    if not all(one.accepted for one in stored):
+        raise typer.Exit(1)
+
+
+def _connected(name: str, file: Path | None) -> "AbstractContextManager[Connection]":
+    server = configured(name, file)
+    from medgrape.interchange.pacs.connection import Connection
+
+    return Connection(server)
+
+
+def configured(name: str, file: Path | None) -> "Server":
+    """The server of that name, or a sentence that says what is missing."""
+    try:
+        import httpx2  # noqa: F401
+        import pydicom  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise UserError("A PACS needs: pip install 'medgrape[pacs]'.") from missing
+    from medgrape.interchange.pacs.servers import configured_server
+
+    return configured_server(name, file)
+
+
+def _modalities(given: list[str] | None) -> tuple[str, ...]:
+    from medgrape.interchange.pacs.query import CHEST_MODALITIES
+
+    return tuple(given) if given else CHEST_MODALITIES
+
+
+def _count(images: int | None) -> str:
+    return "?" if images is None else f"{images:,}"

@@ -1,0 +1,137 @@
+"""Label Studio's JSON export: a task for each film, with an annotation by each person, with a result for each mark.
+
+Numbers are percent of the film's width and height. A rectangle that was turned is told by its upper left corner, about
+which it was turned clockwise.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from medgrape.data.complaints import Complaints
+from medgrape.data.draft import FILM_SUFFIXES
+from medgrape.data.label_files import SourceError, read_text, written
+from medgrape.data.sources.marks import NO_BOX, PERCENT, RESHAPED, Mark, MarkedFilm, MarkedFilms, shaped, told_as
+from medgrape.geometry import Box, FilmSize
+
+TURNED_FILM = "marks on films that were turned in the tool, left out"
+UNNAMED = "marks without a label, left out"
+_UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
+
+
+@dataclass
+class _Count:
+    """What is told of a file though it gives no box."""
+
+    complaints: Complaints = field(default_factory=Complaints)
+    nobody: int = 0
+    several: int = 0
+    predictions: int = 0
+
+    def notes(self) -> tuple[str, ...]:
+        told = (
+            (self.nobody, "films that nobody annotated, or that were skipped, are left out"),
+            (self.several, "films were annotated by several people: all their boxes count"),
+            (self.predictions, "predictions of models are left out: nobody accepted them"),
+        )
+        return tuple(f"{count} {what}" for count, what in told if count)
+
+
+def read_label_studio(path: Path) -> MarkedFilms:
+    """An export in the format that Label Studio calls JSON; what does not fit is an error that names it."""
+    with told_as(path, "JSON export of Label Studio"):
+        tasks = json.loads(read_text(path))
+        if not isinstance(tasks, list):
+            raise TypeError("it is no list of tasks")
+        if any("data" not in task and "annotation_id" in task for task in tasks):
+            raise SourceError(f"{path} is Label Studio's JSON-MIN, which lacks who skipped what; export it as JSON.")
+        count = _Count()
+        films = tuple(film for task in tasks for film in _film(task, count))
+        labels = dict.fromkeys(mark.label for film in films for mark in film.marks if mark.corners is not None)
+        return MarkedFilms(tuple(sorted(labels)), films, count.complaints, count.notes())
+
+
+def _film(task: dict[str, Any], count: _Count) -> Iterator[MarkedFilm]:
+    listed = _listed(task["data"])
+    if listed is None:
+        count.complaints.add("tasks without a film", written(f"task {task.get('id')}"))
+        return
+    done = [one for one in task.get("annotations") or task.get("completions") or () if not one.get("was_cancelled")]
+    count.predictions += len(task.get("predictions") or ())
+    count.several += len(done) > 1
+    count.nobody += not done
+    if done:
+        yield MarkedFilm(written(listed), tuple(mark for one in done for mark in _marks(one.get("result") or [])))
+
+
+def _listed(data: dict[str, Any]) -> str | None:
+    """The film's path: what is called image, or else the first value that ends like a film."""
+    values = [data.get("image"), *data.values()]
+    named = (_path(value) for value in values if isinstance(value, str) and value)
+    return next((path for path in named if PurePosixPath(path).suffix.lower() in FILM_SUFFIXES), None)
+
+
+def _path(address: str) -> str:
+    """Where a film is, out of the address by which the tool shows it."""
+    parts = urlsplit(address)
+    if "/local-files/" in parts.path:
+        return unquote(parts.query.partition("d=")[2])
+    path = unquote(parts.path) if parts.scheme or parts.path.startswith("/data/") else address
+    if not path.startswith("/data/upload/"):
+        return path
+    return _UPLOADED.sub("", PurePosixPath(path).name, count=1)
+
+
+def _marks(results: list[dict[str, Any]]) -> Iterator[Mark]:
+    """Marks of one person. A bare rectangle is told once more, with its label, by another result of the same id."""
+    named = {one.get("id") for one in results if _labels(one)}
+    for result in results:
+        labels = _labels(result)
+        if labels:
+            yield from (_mark(result, written(label)) for label in labels)
+        elif "original_width" in result and result.get("id") not in named:
+            yield Mark("a mark", None, PERCENT, UNNAMED)
+
+
+def _labels(result: dict[str, Any]) -> list[Any]:
+    """Under the key that the result's type names: rectanglelabels, polygonlabels, labels, choices and so on."""
+    found = result["value"].get(result["type"])
+    return found if isinstance(found, list) else []
+
+
+def _mark(result: dict[str, Any], label: str) -> Mark:
+    across, down = result.get("original_width"), result.get("original_height")
+    size = PERCENT if across is None or down is None else FilmSize(int(across), int(down))
+    value = result["value"]
+    if result.get("image_rotation"):
+        return Mark(label, None, size, TURNED_FILM)
+    turned = float(value.get("rotation") or 0)
+    if turned and size is PERCENT:  # percent across and down are of different lengths
+        return Mark(label, None, size, NO_BOX)
+    return _shape(label, value, size, turned)
+
+
+def _shape(label: str, value: dict[str, Any], size: FilmSize, turned: float) -> Mark:
+    def pixels(x: object, y: object) -> tuple[float, float]:
+        return float(x) * size.width / 100, float(y) * size.height / 100  # type: ignore[arg-type]
+
+    if {"x", "y", "width", "height"} <= value.keys():
+        x, y = pixels(value["x"], value["y"])
+        width, height = pixels(value["width"], value["height"])
+        if not turned:
+            return Mark(label, (x, y, x + width, y + height), size)
+        return shaped(label, lambda: Box(x, y, x + width, y + height).turned(turned, x, y), size, RESHAPED)
+    if {"x", "y", "radiusX", "radiusY"} <= value.keys():
+        x, y = pixels(value["x"], value["y"])
+        across, down = pixels(value["radiusX"], value["radiusY"])
+        return shaped(
+            label, lambda: Box(x - across, y - down, x + across, y + down).turned(turned, x, y), size, RESHAPED
+        )
+    if len(value.get("points") or ()) > 2 and value.get("closed", True):
+        points = [pixels(*point) for point in value["points"]]
+        return shaped(label, lambda: Box.holding(points), size, RESHAPED)
+    return Mark(label, None, size, NO_BOX)

@@ -1,0 +1,174 @@
+"""GRAPE as a scikit-learn classifier: films in, classes out, and every setting open to a search."""
+
+import hashlib
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from medgrape.baselines.checkpoint import load_any
+from medgrape.config import Config
+from medgrape.data.dataset import Dataset, checksum
+from medgrape.data.files import whole_folder
+from medgrape.data.splits import SplitRule
+from medgrape.errors import UserError
+from medgrape.estimator.answering import probabilities
+from medgrape.estimator.gathering import Given, gathered
+from medgrape.estimator.labelled_films import LabelledFilm
+from medgrape.estimator.naming import BETWEEN, configured, searchable
+from medgrape.feedback.reader import Reader
+from medgrape.model.checkpoint import LoadedRun
+from medgrape.training.run import Order, train
+
+
+class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns from films of ``labelled_films``, from paths with y, or from a prepared data set with its own splits."""
+
+    def __init__(
+        self,
+        config: Config | Path | str | None = "demo",
+        *,
+        settings: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        validation: float = 0.15,
+        normal: Sequence[str] = (),
+        runs: Path | str | None = None,
+        memory: Path | str | None = None,
+    ) -> None:
+        """Nothing is read or checked before ``fit``, as scikit-learn wants it.
+
+        ``config`` is a TOML file, the name of one that comes with medgrape, or a ``Config``; ``settings`` are put on
+        top, as ``{"model.tau": 0.2}``. ``validation`` is the share of patients that each fit chooses its epochs by;
+        ``normal`` names classes that show nothing, where films are mere paths. Runs are kept in ``runs``, each under a
+        name made of its settings and films; without it they vanish with the classifier. Fits that share ``memory``
+        learn the stages that they have in common once.
+        """
+        self.config = config
+        self.settings = settings
+        self.seed = seed
+        self.validation = validation
+        self.normal = normal
+        self.runs = runs
+        self.memory = memory
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What a clone is made of; ``deep``: also every setting, as ``stages__concepts__epochs``."""
+        own: dict[str, Any] = super().get_params(deep=False)
+        return own | searchable(self._configured()) if deep else own
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401 (as scikit-learn has it)
+        """Change some; one that does not exist, or cannot have that value, is refused at once."""
+        super().set_params(**{name: value for name, value in params.items() if BETWEEN not in name})
+        deep = {name: value for name, value in params.items() if BETWEEN in name}
+        if deep:
+            self.settings = {key.replace(BETWEEN, "."): value for key, value in (self.settings or {}).items()} | {
+                name.replace(BETWEEN, "."): value for name, value in deep.items()
+            }
+        self._configured()
+        return self
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803, ANN401 (as scikit-learn has it)
+        y: Sequence[Any] | None = None,
+        *,
+        patients: Sequence[str] | None = None,
+    ) -> Self:
+        """Train on films, of which a share of patients is set aside to choose by; ``patients`` says whose they are.
+
+        A folder or a ``Dataset`` is learnt from by its own train and val splits; its test films are not read.
+        """
+        config, room = self._configured(), self._room()
+        data, labels = self._data(X, y, patients, room)
+        name = hashlib.sha256(f"{config.model_dump_json()}/{checksum(data)}".encode()).hexdigest()[:16]
+        memory = None if self.memory is None else Path(self.memory)
+        self.run_ = train(Order(config, data, room / name, memory))
+        self._loaded = load_any(self.run_)
+        self.classes_ = np.unique(self._loaded.run.classes if labels is None else labels)
+        return self
+
+    @property
+    def reader_(self) -> Reader:
+        """The model at the light box: to open films with, to correct, to save."""
+        check_is_fitted(self, "run_")
+        if not isinstance(self._loaded, LoadedRun):
+            raise UserError("Only GRAPE itself has a reader; this is one of the methods that it is compared with.")
+        return Reader(self._loaded)
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "films classes"]:  # noqa: N803, ANN401
+        """A row for each film, a column for each of ``classes_``; a film that cannot be read is an error."""
+        check_is_fitted(self, "run_")
+        columns = [self._loaded.run.classes.index(str(name)) for name in self.classes_]
+        return probabilities(self._loaded.run, _paths(X))[:, columns]
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803, ANN401
+        """The most probable class of each film."""
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 (scikit-learn's own)
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array = False, True
+        tags.no_validation = True
+        return tags
+
+    def _configured(self) -> Config:
+        return configured(self.config, self.settings, self.seed)
+
+    def _room(self) -> Path:
+        """Where runs go."""
+        if self.runs is not None:
+            return Path(self.runs)
+        room = tempfile.mkdtemp(prefix="medgrape-fit-")
+        weakref.finalize(self, shutil.rmtree, room, ignore_errors=True)
+        return Path(room)
+
+    def _data(
+        self,
+        films: Any,  # noqa: ANN401
+        y: Sequence[Any] | None,
+        patients: Sequence[str] | None,
+        room: Path,
+    ) -> tuple[Path, np.ndarray | None]:
+        """The folder of a data set, and the labels as they were given."""
+        if isinstance(films, str | Path | Dataset):
+            if y is not None or patients is not None:
+                raise UserError("A data set knows its own classes and patients; leave y and patients out.")
+            return (_kept(films, room) if isinstance(films, Dataset) else Path(films)), None
+        labels = np.asarray([film.record.class_name for film in _labelled(films)] if y is None else y)
+        names = [str(label) for label in labels]
+        owners = None if patients is None else [str(patient) for patient in patients]
+        classes = tuple(str(label) for label in np.unique(labels))
+        rule = SplitRule(validation=self.validation, seed=self._configured().seed)
+        given = Given(list(films), names, owners)
+        return _kept(gathered(given, classes, self.normal, rule), room), labels
+
+
+def _kept(dataset: Dataset, room: Path) -> Path:
+    """On disk, under a name made of what it holds: the same films are the same data set again."""
+    with tempfile.TemporaryDirectory() as draft:
+        dataset.save(Path(draft))
+        folder = room / f"films-{checksum(Path(draft))[:16]}"
+    if not folder.exists():
+        with whole_folder(folder) as place:
+            dataset.save(place)
+    return folder
+
+
+def _labelled(films: Sequence[Any]) -> Sequence[LabelledFilm]:
+    if not all(isinstance(film, LabelledFilm) for film in films):
+        raise UserError("Of films that are mere paths nobody knows the class: give y, or films of labelled_films().")
+    return films
+
+
+def _paths(films: Any) -> Iterator[Path]:  # noqa: ANN401
+    if isinstance(films, str | Path | Dataset):
+        raise UserError("Say which films: labelled_films(data, 'test').films, or a list of paths.")
+    return (film.path if isinstance(film, LabelledFilm) else Path(film) for film in films)

@@ -1,0 +1,67 @@
+"""A model card, written from a run and from the report and audit beside it; no figure on it comes from elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+from medgrape.hub.front_matter import front_matter
+from medgrape.hub.limits import limits
+from medgrape.hub.measured import Measured, measured_beside
+from medgrape.model.checkpoint import LoadedRun, Run, load_run
+from medgrape.model.export_record import NOTICE
+from medgrape.model.manifest import version_of
+
+CARD = "README.md"
+"""Where a hub looks for it."""
+
+
+def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
+    """The card of the run in a folder; ``removed``: it is published without its pictures of training films."""
+    return written(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
+
+
+def written(loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool) -> str:
+    """Head and text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
+
+    environment = Environment(  # Markdown, which a hub cleans before it shows it
+        loader=PackageLoader("medgrape.hub"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,  # noqa: S701
+    )  # fmt: skip
+    environment.filters["cell"] = _cell
+    name = repository.rpartition("/")[2] or loaded.folder.name
+    return environment.get_template("card.md").render(
+        head=front_matter(loaded, measured, name, licence).strip(),
+        name=name,
+        repository=repository,
+        licence=licence,
+        notice=NOTICE,
+        run=loaded.run,
+        manifest=loaded.manifest,
+        version=version_of(loaded.folder),
+        data=loaded.run.metrics.get("data"),
+        stages=_stages(loaded.run),
+        measured=measured,
+        limits=limits(loaded, measured),
+        pictures=0 if removed else len(loaded.run.exemplars.films),
+        removed=removed,
+    )
+
+
+def _stages(run: Run) -> list[dict[str, Any]]:
+    """What validation said of each stage, with the trivial answer's figure where there is one."""
+    metrics, trivial = run.metrics, {"mean AUC": "0.500"}
+    if "data" in metrics:
+        known = metrics["data"]["trivial"]
+        trivial["macro-F1"] = f"{known['macro_f1']:.3f} (always “{known['answer']}”)"
+        shown = sum(count > 0 for count in metrics["data"]["splits"]["val"]["concepts"].values())
+        kinds = shown + run.config.stages.prototypes.background  # ordinary tissue is one more to tell apart
+        trivial["balanced accuracy"] = f"{1 / max(kinds, 1):.3f} (one answer for {kinds} kinds of tissue)"
+    return [
+        {"stage": stage, "trivial": trivial.get(told["figure"], "not known"), **told}
+        for stage, told in metrics["validation"].items()
+    ]
+
+
+def _cell(text: object) -> str:
+    """In a table's cell, on one line."""
+    return " ".join(str(text).split()).replace("|", "\\|")

@@ -1,0 +1,113 @@
+"""A run as a hub keeps it: the run's own files and a model card, in one folder."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medgrape.data.files import copied, whole_folder
+from medgrape.hub.card import CARD, written
+from medgrape.hub.measured import measured_beside
+from medgrape.model.checkpoint import Change, LoadedRun, Run, load_run
+from medgrape.model.manifest import MANIFEST, RunError, refuse_inside_run
+
+_TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
+
+
+@dataclass(frozen=True)
+class Publishing:
+    """What whoever publishes a run has to decide."""
+
+    repository: str = ""
+    """``org/name``, for the card."""
+    licence: str = "other"
+    pictures: bool | None = None
+    """Whether pictures of training films go with it; None: nobody has decided, and a run that has any is refused."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What would be, or was, brought to a hub."""
+
+    folder: Path
+    files: tuple[str, ...]
+    size: int
+    """Bytes."""
+    pictures: int
+    """Of training films."""
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "folder": str(self.folder), "files": list(self.files), "bytes": self.size, "pictures": self.pictures,
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+
+def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
+    """Write the very folder that a hub is given; ``out`` must be new or empty."""
+    refuse_inside_run(out)
+    loaded = load_run(run)
+    _refuse_undecided(loaded.run, publishing.pictures)
+    removed = publishing.pictures is False and bool(loaded.run.exemplars.films)
+    card = written(
+        loaded, measured_beside(run), repository=publishing.repository, licence=publishing.licence, removed=removed
+    )
+    with whole_folder(out) as draft, _published(loaded, removed=removed) as source:
+        for name in (*source.manifest.files, MANIFEST):
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            copied(source.folder / name, draft / name)
+        (draft / CARD).write_text(card, "utf-8")
+        pictures, warnings = len(source.run.exemplars.films), tuple(_told_of_machine(source.run))
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    names = tuple(path.relative_to(out).as_posix() for path in files)
+    return Packed(out, names, sum(path.stat().st_size for path in files), pictures, warnings)
+
+
+def _refuse_undecided(run: Run, pictures: bool | None) -> None:
+    films = len(run.exemplars.films)
+    if films and pictures is None:
+        raise RunError(
+            f"This run carries pictures of {films} training films, and their names, which everybody who gets it can "
+            "look at: decide with --with-pictures that all of these patients may be shown, or with --without-pictures "
+            "to publish it without them."
+        )
+
+
+@contextmanager
+def _published(loaded: LoadedRun, *, removed: bool) -> Iterator[LoadedRun]:
+    """The run itself, or one like it without a picture."""
+    if not removed:
+        yield loaded
+        return
+    with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
+        yield loaded.save_changed(_without_pictures(loaded), Path(folder) / "run")
+
+
+def _without_pictures(loaded: LoadedRun) -> Run:
+    run, shown = loaded.run, loaded.run.exemplars
+    blank = replace(shown, films=(), thumbnails=shown.thumbnails[:0], film=np.full_like(shown.film, -1))
+    told = run.config.exemplars.overridden(show=False).model_copy(update={"withheld": ()})  # patients' names, too
+    change = Change(loaded.manifest.fingerprint, _TAKEN_OUT)
+    config = run.config.model_copy(update={"exemplars": told})
+    return replace(run, exemplars=blank, config=config, changes=(*run.changes, change))
+
+
+def _told_of_machine(run: Run) -> Iterator[str]:
+    """Settings that tell of somebody's disk or patients: they are part of the run, and stay in it."""
+    settings = run.config
+    places = {
+        "backbone.name": settings.backbone.name,
+        "backbone.weights": settings.backbone.weights,
+        "text.encoder": settings.text.encoder,
+    }
+    for key, value in places.items():
+        if Path(value).is_absolute() or value.startswith("~"):
+            yield f"config.toml tells of a folder on your machine: {key} = {value!r}."
+    if settings.exemplars.withheld:
+        yield f"config.toml names {len(settings.exemplars.withheld)} films or patients in exemplars.withheld."

@@ -1,0 +1,110 @@
+"""A study as DICOM files: a structured report, the maps as a segmentation, the boxes as a presentation state."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from medgrape.config import FilmLimits
+from medgrape.data.decoder import Decoder, Request
+from medgrape.data.files import whole_folder
+from medgrape.errors import UserError
+from medgrape.feedback.study import Study
+from medgrape.model.manifest import refuse_inside_run
+
+if TYPE_CHECKING:
+    from pydicom import Dataset
+
+    from medgrape.interchange.dicom_source import SourceFilm
+
+REPORT, MAPS, BOXES, FILM = "report.dcm", "maps.dcm", "boxes.dcm", "film.dcm"
+LONGEST_NAME = 63
+"""Of an observer, for DICOM has 64 characters for a name and may need one more."""
+
+
+class DicomOutError(UserError):
+    """A study that cannot be written as DICOM."""
+
+
+def write_dicom_reading(study: Study, film: Path, out: Path, *, observer: str | None = None) -> tuple[Path, ...]:
+    """Report, maps and boxes of a study as DICOM files in the folder ``out`` (new or empty), whole or not there.
+
+    ``film`` is the DICOM file that the study was opened from; patient and study are those of its header, so its pixels
+    are compared with the study's first. UIDs are fresh each time: two readings of a film are two. ``observer`` is the
+    person who corrected the reading, as ``Family^Given``.
+    """
+    check_place(film, out, observer)
+    _refuse_other_film(study, film)
+    return write_objects(study, film, out, observer)
+
+
+def check_place(film: Path, out: Path, observer: str | None = None) -> None:
+    """Refuse what could not be written in the end: before a film is read, it costs nobody any time."""
+    _check_parts()
+    from medgrape.interchange.dicom_source import read_source
+
+    if observer is not None:
+        person_name(observer)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise DicomOutError(f"{out} is there already and not empty; choose another folder, or remove it first.")
+    refuse_inside_run(out)
+    read_source(film, FilmLimits())
+
+
+def write_objects(study: Study, film: Path, out: Path, observer: str | None) -> tuple[Path, ...]:
+    """The same for whoever knows that the study is of this very file."""
+    _check_parts()
+    from medgrape.interchange.dicom_source import read_source, write_named
+
+    source = read_source(film, study.run.config.limits)
+    objects = _objects(study, source, None if observer is None else person_name(observer))
+    with whole_folder(out) as draft:
+        for name, dataset in objects.items():
+            dataset.save_as(draft / name, enforce_file_format=True)
+        if source.unnamed:
+            write_named(film, source, draft / FILM)
+    return tuple(out / name for name in (*objects, *([FILM] if source.unnamed else [])))
+
+
+def person_name(name: str) -> str:
+    """A name as DICOM writes it; one in a single piece is a family name."""
+    plain = " ".join(name.split())
+    if not plain or len(plain) > LONGEST_NAME or set(plain) & set("\\=") or not plain.isprintable():
+        raise DicomOutError(
+            f"An observer's name has 1 to {LONGEST_NAME} characters, none of them \\ or =, as in Curie^Marie."
+        )
+    return plain if "^" in plain else f"{plain}^"
+
+
+def _refuse_other_film(study: Study, film: Path) -> None:
+    """A reading filed under somebody else's name would be worse than none."""
+    with Decoder() as decoder:
+        pixels = decoder.read(Request(film, study.run.config.limits)).pixels
+    if not np.array_equal(pixels, study.film.pixels):
+        raise DicomOutError(f"{film} is not the film that was read: its pixels differ. Give the file of this study.")
+
+
+def _objects(study: Study, source: "SourceFilm", observer: str | None) -> dict[str, "Dataset"]:
+    """What there is to write: no maps where no score tells anything, no boxes where nobody drew any."""
+    from medgrape.interchange.dicom_equipment import Makers
+    from medgrape.interchange.dicom_maps import mapped, segmentation
+    from medgrape.interchange.dicom_presentation import presentation
+    from medgrape.interchange.dicom_report import report
+
+    makers, explanation = Makers(study.model, observer), study.explain()
+    found = mapped(explanation)
+    maps = segmentation(found, explanation.grid, source, makers) if found else None
+    names = tuple(one.concept.name for one in found)
+    told = {
+        REPORT: report(study, explanation, source, makers, maps, names),
+        MAPS: maps,
+        BOXES: presentation(study, source, makers),
+    }
+    return {name: dataset for name, dataset in told.items() if dataset is not None}
+
+
+def _check_parts() -> None:
+    try:
+        import highdicom  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise DicomOutError("DICOM readings need more packages: pip install 'medgrape[dicom]'.") from missing

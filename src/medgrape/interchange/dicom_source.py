@@ -1,0 +1,153 @@
+"""The film that a DICOM reading is about: whose it is, which study it belongs to, and how its pixels were stored.
+
+Its header is read again when a reading is written, and only then: no study keeps it, and nothing of it is logged.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from pydicom import Dataset, FileDataset, config, dcmread
+from pydicom.datadict import dictionary_VR
+from pydicom.uid import ComputedRadiographyImageStorage, generate_uid
+from pydicom.valuerep import DA, TM
+
+from medgrape.config import FilmLimits
+from medgrape.data.dicom.header import name_transfer_syntax, refuse_other_examinations
+from medgrape.data.dicom.orientation import turn_of
+from medgrape.data.dicom.reader import check_deflated
+from medgrape.data.film import FilmError
+from medgrape.data.reading import film_file, kind_of, whatever_goes_wrong_is_damage
+from medgrape.geometry import Box, FilmSize, Turn
+from medgrape.interchange.dicom_greys import shown_greys
+
+UTF8 = "ISO_IR 192"
+_WHOSE = (
+    "PatientName", "PatientID", "IssuerOfPatientID", "PatientBirthDate", "PatientSex", "PatientAge", "PatientSize",
+    "PatientWeight", "PatientIdentityRemoved", "DeidentificationMethod", "StudyInstanceUID", "StudyDate", "StudyTime",
+    "StudyID", "StudyDescription", "AccessionNumber", "ReferringPhysicianName",
+)  # fmt: skip
+_ALWAYS_THERE = (
+    "PatientName", "PatientID", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime", "StudyID",
+    "AccessionNumber", "ReferringPhysicianName",
+)  # fmt: skip
+"""What DICOM wants in every object, if need be empty (type 2)."""
+_FILM = (
+    "SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "Modality", "Rows", "Columns", "PatientOrientation",
+)  # fmt: skip
+NAMES = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "StudyInstanceUID")
+"""What a film is referred to by."""
+_SEXES = ("M", "F", "O")
+
+
+@dataclass(frozen=True)
+class SourceFilm:
+    """What objects about a film must know of it."""
+
+    header: Dataset
+    """Patient, study and size; nothing else. Always with UIDs that it can be referred to by."""
+    greys: Dataset
+    """What makes greys of stored numbers, as a presentation state says it."""
+    turn: Turn
+    """What made the upright film of the stored pixels."""
+    unnamed: bool
+    """Whether the file has no study, series or instance of its own, so that those in ``header`` were made up."""
+
+    @property
+    def stored(self) -> FilmSize:
+        """Size of the pixel matrix in the file."""
+        return FilmSize(int(self.header.Columns), int(self.header.Rows))
+
+    @property
+    def upright(self) -> FilmSize:
+        """Size of the film as people see it."""
+        return self.turn.size(self.stored)
+
+    @property
+    def in_colour(self) -> bool:
+        """Whether its pixels are colours, for which presentation states of another kind are made."""
+        return not str(self.header.PhotometricInterpretation).startswith("MONOCHROME")
+
+    def as_stored(self, box: Box) -> Box:
+        """A box on the upright film in stored pixels, as much of it as lies on the film."""
+        on_film = box.clipped(self.upright)
+        if on_film is None:
+            raise FilmError("a box of the study lies beside it, so it is another film.")
+        return self.turn.back.box(on_film, self.upright)
+
+
+def read_source(path: Path, limits: FilmLimits) -> SourceFilm:
+    """What is needed of a film's header; a picture is refused, for it is nobody's."""
+    with film_file(path, limits) as file, whatever_goes_wrong_is_damage():
+        if kind_of(file) == "picture":
+            raise FilmError(
+                "it is a picture without patient or study, and a DICOM reading needs both: give the film as DICOM."
+            )
+        return _source(file, limits)
+
+
+def _source(file: BinaryIO, limits: FilmLimits) -> SourceFilm:
+    check_deflated(file, limits)
+    dataset = dcmread(file, force=True, stop_before_pixels=True)
+    refuse_other_examinations(dataset)
+    with config.disable_value_validation():  # an odd number of a patient is still the patient's
+        header = _header(dataset)
+    file.seek(0)
+    unnamed = _name(header, seed=str(header.get("SOPInstanceUID") or hashlib.sha256(file.read()).hexdigest()))
+    return SourceFilm(header, shown_greys(dataset), turn_of(dataset), unnamed)
+
+
+def _header(dataset: FileDataset) -> Dataset:
+    header = Dataset()
+    header.SpecificCharacterSet = UTF8
+    for keyword in (*_WHOSE, *_FILM):
+        _copy(header, dataset, keyword)
+    for keyword in _ALWAYS_THERE:
+        if keyword not in header:
+            setattr(header, keyword, "")
+    header.SamplesPerPixel = int(dataset.get("SamplesPerPixel") or 1)
+    header.PhotometricInterpretation = str(dataset.get("PhotometricInterpretation") or "MONOCHROME2")
+    return header
+
+
+def _copy(header: Dataset, dataset: Dataset, keyword: str) -> None:
+    """Names and numbers word for word; of dates, times and sexes only what DICOM knows."""
+    value = dataset.get(keyword)
+    if value is None or value == "":
+        return
+    kind = dictionary_VR(keyword)
+    if kind in ("DA", "TM") and not _is_time(kind, str(value)):
+        return
+    if keyword == "PatientSex" and value not in _SEXES:
+        return
+    setattr(header, keyword, str(value) if kind == "PN" else value)
+
+
+def _is_time(kind: str, value: str) -> bool:
+    try:
+        (DA if kind == "DA" else TM)(value)
+    except (ValueError, TypeError, NotImplementedError):
+        return False
+    return True
+
+
+def _name(header: Dataset, seed: str) -> bool:
+    """Make up what a film lacks to be referred to, the same each time; whether anything was lacking."""
+    missing = [keyword for keyword in NAMES if not header.get(keyword)]
+    for keyword in missing:
+        made = generate_uid(entropy_srcs=[f"medgrape {keyword}", seed])
+        setattr(header, keyword, ComputedRadiographyImageStorage if keyword == "SOPClassUID" else made)
+    return bool(missing)
+
+
+def write_named(path: Path, source: SourceFilm, out: Path) -> None:
+    """The film once more, with the names that ``source`` made up for it, so that objects about it find it."""
+    dataset = dcmread(path, force=True)
+    name_transfer_syntax(dataset)
+    for keyword in (*NAMES, *_ALWAYS_THERE):
+        if not dataset.get(keyword):
+            setattr(dataset, keyword, source.header[keyword].value)
+    dataset.file_meta.MediaStorageSOPClassUID = dataset.SOPClassUID
+    dataset.file_meta.MediaStorageSOPInstanceUID = dataset.SOPInstanceUID
+    dataset.save_as(out, enforce_file_format=True)

@@ -1,0 +1,47 @@
+"""How we show a server who we are. Secrets are fetched when they are needed, and stand in no message."""
+
+import os
+import ssl
+
+from medgrape.errors import UserError
+from medgrape.interchange.pacs.servers import Server
+
+
+def password(server: Server) -> str:
+    """Of its user; empty where it wants none."""
+    return _secret(server, server.settings.password_env, server.settings.password_file)
+
+
+def token(server: Server) -> str:
+    """Bearer token; empty where it wants none."""
+    return _secret(server, server.settings.token_env, server.settings.token_file)
+
+
+def _secret(server: Server, variable: str, file: str) -> str:
+    if variable:
+        found = os.environ.get(variable, "")
+        if not found:
+            raise UserError(f"{server.name}: the environment variable {variable} is not set.")
+        return found
+    if not file:
+        return ""
+    try:
+        found = server.file(file).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"{server.name}: the secret in {server.file(file)} cannot be read.") from None
+    if not found:
+        raise UserError(f"{server.name}: {server.file(file)} is empty.")
+    return found
+
+
+def trust(server: Server) -> ssl.SSLContext:
+    """Whose certificates are believed, and our own. They are always checked."""
+    settings = server.settings
+    try:
+        context = ssl.create_default_context(cafile=str(server.file(settings.ca_file)) if settings.ca_file else None)
+        if settings.client_certificate:
+            key = str(server.file(settings.client_key)) if settings.client_key else None
+            context.load_cert_chain(str(server.file(settings.client_certificate)), key)
+    except (OSError, ssl.SSLError) as error:
+        raise UserError(f"{server.name}: its certificates cannot be used ({error.strerror or 'not PEM'}).") from None
+    return context

@@ -1,0 +1,141 @@
+"""What a watcher knows of every film that it saw: one row each, in a database that survives a kill at any moment."""
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from medgrape.errors import UserError
+from medgrape.interchange.pacs.query import ListedFilm, ListedSeries
+
+State = Literal["waiting", "refused", "read", "unsent", "sent", "unsendable", "own"]
+"""waiting: found, not read. refused: cannot be read, with its reason. read: done. unsent: read, its DICOM objects still
+to be stored. sent: stored, our copies still to be removed. unsendable: read, but the server does not take the objects.
+own: an object that we made ourselves."""
+
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE films (
+    number INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, series TEXT NOT NULL, study TEXT NOT NULL,
+    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', attempts INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX to_do ON films (state, attempts, number);
+CREATE TABLE series (uid TEXT PRIMARY KEY, images INTEGER, looked REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A film that something is still to be done with."""
+
+    film: ListedFilm
+    attempts: int
+    """How often it was begun, also by watchers that died over it."""
+    failures: int
+    """How often that ended with an answer of the server that was no film, or no thanks."""
+
+
+class Ledger:
+    """Held by one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._rows = sqlite3.connect(path, isolation_level=None)
+        self._rows.execute("PRAGMA synchronous = FULL")
+        self._set_up(path)
+        self._rows.execute("UPDATE films SET tried = 0 WHERE state IN ('waiting', 'unsent', 'sent')")
+
+    def close(self) -> None:
+        """Nothing is lost without it."""
+        self._rows.close()
+
+    def _set_up(self, path: Path) -> None:
+        try:
+            (found,) = self._rows.execute("PRAGMA user_version").fetchone()
+            if found == 0:
+                with self._transaction():
+                    for statement in _TABLES.split(";\n"):
+                        self._rows.execute(statement)
+                    self._rows.execute(f"PRAGMA user_version = {_FORMAT}")
+        except sqlite3.DatabaseError:
+            raise UserError(f"{path} is damaged; restore it from a backup, or choose another --out.") from None
+        if found not in (0, _FORMAT):
+            raise UserError(f"{path} is of another version of medgrape; choose another --out.")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._rows.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._rows.execute("ROLLBACK")
+            raise
+        self._rows.execute("COMMIT")
+
+    def remember(self, key: str, value: str) -> None:
+        """Something about the whole, said once."""
+        self._rows.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, value))
+
+    def remembered(self, key: str) -> str | None:
+        """What was said of the whole."""
+        row = self._rows.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def is_unchanged(self, series: ListedSeries, after: float) -> bool:
+        """Whether a series has as many images as when it was looked into, later than ``after``."""
+        row = self._rows.execute("SELECT images, looked FROM series WHERE uid = ?", (series.uid,)).fetchone()
+        return (
+            row is not None and series.images is not None and row[0] == series.images and after < row[1] <= time.time()
+        )
+
+    def note(self, series: ListedSeries, found: Iterable[ListedFilm]) -> int:
+        """How many films of a series are new; all of them are remembered, or none."""
+        rows = [(film.uid, film.series, film.study) for film in found]
+        with self._transaction():
+            before = self._rows.total_changes
+            self._rows.executemany(
+                "INSERT OR IGNORE INTO films (uid, series, study, state) VALUES (?, ?, ?, 'waiting')", rows
+            )
+            new = self._rows.total_changes - before
+            self._rows.execute(
+                "INSERT OR REPLACE INTO series VALUES (?, ?, ?)", (series.uid, series.images, time.time())
+            )
+        return new
+
+    def due(self, state: State, number: int) -> Entry | None:
+        """A film in this state that was not yet tried in round ``number``; those begun least often come first."""
+        row = self._rows.execute(
+            "SELECT study, series, uid, attempts, failures FROM films WHERE state = ? AND tried < ? "
+            "ORDER BY attempts, number LIMIT 1",
+            (state, number),
+        ).fetchone()
+        return None if row is None else Entry(ListedFilm(row[0], row[1], row[2]), row[3], row[4])
+
+    def begin(self, film: ListedFilm, number: int) -> None:
+        """Written down before anything is done with it, so that a film which kills its readers is known by that."""
+        self._rows.execute("UPDATE films SET attempts = attempts + 1, tried = ? WHERE uid = ?", (number, film.uid))
+
+    def postpone(self, film: ListedFilm, *, blame: bool) -> None:
+        """It did not work out; whether the film may be at fault, or surely not."""
+        change = "failures = failures + 1" if blame else "attempts = attempts - 1"
+        self._rows.execute(f"UPDATE films SET {change} WHERE uid = ?", (film.uid,))  # noqa: S608 (two constants)
+
+    def settle(self, film: ListedFilm, state: State, reason: str = "", own: Iterable[str] = ()) -> None:
+        """What became of it, and which objects we made of it."""
+        with self._transaction():
+            self._rows.execute(
+                "UPDATE films SET state = ?, reason = ?, attempts = 0, failures = 0, tried = 0 WHERE uid = ?",
+                (state, reason, film.uid),
+            )
+            self._rows.executemany(
+                "INSERT OR IGNORE INTO films (uid, series, study, state) VALUES (?, '', ?, 'own')",
+                [(uid, film.study) for uid in own],
+            )
+
+    def counts(self) -> dict[str, int]:
+        """State to films."""
+        return dict(self._rows.execute("SELECT state, count(*) FROM films WHERE state != 'own' GROUP BY state"))

@@ -1,0 +1,158 @@
+"""Which series and films a server has (QIDO).
+
+Series are asked for, not studies: their modality is one value, which servers search by as they should. Orthanc 1.10
+for one loses studies when it is asked for pages of those with a modality. What comes is checked again all the same.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from medgrape.errors import UserError
+from medgrape.interchange.pacs.connection import Connection
+from medgrape.interchange.pacs.dicom_json import (
+    ACCESSION,
+    IMAGES,
+    INSTANCE,
+    MODALITY,
+    SERIES,
+    STUDY,
+    STUDY_DATE,
+    Item,
+    items,
+    number,
+    text,
+)
+from medgrape.interchange.pacs.failures import MissingError, RefusalError
+from medgrape.interchange.pacs.uids import is_uid
+
+CHEST_MODALITIES = ("CR", "DX")
+_MODALITY = re.compile(r"[A-Z0-9_]{1,16}")
+_FIELDS = [("includefield", tag) for tag in (STUDY_DATE, ACCESSION, MODALITY, IMAGES)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which series are asked for."""
+
+    since: date | None = None
+    """The first study date that counts; None: all."""
+    modalities: tuple[str, ...] = CHEST_MODALITIES
+
+    def __post_init__(self) -> None:
+        for one in self.modalities:
+            if not _MODALITY.fullmatch(one):
+                raise UserError(f"{one!r} is no modality: these are a few capital letters, such as CR or DX.")
+
+
+@dataclass(frozen=True)
+class ListedSeries:
+    """A series, without anything that names its patient."""
+
+    study: str
+    uid: str
+    modality: str
+    """Empty where the server does not say, as everything below."""
+    date: str
+    """Of the study, YYYY-MM-DD."""
+    accession: str
+    images: int | None
+
+
+@dataclass(frozen=True)
+class ListedFilm:
+    """An image, by the three names under which a server has it."""
+
+    study: str
+    series: str
+    uid: str
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Where it stands below the server's address; made here, never taken from an answer."""
+        return "studies", self.study, "series", self.series, "instances", self.uid
+
+
+def since_when(told: str, today: date | None = None) -> date | None:
+    """``2026-11-18``, ``today``, ``7d`` (so many days back) or ``always``."""
+    now = today or date.today()
+    if told == "always":
+        return None
+    if told == "today":
+        return now
+    if re.fullmatch(r"\d{1,5}d", told):
+        return now - timedelta(days=int(told[:-1]))
+    try:
+        return date.fromisoformat(told)
+    except ValueError:
+        raise UserError(
+            f"--since takes a date such as 2026-11-18, today, always, or days back such as 7d; not {told!r}."
+        ) from None
+
+
+def series(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+    """All that are wanted, page by page; those of a server that finds series only within a study, study by study."""
+    for modality in wanted.modalities:
+        asked = [("Modality", modality), *_dates(wanted), *_FIELDS]
+        found = _found(connection, ["series"], asked, SERIES)
+        try:
+            first = next(found, None)
+        except (MissingError, RefusalError):
+            yield from _study_by_study(connection, wanted)
+            return
+        if first is not None:
+            yield from _wanted([first], wanted)
+            yield from _wanted(found, wanted)
+
+
+def series_of(connection: Connection, study: str, wanted: Wanted) -> Iterator[ListedSeries]:
+    """Those of one study."""
+    found = _found(connection, ["studies", study, "series"], _FIELDS, SERIES)
+    yield from _wanted(({STUDY: {"Value": [study]}} | one for one in found), wanted)
+
+
+def films(connection: Connection, one: ListedSeries) -> Iterator[ListedFilm]:
+    """The films of a series."""
+    for item in _found(connection, ["studies", one.study, "series", one.uid, "instances"], [], INSTANCE):
+        yield ListedFilm(one.study, one.uid, text(item, INSTANCE))
+
+
+def _study_by_study(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+    for item in _found(connection, ["studies"], _dates(wanted), STUDY):
+        yield from series_of(connection, text(item, STUDY), wanted)
+
+
+def _dates(wanted: Wanted) -> list[tuple[str, str]]:
+    return [] if wanted.since is None else [("StudyDate", f"{wanted.since:%Y%m%d}-")]
+
+
+def _found(connection: Connection, path: Sequence[str], asked: Sequence[tuple[str, str]], key: str) -> Iterator[Item]:
+    """Everything, page by page, until one brings nothing new: a server may give fewer than asked, or the same again."""
+    offset, before = 0, frozenset[str]()
+    size = connection.server.settings.page
+    while True:
+        page = items(connection.search(path, [*asked, ("limit", str(size)), ("offset", str(offset))]))
+        named = {text(one, key): one for one in page if is_uid(text(one, key))}
+        if named.keys() <= before:
+            return
+        yield from (one for name, one in named.items() if name not in before)
+        offset, before = offset + len(page), frozenset(named)
+
+
+def _wanted(found: Iterator[Item] | Sequence[Item], wanted: Wanted) -> Iterator[ListedSeries]:
+    """What a server says nothing of passes: the films themselves are looked at again."""
+    for item in found:
+        one = _series(item)
+        of_kind = not one.modality or one.modality in wanted.modalities
+        in_time = not (wanted.since and one.date) or one.date >= wanted.since.isoformat()
+        if is_uid(one.study) and of_kind and in_time:
+            yield one
+
+
+def _series(item: Item) -> ListedSeries:
+    day = text(item, STUDY_DATE)
+    told = f"{day[:4]}-{day[4:6]}-{day[6:]}" if re.fullmatch(r"\d{8}", day) else ""
+    return ListedSeries(
+        text(item, STUDY), text(item, SERIES), text(item, MODALITY), told, text(item, ACCESSION), number(item, IMAGES)
+    )

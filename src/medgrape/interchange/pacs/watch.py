@@ -1,0 +1,242 @@
+"""New chest films of a server, read as they arrive: each exactly once, across restarts and kills at any moment.
+
+Everything that is decided about a film is one row of the ledger; everything that is made of it is one folder, which
+appears by being renamed. A step that was broken off is known by the row or by the folder, and done again or skipped.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from medgrape.data.film import FilmError
+from medgrape.errors import UserError
+from medgrape.interchange.pacs.chest_reader import ChestReader
+from medgrape.interchange.pacs.connection import Connection
+from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError
+from medgrape.interchange.pacs.ledger import Entry, Ledger, State
+from medgrape.interchange.pacs.pulling import reason_of
+from medgrape.interchange.pacs.query import CHEST_MODALITIES, ListedFilm, Wanted, films, series, since_when
+from medgrape.interchange.pacs.readings import Readings, alone_in
+from medgrape.interchange.pacs.retrieval import fetch
+from medgrape.interchange.pacs.servers import Server
+from medgrape.interchange.pacs.storing import store
+
+_LOOK_AGAIN = 3600.0
+"""Seconds after which a series is looked into although it seems to have no other images than before."""
+_FAILURES = 5
+"""Rounds in which a server may fail to give a film, or to take a report, before that counts as its answer."""
+_DEATHS = 20
+"""Watchers that may end without a word over a film before it is left alone."""
+_LONGEST_WAIT = 60.0
+
+
+@dataclass(frozen=True)
+class WatchOrder:
+    """What to watch, with which model, where to."""
+
+    server: Server
+    model: Path
+    out: Path
+    since: str = "7d"
+    """As ``since_when`` takes it; days back are counted anew in each round."""
+    push: bool = False
+    """Whether reports and maps go back to the server."""
+    keep_dicom: bool = False
+    """Whether they stay here."""
+    every: float = 30.0
+    """Seconds between two rounds."""
+    once: bool = False
+    """Whether to end after one round."""
+
+
+@dataclass(frozen=True)
+class News:
+    """Something that happened."""
+
+    what: Literal["read", "refused", "stored", "unsendable", "later", "away", "back"]
+    film: str = ""
+    words: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"what": self.what, "film": self.film or None, "words": self.words or None}
+
+
+Tell = Callable[[News], None]
+
+
+def watch(order: WatchOrder, tell: Tell, wait: Callable[[float], None] = time.sleep) -> dict[str, int]:
+    """Read what is new, again and again; the number of films in each state, at the end of a single round."""
+    since_when(order.since)
+    reader = ChestReader(order.model, dicom=order.push or order.keep_dicom)
+    with (
+        alone_in(order.out) as readings,
+        closing(Ledger(readings.ledger)) as ledger,
+        closing(reader),
+        Connection(order.server) as connection,
+    ):
+        _refuse_other(order, ledger, reader.version)
+        watcher = Watcher(order, connection, ledger, readings, reader, tell)
+        if order.once:
+            watcher.round()
+        else:
+            _go_round(watcher, wait)
+        return ledger.counts()
+
+
+def _go_round(watcher: "Watcher", wait: Callable[[float], None]) -> None:
+    """For ever; a server that is away is told of once, and asked less and less often."""
+    away = 0
+    while True:
+        try:
+            watcher.round()
+        except AwayError as gone:
+            if not away:
+                watcher.tell(News("away", words=f"{gone} Waiting for it."))
+            wait(min(2.0 ** min(away, 10), _LONGEST_WAIT))
+            away += 1
+            continue
+        if away:
+            watcher.tell(News("back", words=f"{watcher.order.server.name} answers again."))
+        away = 0
+        wait(watcher.order.every)
+
+
+def _refuse_other(order: WatchOrder, ledger: Ledger, version: str) -> None:
+    """A folder holds the films of one server, read with one model."""
+    server, model = ledger.remembered("server"), ledger.remembered("model")
+    if server not in (None, order.server.name):
+        raise UserError(f"{order.out} was begun with the server {server!r}; choose another --out.")
+    if model not in (None, version):
+        raise UserError(
+            f"{order.out} was begun with another model ({model}, this one is {version}); choose another --out."
+        )
+
+
+@dataclass
+class Watcher:
+    """Goes round once: finds, reads, stores."""
+
+    order: WatchOrder
+    connection: Connection
+    ledger: Ledger
+    readings: Readings
+    reader: ChestReader
+    tell: Tell
+    number: int = field(default=0)
+    """Of the round."""
+
+    def round(self) -> None:
+        """Everything that can be done now."""
+        self.number += 1
+        self._each("sent", self._clear)
+        self._find()
+        if self.order.push:
+            self._each("unsent", self._send)
+        self._each("waiting", self._read)
+
+    def _each(self, state: State, do: Callable[[Entry], None]) -> None:
+        """Every film in a state, each once in a round."""
+        while (entry := self.ledger.due(state, self.number)) is not None:
+            self.ledger.begin(entry.film, self.number)
+            do(entry)
+
+    def _find(self) -> None:
+        now, wanted = time.time(), Wanted(since_when(self.order.since), CHEST_MODALITIES)
+        for one in series(self.connection, wanted):
+            if self.ledger.is_unchanged(one, now - _LOOK_AGAIN):
+                continue
+            try:
+                self.ledger.note(one, list(films(self.connection, one)))
+            except MissingError:  # removed since it was listed
+                continue
+        self.ledger.remember(
+            "server", self.order.server.name
+        )  # only now: a first call that came to nothing binds nobody
+        self.ledger.remember("model", self.reader.version)
+
+    def _read(self, entry: Entry) -> None:
+        film = entry.film
+        if entry.attempts >= _DEATHS:
+            self._refuse(film, f"reading it was broken off {entry.attempts} times.")
+            return
+        if not self.readings.place(film.uid).exists():  # else a watcher was killed after the reading was there
+            try:
+                self._make(film)
+            except FilmError as refusal:
+                self._refuse(film, reason_of(refusal, self.readings.arrival))
+                return
+            except PacsError as error:
+                self._later(entry, error, lambda why: self._refuse(film, why))
+                return
+        self._settle(film)
+
+    def _make(self, film: ListedFilm) -> None:
+        with self.readings.draft() as draft:
+            made = draft / "reading"
+            fetch(self.connection, film, self.readings.arrival)
+            try:
+                sight = self.reader.read(film, self.readings.arrival, made)
+            except (UserError, OSError, MemoryError):
+                raise
+            except Exception as fault:  # one odd film must not end the watch; its words may hold the header's
+                raise FilmError(f"medgrape stumbled over it ({type(fault).__name__}).") from fault
+            self.readings.keep(made, film.uid)
+        self.tell(News("read", film.uid, f"{sight.predicted} {sight.probability:.3f}"))
+
+    def _settle(self, film: ListedFilm) -> None:
+        objects = self.readings.own_uids(film.uid)
+        if self.order.push and objects:
+            self.ledger.settle(film, "unsent", own=objects)
+            self._each("unsent", self._send)
+        else:
+            self.ledger.settle(film, "read", own=objects)
+
+    def _send(self, entry: Entry) -> None:
+        film = entry.film
+        try:
+            sent = [store(self.connection, path) for path in self.readings.objects(film.uid)]
+        except PacsError as error:
+            self._later(entry, error, lambda why: self._leave(film, why))
+            return
+        refused = [one for one in sent if not one.accepted]
+        if refused:
+            self._later(entry, PacsError(refused[0].reason), lambda why: self._leave(film, why))
+            return
+        self.ledger.settle(film, "sent")
+        self.tell(News("stored", film.uid, f"{len(sent)} objects"))
+        self._clear(entry)
+
+    def _clear(self, entry: Entry) -> None:
+        if not self.order.keep_dicom:
+            self.readings.remove_objects(entry.film.uid)
+        self.ledger.settle(entry.film, "read")
+
+    def _later(self, entry: Entry, error: PacsError, give_up: Callable[[str], None]) -> None:
+        """Try again in the next round, unless it is the server that is gone, or this film that never works out."""
+        if isinstance(error, AwayError | BarredError):
+            self._ask_whether_it_is_there(entry.film)
+        if entry.failures + 1 >= _FAILURES:
+            give_up(str(error))
+            return
+        self.ledger.postpone(entry.film, blame=True)
+        self.tell(News("later", entry.film.uid, str(error)))
+
+    def _ask_whether_it_is_there(self, film: ListedFilm) -> None:
+        """A server that broke off is gone, or cannot give this film; if it is gone, the film is not to blame."""
+        try:
+            self.connection.search(["studies"], [("limit", "1")])
+        except PacsError:
+            self.ledger.postpone(film, blame=False)
+            raise
+
+    def _refuse(self, film: ListedFilm, reason: str) -> None:
+        self.ledger.settle(film, "refused", reason)
+        self.tell(News("refused", film.uid, reason))
+
+    def _leave(self, film: ListedFilm, reason: str) -> None:
+        self.ledger.settle(film, "unsendable", reason)
+        self.tell(News("unsendable", film.uid, reason))

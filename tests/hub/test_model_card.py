@@ -1,0 +1,124 @@
+"""What a model card says, and where it has it from."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from huggingface_hub import ModelCard
+from typer.testing import CliRunner
+
+import medgrape as mg
+from medgrape.cli.app import app
+from medgrape.errors import UserError
+from medgrape.evaluation.reading import evaluate_run, report_folder
+from medgrape.hub import Publishing, card_of, pack
+from medgrape.model.manifest import unseal
+
+
+@pytest.fixture(scope="module")
+def judged(graduate, ward, tmp_path_factory):
+    """A copy of the graduate with a report beside it."""
+    reader = mg.load(graduate).save(tmp_path_factory.mktemp("judged") / "run")
+    evaluate_run(reader.loaded, ward, report_folder(reader.loaded.folder, "test"))
+    return reader.loaded.folder
+
+
+def test_figures_on_a_card_are_those_of_the_report_with_the_trivial_answer_beside_them(judged):
+    report = json.loads((report_folder(judged, "test") / "report.json").read_text("utf-8"))
+    card = ModelCard(card_of(judged, repository="org/tb", licence="apache-2.0"))
+
+    known = report["classification"]
+    figures = {result.metric_name: result.metric_value for result in card.data.eval_results}
+    always = f"always “{known['majority']['answer']}”"
+    assert figures["Macro-F1 of the classes"] == round(known["macro_f1"], 4)
+    assert figures[f"Macro-F1 of the classes, by the trivial answer: {always}"] == round(
+        known["majority"]["macro_f1"], 4
+    )
+    row = next(line for line in card.text.splitlines() if line.startswith("| Macro-F1"))
+    assert f"{known['macro_f1']:.3f}" in row
+    assert f"{known['majority']['macro_f1']:.3f}" in row
+    assert (card.data.license, card.data.library_name) == ("apache-2.0", "medgrape")
+
+
+def test_a_card_counts_the_films_and_says_that_they_were_drawn(judged, ward):
+    from medgrape.data.dataset import Dataset
+
+    text, films = card_of(judged), Dataset.load(ward)
+    assert f"| films | {len(films.in_split('train'))} | {len(films.in_split('val'))} |" in text
+    assert "drawn by a program" in text
+    assert "not a medical device" in text
+    assert all(concept.description in text for concept in films.concepts)
+
+
+def test_a_report_on_another_model_is_not_told(judged, tmp_path):
+    other = mg.load(judged)
+    other = other.changed(replace(other.loaded.run, learnt_from=()), "Forgot.").save(tmp_path / "run")
+    (tmp_path / "run-test").symlink_to(report_folder(judged, "test"))
+
+    text = card_of(other.loaded.folder)
+
+    assert "There is no report of exactly this model" in text
+    assert "model-index" not in text
+    assert "- Forgot." in text
+
+
+def test_a_card_without_a_report_says_that_its_figures_flatter(graduate):
+    assert "and so flatter it" in card_of(graduate)
+
+
+def test_a_packed_folder_is_the_run_and_a_card(judged, tmp_path):
+    packed = pack(judged, tmp_path / "out", Publishing("org/tb", pictures=True))
+
+    assert set(packed.files) == {*unseal(judged).files, "manifest.json", "README.md"}
+    assert all((tmp_path / "out" / name).read_bytes() == (judged / name).read_bytes() for name in unseal(judged).files)
+    assert packed.pictures == len(mg.load(judged).loaded.run.exemplars.films) > 0
+
+
+def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judged, ward, tmp_path):
+    packed = pack(judged, tmp_path / "out", Publishing("org/tb", pictures=False))
+    (packed.folder / "README.md").rename(tmp_path / "README.md")
+    published, before = mg.load(packed.folder), mg.load(judged)
+
+    assert packed.pictures == 0
+    names = before.loaded.run.exemplars.films
+    told = "".join(path.read_text("utf-8") for path in packed.folder.glob("*.json"))
+    assert not [name for name in names if name in told]
+    film = next(ward.parent.rglob("*.png"))
+    assert published.open(film).prediction == before.open(film).prediction
+    text = (tmp_path / "README.md").read_text("utf-8")
+    assert "No picture of any training film" in text
+    assert "model-index" in text  # measured before they were taken out, and said so
+    assert "Weights and answers are those that were measured" in text
+
+
+def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(judged, tmp_path):
+    reader = mg.load(judged)
+    run = reader.loaded.run
+    config = run.config.model_copy(update={"text": run.config.text.model_copy(update={"encoder": "/home/dr/encoder"})})
+    own = reader.changed(replace(run, config=config), "Moved.").save(tmp_path / "run")
+
+    packed = pack(own.loaded.folder, tmp_path / "out", Publishing(pictures=False))
+
+    assert packed.warnings == ("config.toml tells of a folder on your machine: text.encoder = '/home/dr/encoder'.",)
+
+
+def test_nobody_decides_about_pictures_by_saying_nothing(judged, tmp_path):
+    with pytest.raises(UserError, match="--with-pictures"):
+        pack(judged, tmp_path / "out", Publishing())
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_commands_write_the_card_and_the_folder(judged, tmp_path):
+    card = CliRunner().invoke(
+        app, ["hub", "card", str(judged), "--out", str(tmp_path / "c.md")], catch_exceptions=False
+    )
+    assert card.exit_code == 0
+    words = ["hub", "pack", str(judged), "--out", str(tmp_path / "out"), "--with-pictures", "--json"]
+    done = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
+    assert "README.md" in done["files"]
+    assert (tmp_path / "c.md").read_text("utf-8").startswith("---\n")
+
+
+def test_the_name_of_a_repository_is_checked_before_anything_else(judged):
+    done = CliRunner().invoke(app, ["hub", "push", str(judged), "no slash", "--with-pictures"])
+    assert "is no repository on a model hub" in str(done.exception)

@@ -1,0 +1,282 @@
+"""Parts of other packages: found by entry points, held to their contract, named in the run."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from typer.main import get_command
+
+from medgrape.cli.app import app
+from medgrape.config import BackboneSettings, TextSettings
+from medgrape.data.sources.own import read_own
+from medgrape.errors import UserError
+from medgrape.model import backbone_lite, backbone_resnet
+from medgrape.model.backbone import BackboneError, build_backbone
+from medgrape.model.heads import build_head
+from medgrape.own_parts import BUILT_IN, GROUPS, PartError, find, get, offered, same_again
+from medgrape.vocabulary.text_encoder import TextEncoderError, open_text_encoder
+from own_packages import on_path, written
+
+
+def made(kind, name, told, **named):
+    """Ask for a part in the way that each kind is asked for."""
+    if kind == "source":
+        return read_own(name, told, {})
+    if kind == "backbone":
+        return build_backbone(BackboneSettings(name=name, pretrained=False, **named)).grid(64)
+    if kind == "text encoder":
+        return open_text_encoder(TextSettings(encoder=name))
+    return build_head(name, 3, 4, 2, 0.1)
+
+
+def installed(folder, kind, code, name="mine", package="clinic", version="1.0"):
+    return on_path(written(folder / package, package, {GROUPS[kind]: {name: f"{package}:part"}}, code, version))
+
+
+def test_names_that_medgrape_has_are_those_that_it_knows():
+    commands = set(get_command(app).commands["data"].commands["prepare"].commands)
+    assert set(BUILT_IN["source"]) == commands - {"own"}
+    for head in BUILT_IN["head"]:
+        assert type(build_head(head, 3, 4, 2, 0.1)).__module__ == "medgrape.model.heads"
+    assert open_text_encoder(TextSettings(encoder="none")) is None
+    assert set(BUILT_IN["backbone"]) == {backbone_lite.NAME, *backbone_resnet.BUILT_IN}
+
+
+@pytest.mark.parametrize("kind", list(GROUPS))
+def test_nobody_can_take_the_name_of_a_part_of_medgrape(kind, tmp_path):
+    taken = BUILT_IN[kind][0]
+    with installed(tmp_path, kind, "raise SystemExit('this must never be imported')", name=taken):
+        usable, refused = offered(kind)
+        assert usable == []
+        assert [(one.part.name, one.part.distribution) for one in refused] == [(taken, "clinic")]
+        assert "needs another name" in refused[0].reason
+        assert find(kind, taken) is None
+
+
+@pytest.mark.parametrize("name", ["Mine", "../mine", "org/mine", ".mine"])
+def test_a_name_that_could_be_a_path_or_a_hub_s_is_refused(name, tmp_path):
+    with installed(tmp_path, "head", "", name=name):
+        assert offered("head")[0] == []
+        assert find("head", name) is None
+
+
+def test_two_packages_with_one_name_are_both_refused(tmp_path):
+    clinic, lab = (installed(tmp_path, "head", "", package=package) for package in ("clinic", "lab"))
+    with clinic, lab, pytest.raises(PartError, match="several packages have that name"):
+        get("head", "mine")
+
+
+def test_a_mistyped_name_is_told_the_nearest_one_also_of_another_package(tmp_path):
+    with (
+        installed(tmp_path, "head", "", name="votes"),
+        pytest.raises(PartError, match=r"no head 'vote' \(did you mean 'votes'\?\)"),
+    ):
+        build_head("vote", 3, 4, 2, 0.1)
+    with (
+        installed(tmp_path / "2", "backbone", "", name="pocketnet"),
+        pytest.raises(BackboneError, match=r"did you mean 'pocketnet'\?"),
+    ):
+        build_backbone(BackboneSettings(name="pocketnett"))
+    with (
+        installed(tmp_path / "3", "text encoder", "", name="synonyms"),
+        pytest.raises(TextEncoderError, match=r"did you mean 'synonyms'\?"),
+    ):
+        open_text_encoder(TextSettings(encoder="synonym"))
+    with (
+        installed(tmp_path / "4", "source", "", name="folders"),
+        pytest.raises(PartError, match=r"did you mean 'folders'\?"),
+    ):
+        read_own("folder", tmp_path, {})
+
+
+@pytest.mark.parametrize("kind", list(GROUPS))
+def test_a_part_whose_import_fails_is_one_sentence_that_names_the_package(kind, tmp_path):
+    with installed(tmp_path, kind, "import a_module_that_nobody_has"), pytest.raises(PartError) as told:
+        made(kind, "mine", tmp_path)
+    said = str(told.value)
+    assert said.startswith(f"The {kind} 'mine' of clinic 1.0 cannot be imported (ModuleNotFoundError")
+    assert said.endswith("mend or reinstall clinic.")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("kind", list(GROUPS))
+def test_a_part_that_fails_when_it_is_called_is_a_sentence_too(kind, tmp_path):
+    with (
+        installed(tmp_path, kind, "def part(*given, **named):\n    raise ZeroDivisionError('oh')"),
+        pytest.raises(PartError, match=r"failed \(ZeroDivisionError: oh\)"),
+    ):
+        made(kind, "mine", tmp_path)
+
+
+HEAD = """
+import torch
+from torch import nn
+class part(nn.Module):
+    def __init__(self, concepts, prototypes, classes, dropout):
+        super().__init__()
+        self.classes = classes
+    def forward(self, scores, graph):
+        return {logits}
+"""
+BACKBONE = """
+import torch
+from torch import nn
+from medgrape.model.backbone_blueprint import Chain, Greys
+from medgrape.model.own_backbone import OwnBackbone
+class Noise(nn.Module):
+    def forward(self, films):
+        return films + torch.rand_like(films)
+def part(*, pretrained):
+    return {made}
+"""
+ENCODER = """
+import torch
+class part:
+    name, note, width = "mine", "worth little", 4
+    def encode(self, sentences):
+        return {vectors}
+"""
+SOURCE = """
+from medgrape.concepts import Concept, ConceptSet
+from medgrape.data.dataset import DrawnBox, FilmRecord
+from medgrape.data.draft import Draft
+from medgrape.geometry import Box, FilmSize
+def part(folder):
+    draft = Draft("mine", "x", folder, ("ill",), ConceptSet((Concept.named("cavity"),)))
+    {fill}
+    return {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "reason"),
+    [
+        ("head", HEAD.format(logits="torch.zeros(len(scores), self.classes + 1)"), r"shape \(2, 3\)"),
+        ("head", HEAD.format(logits="torch.full((len(scores), self.classes), torch.nan)"), "no finite numbers"),
+        ("head", HEAD.format(logits="torch.rand(len(scores), self.classes)"), "otherwise each time"),
+        ("head", HEAD.format(logits="scores @ torch.ones(9)"), "fails on scores of 3 concepts"),
+        ("head", "part = dict", "made a dict, not a torch module"),
+        ("head", "part = 7", "nothing that can be called"),
+        ("backbone", BACKBONE.format(made="nn.Identity()"), "made a Identity, not an OwnBackbone"),
+        (
+            "backbone",
+            BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 6), Greys((0.5,), (0.5,)))"),
+            r"gives \(2, 5, 62, 62\) for two films, not \(2, 6, height, width\)",
+        ),
+        (
+            "backbone",
+            BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(3, 5, 3)], 5), Greys((0.5,), (0.5,)))"),
+            "fails on films of 64 x 64 pixels",
+        ),
+        (
+            "backbone",
+            BACKBONE.format(made="OwnBackbone(Chain([Noise()], 1), Greys((0.5,), (0.5,)))"),
+            "otherwise each time",
+        ),
+        ("backbone", BACKBONE.format(made="OwnBackbone(Chain([], 1), Greys((0.5,), (0.5,)))"), "than torch modules"),
+        ("text encoder", ENCODER.format(vectors="torch.ones(len(sentences), 4)"), "of length 2, not unit vectors"),
+        ("text encoder", ENCODER.format(vectors="torch.eye(5)[:len(sentences)]"), r"shape \(2, 5\)"),
+        ("text encoder", ENCODER.format(vectors="[1.0]"), "as list, not as a tensor"),
+        (
+            "text encoder",
+            ENCODER.format(vectors="torch.nn.functional.normalize(torch.randn(len(sentences), 4))"),
+            "another vector each time",
+        ),
+        ("text encoder", ENCODER.format(vectors="torch.eye(4)[[0] * len(sentences)]"), "for different sentences"),
+        ("text encoder", "class part:\n    width = 4", "has no 'name'"),
+        ("source", SOURCE.format(fill="", made="draft.films"), "made a list, not a Draft"),
+        (
+            "source",
+            SOURCE.format(fill="draft.films.append(FilmRecord('a', '', 'ill', 'p', FilmSize(4, 4), {}))", made="draft"),
+            "says nothing of 'cavity' on 'a'",
+        ),
+        (
+            "source",
+            SOURCE.format(
+                fill="draft.films.append(FilmRecord('a', '', 'odd', 'p', FilmSize(4, 4), {'cavity': None}))",
+                made="draft",
+            ),
+            "which is none of its classes",
+        ),
+        (
+            "source",
+            SOURCE.format(fill="draft.boxes.append(DrawnBox('a', 'cavity', Box(0, 0, 1, 1)))", made="draft"),
+            "none of its films",
+        ),
+    ],
+)  # fmt: skip
+def test_a_part_that_breaks_its_contract_is_refused_by_name(kind, code, reason, tmp_path):
+    with installed(tmp_path, kind, code), pytest.raises(PartError, match=reason) as told:
+        made(kind, "mine", tmp_path)
+    assert "of clinic 1.0" in str(told.value)
+    assert "this is for clinic to mend" in str(told.value) or "should be a function" in str(told.value)
+
+
+def test_a_setting_that_a_backbone_does_not_take_is_not_passed_over(tmp_path):
+    code = BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))")
+    with installed(tmp_path, "backbone", code):
+        assert made("backbone", "mine", None) == (62, 62)
+        with pytest.raises(PartError, match="takes no 'leave_off'"):
+            made("backbone", "mine", None, leave_off=1)
+        with pytest.raises(PartError, match="takes no 'last_stride'"):
+            made("backbone", "mine", None, last_stride=False)
+
+
+def test_a_head_tells_whom_it_listened_to_if_it_can(tmp_path):
+    code = HEAD.format(logits="scores.new_zeros(len(scores), self.classes)") + (
+        "    def attention(self, scores, graph):\n        return graph.weights.expand(len(scores), -1, -1)\n"
+    )
+    with installed(tmp_path, "head", code):
+        verdict = build_head("mine", 3, 4, 2, 0.1).judge(torch.rand(5, 3, 4), _graph())
+    assert verdict.attention.shape == (5, 3, 3)
+
+
+def _graph():
+    from medgrape.model.graph import ConceptGraph
+
+    return ConceptGraph(torch.ones(3, 3), 0.1)
+
+
+def test_what_a_run_was_made_with_is_asked_for_by_package_and_version(tmp_path):
+    record = {"name": "mine", "distribution": "clinic", "version": "1.0"}
+    with pytest.raises(PartError, match=r"not installed here: pip install clinic==1\.0$"):
+        same_again("head", record)
+    with installed(tmp_path, "head", "", package="lab"), pytest.raises(PartError, match="another package, lab"):
+        same_again("head", record)
+    with installed(tmp_path / "2", "head", "", version="2.0"):
+        assert same_again("head", record).version == "2.0"
+
+
+def test_options_of_a_source_are_read_as_what_they_are(tmp_path):
+    code = (
+        "from pathlib import Path\n"
+        "def part(folder, *, most: int = 3, deep: bool = False, beside: Path = Path(), called: str = ''):\n"
+        "    raise ValueError(repr((most, deep, beside.name, called)))\n"
+    )
+    with installed(tmp_path, "source", code):
+        with pytest.raises(PartError, match=r"\(7, True, 'x.csv', 'a b'\)"):
+            read_own("mine", tmp_path, {"most": "7", "deep": "yes", "beside": "/y/x.csv", "called": "a b"})
+        with pytest.raises(UserError, match=r"has no option 'mots' \(did you mean 'most'\?\)"):
+            read_own("mine", tmp_path, {"mots": "7"})
+        with pytest.raises(UserError, match="--option most takes int, not 'many'"):
+            read_own("mine", tmp_path, {"most": "many"})
+
+
+def test_nothing_is_imported_until_it_is_asked_for(tmp_path, capsys):
+    marker = tmp_path / "imported"
+    code = f"from pathlib import Path\nPath({str(marker)!r}).touch()\npart = dict\n"
+    with installed(tmp_path, "head", code):
+        app(["parts", "--json"], standalone_mode=False)
+        listed = json.loads(capsys.readouterr().out)["parts"]
+        assert not marker.exists()
+        code = app(["parts", "--check", "--json"], standalone_mode=False)
+        checked = json.loads(capsys.readouterr().out)["parts"]
+    assert marker.exists()
+    assert code == 1
+    row = {"kind": "head", "name": "mine", "from": "clinic", "version": "1.0"}
+    assert row | {"problem": ""} in listed
+    (found,) = [one for one in checked if one["name"] == "mine"]
+    assert "made a dict, not a torch module" in found["problem"]
+    assert {one["name"] for one in listed if one["from"] == "medgrape"} >= {"gat", "lexical", "resnet-50", "coco"}
+    assert np.all([one["problem"] == "" for one in listed])

@@ -1,0 +1,72 @@
+"""What a release check makes of its steps, of packages and of known weaknesses."""
+
+from datetime import date
+
+import pytest
+from release.audit import Weakness, refuse, unanswered, weaknesses
+from release.bench import Bench
+from release.emptiness import HIDDEN, bare
+from release.packages import IN_WHEEL, NEVER, missing, unwanted
+from release.programs import done
+from release.steps import OutOfReachError, RefusedError, State, Step, ends_well, performed
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path, tmp_path)
+
+
+def failing(_):
+    raise RefusedError("It is broken.")
+
+
+def silent(_):
+    raise OutOfReachError("Nobody answers.")
+
+
+def test_a_step_whose_needs_failed_is_not_done_and_all_others_are(bench):
+    steps = (Step("build", failing), Step("demo", lambda _: "fine", ("build",)), Step("lint", lambda _: "fine"))
+    assert [one.state for one in performed(steps, bench)] == [State.FAILED, State.NOT_DONE, State.PASSED]
+
+
+def test_a_service_out_of_reach_ends_badly_unless_that_was_allowed(bench):
+    outcomes = list(performed((Step("audit", silent), Step("lint", lambda _: "fine")), bench))
+    assert [one.state for one in outcomes] == [State.NOT_DONE, State.PASSED]
+    assert not ends_well(outcomes)
+    assert ends_well(outcomes, allowed=frozenset({"audit"}))
+
+
+def test_a_failed_audit_ends_badly_whatever_was_allowed(bench):
+    assert not ends_well(performed((Step("audit", failing),), bench), allowed=frozenset({"audit"}))
+
+
+def test_a_wheel_without_its_settings_or_with_a_film_is_found_out():
+    names = ["medgrape/py.typed", "medgrape/server/page/index.html", "tests/film.png", "medgrape/film.DCM".lower()]
+    assert "medgrape/configs/*.toml" in missing(names, IN_WHEEL)
+    assert "medgrape/py.typed" not in missing(names, IN_WHEEL)
+    assert unwanted(names, NEVER) == ["tests/film.png", "medgrape/film.dcm"]
+
+
+def test_programs_of_the_trial_find_no_compiler_and_no_node(bench):
+    told = done(
+        ["sh", "-c", f"for one in {' '.join(HIDDEN)}; do command -v $one; done; true"], bench.folder, bare(bench)
+    )
+    assert told.out == ""
+
+
+def test_a_package_that_the_service_does_not_know_is_not_taken_for_a_safe_one():
+    told = {"dependencies": [{"name": "a", "skip_reason": "not found"}, {"name": "b", "version": "1", "vulns": []}]}
+    assert unanswered(told) == ["a"]
+    assert weaknesses(told) == []
+
+
+def test_a_weakness_is_refused_until_somebody_accepts_it_and_again_after_that_day(tmp_path):
+    found = [Weakness("a", "1.0", "GHSA-1", "1.1")]
+    table = tmp_path / "audit.toml"
+    table.write_text("accepted = []\n")
+    with pytest.raises(RefusedError, match=r"a 1\.0: GHSA-1 \(mended in 1\.1\)"):
+        refuse(found, date(2026, 11, 18), table)
+    table.write_text('[[accepted]]\nid = "GHSA-1"\npackage = "a"\nreason = "not used"\nuntil = 2026-12-31\n')
+    refuse(found, date(2026, 12, 31), table)
+    with pytest.raises(RefusedError):
+        refuse(found, date(2027, 1, 1), table)

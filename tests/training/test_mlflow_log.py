@@ -1,0 +1,192 @@
+"""Trainings that tell MLflow of themselves, against MLflow's own server."""
+
+import hashlib
+import json
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cable import Cable
+from lightning_fabric import Fabric
+
+from medgrape.config import parse_config
+from medgrape.data.dataset import checksum
+from medgrape.training import run as running
+from medgrape.training.journal import Journal, figures
+from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log
+from medgrape.training.run import Order, train
+from schooling import small
+
+QUICK = small(stages={"concepts": {"epochs": 2}, "prototypes": {"epochs": 1}, "head": {"epochs": 2}})
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    """Of MLflow's own server, on a database of its own."""
+    pytest.importorskip("mlflow")
+    pytest.importorskip("flask")
+    script = Path(__file__).with_name("mlflow_server.py")
+    command = [sys.executable, "-W", "ignore", str(script), str(tmp_path_factory.mktemp("mlflow"))]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        line = server.stdout.readline()
+        assert line.strip().isdigit(), "MLflow's server did not start"
+        yield int(line)
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+        server.stdout.close()
+
+
+@pytest.fixture
+def cable(port):
+    between = Cable(port)
+    yield between
+    between.close()
+
+
+@pytest.fixture
+def tracking(cable, request) -> Tracking:
+    return Tracking(f"http://127.0.0.1:{cable.port}", experiment=request.node.name)
+
+
+def told(port, experiment):
+    """The client and the only run of an experiment."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"http://127.0.0.1:{port}")
+    (run,) = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    return client, run
+
+
+def in_mlflow(client, run):
+    """Every figure that MLflow has, as (name, epoch, value)."""
+    histories = (client.get_metric_history(run.info.run_id, name) for name in run.data.metrics)
+    return sorted((one.key, one.step, one.value) for history in histories for one in history)
+
+
+def in_journal(folder):
+    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
+    return sorted((name, entry["epoch"], value) for entry in entries for name, value in figures(entry).items())
+
+
+def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_hash(tracking, port, ward, tmp_path):
+    out = train(Order(QUICK, ward, tmp_path / "run", tracking=replace(tracking, files=True)))
+    client, run = told(port, tracking.experiment)
+
+    assert in_mlflow(client, run) == in_journal(out)
+    assert len(in_journal(out)) == 5 * 5
+    assert run.data.params == flattened(QUICK.model_dump(mode="json"))
+    assert run.data.params["stages.head.epochs"] == "2"
+    assert run.data.tags["medgrape.dataset_checksum"] == checksum(ward)
+    assert run.data.tags["medgrape.run"] == hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
+    assert "not a medical device" in run.data.tags["mlflow.note.content"]
+    assert (run.info.status, run.info.run_name) == ("FINISHED", "run")
+    assert sorted(one.path for one in client.list_artifacts(run.info.run_id)) == sorted(FILES)
+
+
+def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
+    tracking, port, ward, tmp_path, monkeypatch
+):
+    order, add = Order(QUICK, ward, tmp_path / "run", tracking=tracking), Journal.add
+
+    def stopped(self, entry):
+        if entry["stage"] == "prototypes":  # kept in the checkpoint, told to nobody
+            raise KeyboardInterrupt
+        add(self, entry)
+
+    monkeypatch.setattr(Journal, "add", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(order)
+    monkeypatch.setattr(Journal, "add", add)
+    client, before = told(port, tracking.experiment)
+    assert before.info.status == "KILLED"
+    assert {name.split("/")[0] for name in before.data.metrics} == {"concepts"}
+
+    out = train(order)
+    client, after = told(port, tracking.experiment)
+    assert after.info.run_id == before.info.run_id
+    assert after.info.status == "FINISHED"
+    assert in_mlflow(client, after) == in_journal(out)
+
+
+def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_is_read(
+    tracking, cable, ward, tmp_path, monkeypatch
+):
+    cable.cut()
+    monkeypatch.setattr(running, "_films", lambda *_: pytest.fail("a film was read"))
+    away = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
+    with pytest.raises(TrackingError) as refused:
+        train(Order(QUICK, ward, tmp_path / "run", tracking=away))
+    assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be told of this training (MlflowException")
+    assert str(refused.value).endswith("start it, or train without --mlflow.")
+    assert "geheim" not in str(refused.value)
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
+    comes_back, tracking, cable, port, ward, tmp_path, monkeypatch, caplog
+):
+    add = Journal.add
+
+    def disturbed(self, entry):
+        if (entry["stage"], entry["epoch"]) == ("concepts", 2):
+            cable.cut()
+        if comes_back and (entry["stage"], entry["epoch"]) == ("head", 2):
+            cable.mend()
+        add(self, entry)
+
+    monkeypatch.setattr(Journal, "add", disturbed)
+    with caplog.at_level(logging.WARNING, "medgrape.training"):
+        out = train(Order(QUICK, ward, tmp_path / "run", tracking=tracking))
+    client, run = told(port, tracking.experiment)
+    said = [one.getMessage() for one in caplog.records if one.name == "medgrape.training"]
+
+    assert len(in_journal(out)) == 5 * 5
+    assert len(said) == 2
+    assert "the training goes on" in said[0]
+    if comes_back:
+        assert in_mlflow(client, run) == in_journal(out)
+        assert said[1].endswith("is back and has every epoch.")
+        assert run.info.status == "FINISHED"
+    else:
+        assert {step for _, step, _ in in_mlflow(client, run)} == {1}
+        assert said[1].endswith("has missed 4 epochs, which log.jsonl tells.")
+
+
+def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_path, ward):
+    class Helper(Fabric):
+        is_global_zero = False
+
+        def __init__(self):
+            """Of nothing that it would be part of."""
+
+    class Met:
+        def told(self, answer):
+            return answer
+
+        see = wait = lambda *_: None
+
+    given = []
+    monkeypatch.setattr(running.Meeting, "of", lambda _: Met())
+    monkeypatch.setattr(running, "open_log", lambda *_: pytest.fail("a helper told MLflow"))
+    monkeypatch.setattr(running, "_learn", lambda *_, told=None, **__: given.append(told))
+    order = Order(QUICK, ward, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
+    running._work(Helper(), order, running.quietly, running.unwatched)
+    assert given == [None]
+
+
+def test_films_and_patients_that_are_withheld_are_not_named_to_mlflow():
+    told = flattened(parse_config({"exemplars": {"withheld": ["Rumpelstiltskin"]}}).model_dump(mode="json"))
+    assert told["exemplars.withheld"] == "1"
+    assert "Rumpelstiltskin" not in json.dumps(told)
+    assert (told["seed"], told["model.head"], told["stages.concepts.like"]) == ("0", "gat", "{}")
+
+
+def test_without_mlflow_a_person_is_told_what_to_install(monkeypatch, tmp_path, ward):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(TrackingError, match=r"pip install 'medgrape\[mlflow\]'"):
+        open_log(Tracking("http://127.0.0.1:1"), QUICK, ward, tmp_path, "run")

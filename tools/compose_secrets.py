@@ -1,0 +1,43 @@
+"""Make the passwords that compose.yaml reads from deploy/secrets/: python tools/compose_secrets.py."""
+
+import json
+import secrets
+import sys
+from pathlib import Path
+
+PLACE = Path(__file__).resolve().parents[1] / "deploy" / "secrets"
+USER = "medgrape"
+"""Of the database and of Orthanc."""
+
+
+def contents() -> dict[str, str]:
+    """New passwords, and the settings that hold them; without characters that a URL would change."""
+    database, orthanc = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    settings = [
+        "# How the reading room of compose.yaml runs; every key is in docs/reference/server.md.",
+        'host = "0.0.0.0"',
+        "port = 8000",
+        f'database = "postgresql://{USER}:{database}@database/{USER}"',
+    ]
+    return {
+        "serve.toml": "\n".join(settings) + "\n",
+        "database_password": database,
+        "orthanc.json": json.dumps({"RegisteredUsers": {USER: orthanc}}, indent=1) + "\n",
+        "orthanc_password": orthanc,
+    }
+
+
+def write(place: Path) -> None:
+    """Write them once. The folder is closed to others; the files are not: users inside containers must read them."""
+    if place.exists():
+        raise SystemExit(f"{place} is there already; databases know its passwords, so it is left as it is.")
+    place.mkdir(mode=0o700, parents=True)
+    for name, text in contents().items():
+        file = place / name
+        file.write_text(text, "utf-8")
+        file.chmod(0o644)
+
+
+if __name__ == "__main__":
+    write(PLACE)
+    sys.stderr.write(f"{PLACE}\n")

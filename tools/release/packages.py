@@ -1,0 +1,101 @@
+"""The source package and the wheel, built from what is committed, and what is in them."""
+
+import fnmatch
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterable
+
+from release.bench import Bench
+from release.programs import done, tool
+from release.steps import RefusedError
+
+PAGE = "medgrape/server/page"
+IN_WHEEL = (
+    "medgrape/py.typed",
+    f"{PAGE}/index.html",
+    f"{PAGE}/assets/*.js",
+    f"{PAGE}/assets/licences.md",
+    "medgrape/configs/*.toml",
+    "medgrape/concept_sets/*.toml",
+    "medgrape/*/templates/*",
+    "medgrape/server/storage/migrations/*",
+    "medgrape-*.dist-info/licenses/LICENSE",
+)
+IN_SDIST = (
+    "hatch_build.py",
+    "constraints.txt",
+    "LICENSE",
+    "CHANGELOG.md",
+    "ui/package-lock.json",
+    "ui/src/*",
+    "src/medgrape/*",
+    "tests/*",
+)
+NEVER = (
+    "*node_modules*", "*__pycache__*", "*.pyc", "*.part", "*.venv*", "*.dcm", "*.npy", "*.npz", "*.safetensors",
+    "*.onnx", "*.db", "*.png", "*.jpg", "*.jpeg",
+)  # fmt: skip
+"""No caches, nobody else's code, no models, and no picture: a film in a package could be a person's."""
+
+
+def build(bench: Bench) -> str:
+    """Build the source package from the commit, and the wheel from the source package alone."""
+    bench.source.mkdir()
+    bench.made.mkdir()
+    archive = bench.folder / "source.tar"
+    done(["git", "archive", "--format=tar", f"--output={archive}", "HEAD"], bench.root)
+    with tarfile.open(archive) as packed:
+        packed.extractall(bench.source, filter="data")
+    done([tool("python"), "-m", "build", "--outdir", bench.made, "."], bench.source)
+    done([tool("twine"), "check", "--strict", bench.wheel, bench.sdist], bench.folder)
+    sizes = (f"{file.name} {file.stat().st_size / 1e6:.1f} MB" for file in (bench.sdist, bench.wheel))
+    return f"{', '.join(sizes)}; twine check --strict agrees.{_left_out(bench)}"
+
+
+def look_inside(bench: Bench) -> str:
+    """Refuse packages that lack something or hold what must not be in them."""
+    with zipfile.ZipFile(bench.wheel) as wheel:
+        in_wheel = [name for name in wheel.namelist() if not name.endswith("/")]
+    with tarfile.open(bench.sdist) as sdist:
+        in_sdist = [member.name.partition("/")[2] for member in sdist.getmembers() if member.isfile()]
+    ours = [name.removeprefix("src/") for name in _committed(bench) if name.startswith("src/medgrape/")]
+    complaints = [
+        *(f"the wheel has no {name}" for name in missing(in_wheel, (*IN_WHEEL, *ours))),
+        *(f"the wheel has {name}" for name in unwanted(in_wheel, (*NEVER, "tests/*", "ui/*", "docs/*"))),
+        *(f"the source package has no {name}" for name in missing(in_sdist, IN_SDIST)),
+        *(f"the source package has {name}" for name in unwanted(in_sdist, (*NEVER, f"src/{PAGE}/*"))),
+    ]
+    if complaints:
+        raise RefusedError(f"{len(complaints)} complaints: {'; '.join(complaints[:6])}.")
+    return (
+        f"{len(in_wheel)} files in the wheel, {len(ours)} of them as committed; {len(in_sdist)} in the source package."
+    )
+
+
+def missing(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
+    """Patterns that nothing fits."""
+    held = set(names)
+    return [one for one in patterns if one not in held and not fnmatch.filter(held, one)]
+
+
+def unwanted(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
+    """Names that fit one of the patterns."""
+    return [name for name in names if any(fnmatch.fnmatch(name, one) for one in patterns)]
+
+
+def page_notices(bench: Bench) -> str:
+    """The licences of what the page is made of, as they stand in the wheel."""
+    with zipfile.ZipFile(bench.wheel) as wheel, wheel.open(f"{PAGE}/assets/licences.md") as file:
+        return io.TextIOWrapper(file, "utf-8").read()
+
+
+def _committed(bench: Bench) -> list[str]:
+    return done(["git", "ls-files"], bench.root).out.splitlines()
+
+
+def _left_out(bench: Bench) -> str:
+    changed = done(["git", "status", "--porcelain"], bench.root).out.splitlines()
+    if changed and bench.release:
+        raise RefusedError(f"{len(changed)} files are not committed; what is released is what is committed.")
+    return f" Not committed, and so not looked at: {len(changed)} files." if changed else ""

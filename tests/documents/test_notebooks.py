@@ -1,0 +1,65 @@
+"""The notebooks are stored as they were written, and run from top to bottom."""
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from document_blocks import ROOT
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
+SHOWN = {"first-reading": 2, "train-and-judge": 4, "teach-and-curate": 3}
+"""Pictures that each shows at least."""
+
+
+def opened(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def test_there_are_three():
+    assert {path.stem for path in NOTEBOOKS} == set(SHOWN)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs_and_names_its_language(path):
+    notebook = opened(path)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.language == "python"
+    assert notebook.metadata.language_info.name == "python"
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+            assert cell.metadata == {}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_explains_what_it_does_and_what_its_model_is_worth(path):
+    prose = [cell.source for cell in opened(path).cells if cell.cell_type == "markdown"]
+    assert len(prose) >= 6
+    assert "Research software, not a medical device" in prose[0]
+    assert "**drawn**" in prose[0]
+
+
+@pytest.fixture(scope="module")
+def study_room(tmp_path_factory) -> Path:
+    """They share films and a model, which the first one that is run makes."""
+    return tmp_path_factory.mktemp("notebooks")
+
+
+@pytest.mark.xdist_group("notebooks")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_its_pictures(path, study_room, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(study_room))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+    notebook = opened(path)
+    client = NotebookClient(
+        notebook, timeout=280, kernel_name="python3", resources={"metadata": {"path": str(study_room)}}
+    )
+    client.execute()
+    outputs = [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]
+    pictures = [one for one in outputs if "image/png" in one.get("data", {})]
+    assert len(pictures) >= SHOWN[path.stem]
+    complaints = [one.text for one in outputs if one.output_type == "stream" and one.name == "stderr"]
+    assert complaints == []

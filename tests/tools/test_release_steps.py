@@ -1,14 +1,17 @@
 """What a release check makes of its steps, of packages and of known weaknesses."""
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 from release.audit import Weakness, refuse, unanswered, weaknesses
-from release.bench import Bench
+from release.bench import EXTRAS, Bench
 from release.emptiness import HIDDEN, bare
 from release.packages import IN_WHEEL, NEVER, missing, unwanted
 from release.programs import done
 from release.steps import OutOfReachError, RefusedError, State, Step, ends_well, performed
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -52,6 +55,10 @@ def test_programs_of_the_trial_find_no_compiler_and_no_node(bench):
         ["sh", "-c", f"for one in {' '.join(HIDDEN)}; do command -v $one; done; true"], bench.folder, bare(bench)
     )
     assert told.out == ""
+
+
+def test_what_is_tried_is_what_the_readme_tells_people_to_install():
+    assert f"pip install -c constraints.txt '.[{EXTRAS}]'" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_a_package_that_the_service_does_not_know_is_not_taken_for_a_safe_one():

@@ -4,6 +4,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+import release_check
 from release.audit import Weakness, refuse, unanswered, weaknesses
 from release.bench import EXTRAS, Bench
 from release.emptiness import HIDDEN, bare
@@ -41,6 +42,31 @@ def test_a_service_out_of_reach_ends_badly_unless_that_was_allowed(bench):
 
 def test_a_failed_audit_ends_badly_whatever_was_allowed(bench):
     assert not ends_well(performed((Step("audit", failing),), bench), allowed=frozenset({"audit"}))
+
+
+@pytest.mark.parametrize(
+    ("audit", "words", "code", "place"),
+    [
+        (lambda _: "fine", [], 0, "dist"),
+        (silent, [], 1, "dist-refused"),
+        (silent, ["--allow-offline-audit"], 0, "dist"),
+        (failing, ["--allow-offline-audit"], 1, "dist-refused"),
+    ],
+)
+def test_refused_packages_never_lie_where_uploads_are_taken_from(
+    tmp_path, monkeypatch, capsys, audit, words, code, place
+):
+    def build(bench):
+        bench.made.mkdir()
+        (bench.made / "medgrape.whl").write_text("a wheel")
+        return "built"
+
+    monkeypatch.setattr(release_check, "ROOT", tmp_path)
+    monkeypatch.setattr(release_check, "STEPS", (Step("build", build), Step("audit", audit)))
+    assert release_check.main(words) == code
+    assert [folder.name for folder in tmp_path.iterdir()] == [place]
+    assert {file.name for file in (tmp_path / place).iterdir()} == {"medgrape.whl", "release-check.json"}
+    assert ("nobody knows about: audit" in capsys.readouterr().out) == (audit is silent)
 
 
 def test_a_wheel_without_its_settings_or_with_a_film_is_found_out():

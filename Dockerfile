@@ -17,7 +17,9 @@ ARG EXTRAS=dicom,lite,text,server,postgres,pacs
 RUN python -m venv --without-pip /opt/medgrape \
     && pip --python /opt/medgrape/bin/python install --no-cache-dir --only-binary :all: \
         --constraint constraints.txt --extra-index-url "${TORCH_INDEX}" \
-        "medgrape[${EXTRAS}] @ file://$(echo /wheels/medgrape-*.whl)"
+        "medgrape[${EXTRAS}] @ file://$(echo /wheels/medgrape-*.whl)" \
+    # A font under the GPL that reportlab brings along and nobody here uses.
+    && rm -f /opt/medgrape/lib/python3*/site-packages/reportlab/fonts/DarkGarden*
 
 FROM python:${PYTHON}
 ARG VERSION=0.1.0

@@ -55,10 +55,7 @@ def main(words: Sequence[str] | None = None) -> int:
         good = ends_well(outcomes, allowed=AUDITS if told.allow_offline_audit else frozenset())
         _say(_table(outcomes))
         _keep(bench.made, ROOT / ("dist" if good else "dist-refused"), outcomes)
-    undone = sum(one.state is State.NOT_DONE for one in outcomes)
-    _say(
-        f"{'Fit for release' if good else 'Not fit for release'}{f', with {undone} steps not done' if undone else ''}."
-    )
+        _say(_verdict(outcomes, good=good))
     return 0 if good else 1
 
 
@@ -71,6 +68,12 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
         "--allow-offline-audit", action="store_true", help="end well although no service for known weaknesses answers"
     )
     return parser.parse_args(words)
+
+
+def _verdict(outcomes: Sequence[Outcome], *, good: bool) -> str:
+    undone = [one.step for one in outcomes if one.state is State.NOT_DONE]
+    left = f", but nobody knows about: {', '.join(undone)}" if undone else ""
+    return f"{'Fit for release' if good else 'Not fit for release'}{left}."
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:

@@ -1,14 +1,18 @@
 """What a release check makes of its steps, of packages and of known weaknesses."""
 
 from datetime import date
+from pathlib import Path
 
 import pytest
+import release_check
 from release.audit import Weakness, refuse, unanswered, weaknesses
-from release.bench import Bench
+from release.bench import EXTRAS, Bench
 from release.emptiness import HIDDEN, bare
 from release.packages import IN_WHEEL, NEVER, missing, unwanted
 from release.programs import done
 from release.steps import OutOfReachError, RefusedError, State, Step, ends_well, performed
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -40,6 +44,31 @@ def test_a_failed_audit_ends_badly_whatever_was_allowed(bench):
     assert not ends_well(performed((Step("audit", failing),), bench), allowed=frozenset({"audit"}))
 
 
+@pytest.mark.parametrize(
+    ("audit", "words", "code", "place"),
+    [
+        (lambda _: "fine", [], 0, "dist"),
+        (silent, [], 1, "dist-refused"),
+        (silent, ["--allow-offline-audit"], 0, "dist"),
+        (failing, ["--allow-offline-audit"], 1, "dist-refused"),
+    ],
+)
+def test_refused_packages_never_lie_where_uploads_are_taken_from(
+    tmp_path, monkeypatch, capsys, audit, words, code, place
+):
+    def build(bench):
+        bench.made.mkdir()
+        (bench.made / "medgrape.whl").write_text("a wheel")
+        return "built"
+
+    monkeypatch.setattr(release_check, "ROOT", tmp_path)
+    monkeypatch.setattr(release_check, "STEPS", (Step("build", build), Step("audit", audit)))
+    assert release_check.main(words) == code
+    assert [folder.name for folder in tmp_path.iterdir()] == [place]
+    assert {file.name for file in (tmp_path / place).iterdir()} == {"medgrape.whl", "release-check.json"}
+    assert ("nobody knows about: audit" in capsys.readouterr().out) == (audit is silent)
+
+
 def test_a_wheel_without_its_settings_or_with_a_film_is_found_out():
     names = ["medgrape/py.typed", "medgrape/server/page/index.html", "tests/film.png", "medgrape/film.DCM".lower()]
     assert "medgrape/configs/*.toml" in missing(names, IN_WHEEL)
@@ -52,6 +81,10 @@ def test_programs_of_the_trial_find_no_compiler_and_no_node(bench):
         ["sh", "-c", f"for one in {' '.join(HIDDEN)}; do command -v $one; done; true"], bench.folder, bare(bench)
     )
     assert told.out == ""
+
+
+def test_what_is_tried_is_what_the_readme_tells_people_to_install():
+    assert f"pip install -c constraints.txt '.[{EXTRAS}]'" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_a_package_that_the_service_does_not_know_is_not_taken_for_a_safe_one():

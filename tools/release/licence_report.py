@@ -27,9 +27,8 @@ def report_licences(bench: Bench) -> str:
     ]
     if complaints:
         raise RefusedError(f"{len(complaints)} complaints: {'; '.join(complaints[:6])}.")
-    return (
-        f"{len(judged)} packages, {len(parts)} of them in the page: {_summary(judged)}. No GPL, AGPL or LGPL package."
-    )
+    told = f"{len(judged)} packages, {len(parts)} of them in the page: {_summary(judged)}"
+    return f"{told}. None is GPL, AGPL or LGPL; {len(carrying)} carry a text of that family, each explained."
 
 
 def as_json(judged: Sequence[Judgement], rules: Rules, carrying: Sequence[str]) -> str:

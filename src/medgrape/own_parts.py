@@ -22,7 +22,7 @@ GROUPS: Mapping[Kind, str] = {
     "head": "medgrape.heads",
 }
 BUILT_IN: Mapping[Kind, tuple[str, ...]] = {
-    "source": ("coco", "nih", "phantom", "table", "tbx11k", "vindr"),
+    "source": ("coco", "cvat", "labelstudio", "nih", "phantom", "table", "tbx11k", "vindr"),
     "backbone": ("efficientnet-lite0", "resnet-18", "resnet-50"),
     "text encoder": ("biovil-t", "lexical", "minilm", "none"),
     "head": ("add-gcn", "gat", "linear", "ml-gcn", "mlp"),

@@ -21,8 +21,8 @@ IMPORTED = re.compile(r"""\bimport\b[^;<]{0,80}["']https?://|url\(\s*["']?https?
 
 
 def build(site, **surroundings):
-    """The site as `make docs` builds it, but for the running of notebooks."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+    """The site as `make docs` builds it, but for the running of notebooks; --quiet would also count no warning."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     quiet = {"MEDGRAPE_RUN_NOTEBOOKS": "false", "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(
         command, cwd=ROOT, env=os.environ | quiet | surroundings, capture_output=True, text=True, check=False

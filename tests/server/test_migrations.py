@@ -10,6 +10,7 @@ from sqlalchemy import text
 from medgrape.server.archive import Archive
 from medgrape.server.folder import RoomFolder
 from medgrape.server.settings import ServerSettings
+from medgrape.server.storage.database import Database
 from medgrape.server.storage.events import Deed
 from medgrape.server.storage.migrating import MigrationError, config_for, migrate
 from medgrape.server.storage.tables import Base
@@ -38,6 +39,21 @@ def archive(tmp_path, database):
 def revisions():
     with_no_database = config_for(None)
     return [script.revision for script in ScriptDirectory.from_config(with_no_database).walk_revisions()][::-1]
+
+
+def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(postgres, tmp_path):
+    whole = Database(postgres.new_database())
+    with whole.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        made = "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.execute(text(made))
+    bare = Database(whole.url.set(database="bare").render_as_string(hide_password=False))
+    migrate(bare)
+    with bare.writing() as session:
+        session.execute(text(FIRST["users"].replace("'ada'", "'Ådå 李'")))
+    with bare.reading() as session:
+        assert session.scalar(text("SELECT name FROM users")) == "Ådå 李"
+    bare.dispose()
+    whole.dispose()
 
 
 def test_data_of_the_first_revision_outlives_every_step(archive):

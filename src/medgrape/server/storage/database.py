@@ -111,8 +111,10 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+    # A database that was made without a character set would give bytes where words are expected.
+    words = {"connect_timeout": PATIENCE, "client_encoding": "utf8"}
     try:
-        return create_engine(url, **common, pool_pre_ping=True, connect_args={"connect_timeout": PATIENCE})
+        return create_engine(url, **common, pool_pre_ping=True, connect_args=words)
     except (ModuleNotFoundError, NoSuchModuleError) as missing:
         raise DatabaseUrlError("PostgreSQL needs: pip install 'medgrape[postgres]'.") from missing
 

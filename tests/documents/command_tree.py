@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from typing import Literal, get_args, get_origin
 
 import typer
 from document_blocks import Block
@@ -13,18 +14,50 @@ UsageError = typer.BadParameter.__mro__[1]
 """What the parser raises for whatever is wrong with a command."""
 _PLACEHOLDER = re.compile(r"-?[A-Z][A-Z0-9_.:,|-]*(\.\.\.)?|.*(\.\.\.|…|\{).*")
 """RUN, FILM..., X1,Y1, {key}: what stands for something else."""
-_BEFORE = r"\s*(?:[A-Za-z_]+=\S*\s+|srun .*?|.*-m )?"
+_CALLERS = ("srun", "torchrun", "python", "nohup")
 
 
 def typed(block: Block) -> list[list[str]]:
     """The medgrape commands of a bash block as words, wherever in a line they stand."""
-    found = []
+    found, rest = list[list[str]](), ""
     for line in block.text.replace("\\\n", " ").splitlines():
-        for part in re.split(r"\|\|?|&&|;|\$\(", line):
-            start = re.match(rf"{_BEFORE}(medgrape )", part)
-            if start:
-                found.append(words_of(part[start.start(1) :].rstrip(") ")))
+        rest += line
+        try:
+            words = _taken_apart(rest)
+        except ValueError:  # a quotation goes on in the next line
+            rest += "\n"
+            continue
+        rest = ""
+        found += [command for command in map(_called, _commands(words)) if command]
     return found
+
+
+def _taken_apart(line: str) -> list[str]:
+    """Words as they are written, so that a quoted semicolon is still told from one that ends a command."""
+    shlex.split(line, comments=True)  # complains where a quotation is not closed
+    shell = shlex.shlex(line, posix=False, punctuation_chars="|&;()")
+    shell.whitespace_split = True
+    return list(shell)
+
+
+def _commands(words: list[str]) -> list[list[str]]:
+    """What stands between pipes, semicolons and brackets."""
+    found: list[list[str]] = [[]]
+    for word in words:
+        if set(word) <= set("|&;()"):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
+def _called(words: list[str]) -> list[str]:
+    """From ``medgrape`` on, if it is what is called: at once, after variables, or by another program."""
+    place = words.index("medgrape") if "medgrape" in words else len(words)
+    before = words[:place]
+    if before and before[0] not in _CALLERS and not all("=" in word for word in before):
+        return []
+    return words_of(" ".join(words[place:]))
 
 
 def words_of(line: str) -> list[str]:
@@ -67,10 +100,16 @@ def _values(context: typer.Context, given: dict, *, whole: bool) -> str | None:
         told = value if isinstance(value, tuple | list) else () if value is None else (value,)
         if whole and option.required and not told:
             return f"{option.name} is missing"
-        if told and not any(isinstance(one, str) and _PLACEHOLDER.fullmatch(one) for one in told):
-            try:
-                option.process_value(context, value)
-            except UsageError as error:
-                if "does not exist" not in error.format_message():  # whoever types it has the file
-                    return error.format_message()
+        for one in told:
+            if isinstance(one, str) and not _PLACEHOLDER.fullmatch(one) and not _fits(option.bare_type, one):
+                return f"{option.name} cannot be {one!r}"
     return None
+
+
+def _fits(kind: object, word: str) -> bool:
+    """Numbers and fixed words; what is a path, a run or a text is not looked for."""
+    if kind in (int, float):
+        return re.fullmatch(r"-?\d+" if kind is int else r"-?[\d.]+(e-?\d+)?|inf|\$\w+", word) is not None
+    if get_origin(kind) is Literal:
+        return word in get_args(kind)
+    return True

@@ -25,7 +25,11 @@ def test_a_note_stands_directly_above_a_fence_and_gives_its_reason(page):
             assert one.notes.get(note, "because"), f"{one.place}: {note}, and why?"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+SAMPLE = ROOT / "docs/model-card.md"
+"""Ends with a card as medgrape writes it for a hub, which tells how to load a model of an invented name."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != SAMPLE], ids=name)
 def test_no_command_hides_where_it_is_not_run(page):
     """In an indented block, behind a prompt, or in a block that is only shown."""
     prose = re.findall(rf"^(?: {{4,}}|\t|\$ |> \$ )(?:\$ )?(?:{PROGRAMS}) .*", without_blocks(page), re.MULTILINE)

@@ -48,6 +48,7 @@ def study_room(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("notebooks")
 
 
+@pytest.mark.slow  # `make docs` runs them, too, and stops at the first that fails
 @pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_its_pictures(path, study_room, monkeypatch):

@@ -22,6 +22,9 @@ PACKAGE_SETTINGS = {
 }
 """Where commands find settings by themselves; here they find the cut ones."""
 
+QUICK_FILMS = 80
+"""Half of what the demo draws."""
+
 
 class Terminal(io.StringIO):
     """Somebody who sits there, where nothing is piped in."""
@@ -78,6 +81,7 @@ def _cut_settings(configs: Path) -> Iterator[None]:
     from medgrape.benchmarks import real_films
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch("medgrape.cli.demo.QUICK_FILMS", QUICK_FILMS))
         for where, file in PACKAGE_SETTINGS.items():
             stack.enter_context(mock.patch(where, configs / file))
         suite = real_films.Suite

@@ -19,6 +19,7 @@ from left_running import Servers
 from typed_shell import Shell, missing_program
 
 from medgrape.config import ConfigError, parse_config
+from medgrape.interchange.pacs.servers import ServerSettings as PacsSettings
 from medgrape.server.settings import ServerSettings
 
 FOREIGN = {"project", "build-system", "tool"}
@@ -108,15 +109,16 @@ def _yaml(block: Block) -> str | None:
 
 
 def _toml(block: Block) -> str | None:
-    """Settings of a training, settings of a server, or another program's."""
+    """Settings of a training, of a server, of PACS to ask, or another program's."""
     try:
         tables = tomllib.loads(block.text)
     except tomllib.TOMLDecodeError as error:
         return f"{error} in\n{block.text}"
     if not tables or FOREIGN & set(tables):
         return None
-    complaints = [problem for kind in (_training, _server) if (problem := kind(tables))]
-    return None if len(complaints) < 2 else "No settings of ours:\n" + "\n".join(complaints)
+    kinds = (_training, _server, _pacs)
+    complaints = [problem for kind in kinds if (problem := kind(tables))]
+    return None if len(complaints) < len(kinds) else "No settings of ours:\n" + "\n".join(complaints)
 
 
 def _training(tables: dict[str, Any]) -> str | None:
@@ -130,6 +132,17 @@ def _training(tables: dict[str, Any]) -> str | None:
 def _server(tables: dict[str, Any]) -> str | None:
     try:
         ServerSettings.model_validate(tables)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _pacs(tables: dict[str, Any]) -> str | None:
+    if set(tables) != {"servers"}:
+        return "pacs.toml has servers, and nothing else"
+    try:
+        for server in tables["servers"].values():
+            PacsSettings.model_validate(server)
     except ValueError as error:
         return str(error)
     return None

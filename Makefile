@@ -54,7 +54,7 @@ check: $(STAMP) $(NODE_MODULES) ## style, types, import contract, documents
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(NPM) run --silent check
-	$(BIN)/python -m pytest -q tests/test_documents.py tests/documents/test_fences.py tests/documents/test_commands.py
+	$(BIN)/python -m pytest -q tests/test_documents.py tests/documents/test_fences.py tests/documents/test_typed_commands.py
 
 format: $(STAMP) $(NODE_MODULES) ## put the code into the one format
 	$(BIN)/ruff format .

@@ -124,3 +124,9 @@ def test_the_example_with_the_pacemaker_says_what_it_does():
     )
     assert said.returncode == 0, said.stderr
     assert "pacemaker" in said.stdout
+
+
+def test_no_two_test_files_have_one_name():
+    """Of two, only the first would be run."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
+    assert sorted(set(names)) == sorted(names)

@@ -41,7 +41,7 @@ def revisions():
     return [script.revision for script in ScriptDirectory.from_config(with_no_database).walk_revisions()][::-1]
 
 
-def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(postgres, tmp_path):
+def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(postgres):
     whole = Database(postgres.new_database())
     with whole.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         made = "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"

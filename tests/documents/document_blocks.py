@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN, PARSED = ("bash", "python"), ("toml", "json", "yaml")
 SHOWN = ("text", "csv", "nginx", "mermaid", "dockerfile", "http")
 """Languages that nothing is done with: what a command printed, or a file of some other program."""

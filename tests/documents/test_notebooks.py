@@ -8,8 +8,6 @@ import pytest
 from document_blocks import ROOT
 from nbclient import NotebookClient
 
-LONG = ("teach-and-curate", "train-and-judge")
-"""Left to the slow suite; `make docs` runs all of them as well."""
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 SHOWN = {"first-reading": 2, "train-and-judge": 4, "teach-and-curate": 3}
 """Pictures that each shows at least."""
@@ -52,9 +50,7 @@ def study_room(tmp_path_factory) -> Path:
 
 @pytest.mark.slow  # `make docs` runs them, too, and stops at the first that fails
 @pytest.mark.xdist_group("notebooks")
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in LONG), id=path.stem) for path in NOTEBOOKS]
-)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_its_pictures(path, study_room, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(study_room))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))

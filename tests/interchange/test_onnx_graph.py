@@ -52,15 +52,21 @@ def films(*counts):
     return [torch.rand(count, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(count)) for count in counts]
 
 
-SLOWLY = [pytest.param(head, marks=pytest.mark.slow) for head in ("mlp", "ml-gcn")]
+SLOWLY = [pytest.param(head, marks=pytest.mark.slow) for head in ("mlp", "ml-gcn", "add-gcn")]
 
 
-@pytest.mark.parametrize("head", ["gat", "linear", "add-gcn", *SLOWLY])
+@pytest.mark.parametrize("head", ["gat", "linear", *SLOWLY])
 def test_every_head_answers_as_it_does_in_torch_for_any_number_of_films(head):
     compare(model_of(head=head, standardise=True)[0], films(1, 2, 7))
 
 
-@pytest.mark.parametrize("backbone", [LITE, LITE | {"last_stride": False}], ids=["halving layers", "dilated layers"])
+@pytest.mark.parametrize(
+    "backbone",
+    [
+        pytest.param(LITE, id="halving layers", marks=pytest.mark.slow),
+        pytest.param(LITE | {"last_stride": False}, id="dilated layers"),
+    ],
+)
 def test_layers_that_are_written_otherwise_for_training_give_the_same_maps(backbone):
     compare(model_of(backbone)[0], films(2))
 
@@ -77,7 +83,9 @@ def test_discarded_prototypes_are_in_no_map_and_the_head_hears_silence():
     compare(grape, films(2))
 
 
-@pytest.mark.parametrize("trained", [False, True], ids=["silent", "trained"])
+@pytest.mark.parametrize(
+    "trained", [pytest.param(False, id="silent", marks=pytest.mark.slow), pytest.param(True, id="trained")]
+)
 def test_a_concept_learnt_later_and_a_head_that_grew_are_exported(trained):
     grape, config = model_of(learnt_later=1)
     grow_head(grape, config.model, torch.full((4, 4), 0.5), 3)

@@ -90,7 +90,11 @@ def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
 
 @pytest.mark.parametrize(
     ("database", "times", "least"),
-    [("sqlite", 3, 300), ("postgresql", 3, 300), pytest.param("sqlite", 17, 2000, marks=pytest.mark.slow)],
+    [
+        ("sqlite", 3, 300),
+        pytest.param("postgresql", 3, 300, marks=pytest.mark.slow),
+        pytest.param("sqlite", 17, 2000, marks=pytest.mark.slow),
+    ],
     indirect=["database"],
 )
 def test_thousands_of_requests_are_answered_as_described(room, times, least, monkeypatch):

@@ -60,7 +60,11 @@ def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(ward,
 
 @pytest.mark.parametrize(
     "changed",
-    [{"model": {"head": "linear", "standardise": False}}, {"model": {"tau": 0.9}}, {"text": {"encoder": "none"}}],
+    [
+        {"model": {"head": "linear", "standardise": False}},
+        pytest.param({"model": {"tau": 0.9}}, marks=pytest.mark.slow),
+        pytest.param({"text": {"encoder": "none"}}, marks=pytest.mark.slow),
+    ],
 )
 def test_a_training_with_another_head_takes_everything_before_it(changed, ward, tmp_path):
     """Another text encoder changes prototypes, but not the first stage."""

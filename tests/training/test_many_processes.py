@@ -152,6 +152,7 @@ def test_two_machines_of_torchrun_do_what_two_processes_of_one_do(pair, order, a
     assert (tmp_path / "second.out").read_text() == ""
 
 
+@pytest.mark.slow
 def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, order, arguments, tmp_path):
     """Without SLURM: its variables for a step of two tasks, given to two processes."""
     step = {

@@ -28,6 +28,7 @@ def test_tb_lesions_lie_in_both_lungs_and_in_all_zones(concept, drawn_boxes):
     assert np.mean(down > 0.5) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("finding", BOXED)
 def test_nih_lesions_are_as_guessable_as_the_real_boxes(finding, drawn_boxes):
     reference = PROFILES["nih"].reference[finding]

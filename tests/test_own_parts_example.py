@@ -1,6 +1,8 @@
 """The example package, installed by pip: films are prepared, a model learns and reads with nothing but its parts."""
 
+import contextlib
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 import medgrape as mg
+from documents.document_blocks import Block, blocks
 from medgrape.cli.app import app
 from medgrape.data.dataset import Dataset
 from medgrape.model.checkpoint import load_run
@@ -237,3 +240,41 @@ PAGES = {
 def test_a_page_shows_the_example_as_it_is(page, module):
     code = (EXAMPLE / "wardparts" / module).read_text("utf-8")
     assert code in (ROOT / "docs/how-to" / page).read_text("utf-8")
+
+
+def noted(page: str) -> list[Block]:
+    """The blocks of a page whose notes say that they are tested here."""
+    return [one for one in blocks(ROOT / "docs/how-to" / page) if Path(__file__).name in one.notes.get("not run", "")]
+
+
+@pytest.fixture
+def desk(sorted_films, tmp_path, site):
+    """What a reader of the pages has: the package, and films of one finding and of none as somebody sorted them."""
+    finding = next(path for path in sorted(sorted_films.iterdir()) if path.name != "normal")
+    shutil.copytree(sorted_films / "normal", tmp_path / "films-by-finding/healthy")
+    shutil.copytree(finding, tmp_path / "films-by-finding/cavity")
+    with on_path(site), contextlib.chdir(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_says_under_testing_it_holds(page):
+    (block,) = (one for one in noted(page) if one.language == "python")
+    assert "assert " in block.text
+    exec(compile(block.text, block.place, "exec"), {"__name__": "__main__"})  # noqa: S102 (our own pages)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_do_what_it_says(page, desk, capsys):
+    commands = [shlex.split(line) for one in noted(page) if one.language == "bash" for line in one.text.splitlines()]
+    assert ["pip", "install", "./examples/own-parts"] in commands  # the fixture has done so
+    typed = [words for program, *words in commands if program == "medgrape"]
+    for words in typed:
+        assert not app(words, standalone_mode=False), words
+    assert ["parts", "--check"] in typed
+    assert PAGES[page].removesuffix(".py") in capsys.readouterr().out
+    if page == "own-data-source.md":
+        made = Dataset.load(desk / "data/mine")
+        assert {film.class_name for film in made.films} == {"healthy", "cavity"}
+        assert len(made.films) == len(list((desk / "films-by-finding").rglob("*.png")))

@@ -1,5 +1,6 @@
 """The site of these documents: built without a warning, nothing left out, and no other host asked for anything."""
 
+import json
 import os
 import re
 import subprocess
@@ -92,7 +93,10 @@ def test_every_public_name_is_described_on_the_page_of_the_api(site):
 
 def test_every_address_of_the_server_is_described_for_people(site):
     text = (site / "reference/http.html").read_text("utf-8")
-    assert "<code>POST /studies/{study}/boxes</code>" in text
+    told = json.loads((ROOT / "ui/openapi.json").read_text("utf-8"))["paths"]
+    addresses = [f"{how.upper()} {place.removeprefix('/api/v1')}" for place, ways in told.items() for how in ways]
+    assert "POST /studies/{study}/boxes" in addresses
+    assert [one for one in addresses if not re.search(rf"<h3 [^>]*><code>{re.escape(one)}</code>", text)] == []
     assert (site / "reference/openapi.json").read_bytes() == (ROOT / "ui/openapi.json").read_bytes()
 
 

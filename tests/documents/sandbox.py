@@ -16,7 +16,7 @@ import pytest
 import yaml
 from document_blocks import Block
 from left_running import Servers
-from typed_shell import Shell, missing_program
+from typed_shell import Shell, may_be_missing, missing_program
 
 from medgrape.config import ConfigError, parse_config
 from medgrape.interchange.pacs.servers import ServerSettings as PacsSettings
@@ -50,7 +50,9 @@ class Sandbox:
     def _bash(self, block: Block) -> str | None:
         ended = self.shell.run(block.text)
         if missing := missing_program(ended):
-            pytest.skip(f"{block.place} needs {missing}")
+            if may_be_missing(missing):
+                pytest.skip(f"{block.place} needs {missing}")
+            pytest.fail(f"{block.place}: there is no program {missing!r}:\n{block.text}\n{ended.said}", pytrace=False)
         return f"exit code {ended.code} of\n{block.text}\n{ended.said}" if ended.code else None
 
     def _python(self, block: Block) -> str | None:

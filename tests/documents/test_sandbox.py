@@ -21,9 +21,11 @@ def block(language, text, **notes):
     return Block(PAGE, 7, language, text, notes)
 
 
-def refused(sandbox, *wrong):
-    with pytest.raises(pytest.fail.Exception) as told:
-        sandbox.run(block(*wrong))
+def refused(sandbox, *wrong, **notes):
+    """What is said of a block; skipping it would skip the test, too, and nobody would notice."""
+    with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as told:
+        sandbox.run(block(*wrong, **notes))
+    assert told.type is pytest.fail.Exception, told.value
     return str(told.value)
 
 
@@ -44,6 +46,24 @@ def test_a_traceback_tells_the_line_of_the_page(sandbox):
 def test_a_pipe_that_breaks_and_a_variable_that_no_command_gave_are_failures(sandbox):
     assert "exit code" in refused(sandbox, "bash", "medgrape nonsense | cat\n")
     assert "exit code" in refused(sandbox, "bash", "found=$(medgrape nonsense)\necho $found\n")
+
+
+@pytest.mark.parametrize("text", ["medgrpe film chest.png\n", "medgrpe tour | cat\n", 'echo "$(medgrpe tour)"\n'])
+def test_a_mistyped_program_is_a_failure_and_no_reason_to_skip_the_page(sandbox, monkeypatch, text):
+    monkeypatch.delenv("CI", raising=False)
+    assert "no program 'medgrpe'" in refused(sandbox, "bash", text)
+    assert "no program 'medgrpe'" in refused(sandbox, "bash", text, fails="shown")
+
+
+def test_a_page_is_left_untried_for_lack_of_a_program_of_the_system_but_not_where_every_change_is_tested(
+    sandbox, monkeypatch
+):
+    monkeypatch.delenv("CI", raising=False)
+    without = "PATH=/nowhere\njq . films.json\n"
+    with pytest.raises(pytest.skip.Exception, match="needs jq"):
+        sandbox.run(block("bash", without))
+    monkeypatch.setenv("CI", "true")
+    assert "no program 'jq'" in refused(sandbox, "bash", without)
 
 
 def test_variables_folders_and_names_stay_from_block_to_block(sandbox):

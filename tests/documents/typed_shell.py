@@ -18,7 +18,8 @@ from in_process import typed
 from left_running import Servers
 
 PATIENCE = 280.0
-NOT_FOUND = 127
+OPTIONAL = {"curl", "jq", "sqlite3"}
+"""Programs of the system that pages use and not every machine has; .ci/run installs them."""
 _ASKING = """#!{python} -SE
 import json, os, socket, sys
 line = socket.socket(socket.AF_UNIX)
@@ -118,6 +119,11 @@ class Shell:
 
 
 def missing_program(ended: Ended) -> str | None:
-    """The program for whose lack a block ended."""
-    found = re.search(r"line \d+: ([\w.-]+): command not found", ended.said)
-    return found.group(1) if ended.code == NOT_FOUND and found else None
+    """The program that bash looked for and did not find, also where the block went on without it."""
+    found = re.search(r"line \d+: (\S+): command not found", ended.said)
+    return found.group(1) if found else None
+
+
+def may_be_missing(program: str) -> bool:
+    """Whether a page may be left untried for its lack: never where every change is tested."""
+    return program in OPTIONAL and not os.environ.get("CI")

@@ -13,10 +13,10 @@ from cable import Cable
 from lightning_fabric import Fabric
 
 from medgrape.config import parse_config
-from medgrape.data.dataset import checksum
+from medgrape.data.dataset import Dataset, checksum
 from medgrape.training import run as running
 from medgrape.training.journal import Journal, figures
-from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log
+from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log, without_password
 from medgrape.training.run import Order, train
 from schooling import small
 
@@ -73,19 +73,27 @@ def in_journal(folder):
     return sorted((name, entry["epoch"], value) for entry in entries for name, value in figures(entry).items())
 
 
-def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_hash(tracking, port, ward, tmp_path):
-    out = train(Order(QUICK, ward, tmp_path / "run", tracking=replace(tracking, files=True)))
+def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_hash_and_names_nobody(
+    tracking, port, ward, tmp_path
+):
+    withheld = Dataset.load(ward).films[0].id
+    config = QUICK.model_copy(update={"exemplars": QUICK.exemplars.overridden(withheld=[withheld])})
+    out = train(Order(config, ward, tmp_path / "run", tracking=replace(tracking, files=True)))
     client, run = told(port, tracking.experiment)
 
     assert in_mlflow(client, run) == in_journal(out)
     assert len(in_journal(out)) == 5 * 5
-    assert run.data.params == flattened(QUICK.model_dump(mode="json"))
+    assert run.data.params == flattened(config.model_dump(mode="json"))
     assert run.data.params["stages.head.epochs"] == "2"
     assert run.data.tags["medgrape.dataset_checksum"] == checksum(ward)
     assert run.data.tags["medgrape.run"] == hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
     assert "not a medical device" in run.data.tags["mlflow.note.content"]
     assert (run.info.status, run.info.run_name) == ("FINISHED", "run")
-    assert sorted(one.path for one in client.list_artifacts(run.info.run_id)) == sorted(FILES)
+    (tmp_path / "sent").mkdir()
+    sent = Path(client.download_artifacts(run.info.run_id, "", str(tmp_path / "sent")))
+    assert sorted(path.name for path in sent.iterdir()) == sorted(FILES)
+    assert withheld in (out / "config.toml").read_text("utf-8")
+    assert [path.name for path in sent.iterdir() if withheld.encode() in path.read_bytes()] == []
 
 
 def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
@@ -118,9 +126,9 @@ def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_i
 ):
     cable.cut()
     monkeypatch.setattr(running, "_films", lambda *_: pytest.fail("a film was read"))
-    away = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
+    with_password = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
     with pytest.raises(TrackingError) as refused:
-        train(Order(QUICK, ward, tmp_path / "run", tracking=away))
+        train(Order(QUICK, ward, tmp_path / "run", tracking=with_password))
     assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be told of this training (MlflowException")
     assert str(refused.value).endswith("start it, or train without --mlflow.")
     assert "geheim" not in str(refused.value)
@@ -143,7 +151,7 @@ def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
     with caplog.at_level(logging.WARNING, "medgrape.training"):
         out = train(Order(QUICK, ward, tmp_path / "run", tracking=tracking))
     client, run = told(port, tracking.experiment)
-    said = [one.getMessage() for one in caplog.records if one.name == "medgrape.training"]
+    said = said_by(caplog)
 
     assert len(in_journal(out)) == 5 * 5
     assert len(said) == 2
@@ -154,7 +162,64 @@ def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
         assert run.info.status == "FINISHED"
     else:
         assert {step for _, step, _ in in_mlflow(client, run)} == {1}
-        assert said[1].endswith("has missed 4 epochs, which log.jsonl tells.")
+        assert said[1].endswith("has missed the end and 4 epochs, which log.jsonl tells.")
+
+
+def epoch(stage, number):
+    return {"stage": stage, "epoch": number, "train_loss": number / 8, "val_loss": number / 4}
+
+
+def said_by(caplog):
+    return [one.getMessage() for one in caplog.records if one.name == "medgrape.training"]
+
+
+def away(*_given, **_named):
+    raise ConnectionError
+
+
+def test_a_server_that_has_every_epoch_and_cannot_be_told_the_end_is_not_said_to_be_back(
+    tracking, port, graduate, ward, tmp_path, monkeypatch, caplog
+):
+    opened = open_log(tracking, QUICK, ward, tmp_path, "run")
+    opened.add(epoch("head", 1))
+    monkeypatch.setattr(opened.client, "set_terminated", away)
+    opened.finish(graduate)
+    assert told(port, tracking.experiment)[1].info.status == "RUNNING"
+    assert said_by(caplog)[-1].endswith("has every epoch, but could not be told that the training has ended.")
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_once_or_is_said_to_have_missed_them(
+    comes_back, tracking, port, graduate, ward, tmp_path, monkeypatch, caplog
+):
+    open_log(tracking, QUICK, ward, tmp_path, "run").add(epoch("concepts", 1))
+    again = open_log(tracking, QUICK, ward, tmp_path, "run")
+    with monkeypatch.context() as cut:
+        cut.setattr(again.client, "get_metric_history", away)
+        again.begin([epoch("concepts", 1), epoch("concepts", 2)])
+        if not comes_back:
+            again.finish(graduate)
+            assert said_by(caplog)[-1].endswith("has missed the end and 2 epochs, which log.jsonl tells.")
+            return
+    again.add(epoch("head", 1))
+    again.finish(graduate)
+    losses = [(name, step) for name, step, _ in in_mlflow(*told(port, tracking.experiment)) if "train" in name]
+    assert losses == [("concepts/train_loss", 1), ("concepts/train_loss", 2), ("head/train_loss", 1)]
+    assert said_by(caplog)[-1].endswith("is back and has every epoch.")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://alma:geheim@host:5000", "http://host:5000"),
+        ("postgresql://u:a/b@host/db", "postgresql://host/db"),
+        ("http://u:p@ss@h", "http://h"),
+        ("http://host:5000/path", "http://host:5000/path"),
+    ],
+)
+def test_an_address_is_shown_without_whatever_stands_before_its_last_at(address, shown):
+    assert Tracking(address).shown == shown
+    assert without_password(f"could not reach {address} at all") == f"could not reach {shown} at all"
 
 
 def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_path, ward):

@@ -22,7 +22,7 @@ def train(
     ] = None,
     experiment: Annotated[str, typer.Option(help="MLflow's experiment.")] = "medgrape",
     mlflow_files: Annotated[
-        bool, typer.Option("--mlflow-files", help="Send settings, figures and curves along; no weights and no films.")
+        bool, typer.Option("--mlflow-files", help="Send findings, figures and curves along; no weights and no films.")
     ] = False,
     as_json: Json = False,
 ) -> None:

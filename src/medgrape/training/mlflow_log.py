@@ -28,8 +28,8 @@ from medgrape.training.journal import Entry, figures
 
 IDENTITY = "mlflow.json"
 """Beside the checkpoints of a training: which run of MLflow it goes on in."""
-FILES = ("config.toml", "concepts.json", "metrics.json", "log.jsonl", "curves.png")
-"""What may be sent along: no weights, and no picture of any film."""
+FILES = ("concepts.json", "metrics.json", "log.jsonl", "curves.png")
+"""What may be sent along: no weights, no picture of any film, and not config.toml, which names whom it withholds."""
 _NOTE = "Research software, not a medical device."
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves the house that nobody asked for
@@ -77,11 +77,14 @@ class MlflowLog:
     client: Any
     run: str
     _waiting: list[Entry] = field(default_factory=list)
+    _unasked: bool = False
+    """MLflow may know some of those that wait, and has not yet said which."""
     _warned: bool = False
 
     def begin(self, entries: list[Entry]) -> None:
         """Send what earlier attempts reached and MLflow does not know yet."""
-        self._attempt(lambda: self._catch_up(entries))
+        self._waiting, self._unasked = list(entries), bool(entries)
+        self._attempt(self._send)
 
     def add(self, entry: Entry) -> None:
         """One more epoch, after those that are still waiting."""
@@ -90,31 +93,34 @@ class MlflowLog:
 
     def finish(self, folder: Path) -> None:
         """The run is sealed: name it, send its files if they are wanted, and end."""
-        if self._attempt(lambda: self._close(folder)) and not self._warned:
+        ended = self._attempt(lambda: self._close(folder))
+        if ended and not self._warned:
             return
-        left = len(self._waiting)
-        log.warning(
-            "MLflow at %s %s.",
-            self.tracking.shown,
-            f"has missed {left} epochs, which log.jsonl tells" if left else "is back and has every epoch",
-        )
+        if ended:
+            missed = "is back and has every epoch"
+        elif self._waiting:
+            missed = f"has missed the end and {len(self._waiting)} epochs, which log.jsonl tells"
+        else:
+            missed = "has every epoch, but could not be told that the training has ended"
+        log.warning("MLflow at %s %s.", self.tracking.shown, missed)
 
     def end(self, status: str) -> None:
         """The training was broken off; it may be gone on with."""
         self._attempt(lambda: self.client.set_terminated(self.run, status))
 
-    def _catch_up(self, entries: list[Entry]) -> None:
+    def _unknown(self) -> list[Entry]:
         known = {
             (stage, told.step)
-            for stage in {entry["stage"] for entry in entries}
+            for stage in {entry["stage"] for entry in self._waiting}
             for told in self.client.get_metric_history(self.run, f"{stage}/train_loss")
         }
-        self._waiting = [entry for entry in entries if (entry["stage"], entry["epoch"]) not in known]
-        self._send()
+        return [entry for entry in self._waiting if (entry["stage"], entry["epoch"]) not in known]
 
     def _send(self) -> None:
         from mlflow.entities import Metric
 
+        if self._unasked:
+            self._waiting, self._unasked = self._unknown(), False
         while self._waiting:
             entry, now = self._waiting[0], int(time.time() * 1000)
             told = [Metric(name, value, now, entry["epoch"]) for name, value in figures(entry).items()]
@@ -180,7 +186,7 @@ def telling(log_of: MlflowLog | None, out: Path) -> Iterator[None]:
 
 def without_password(text: str) -> str:
     """The same with nobody's name and password in an address."""
-    return re.sub(r"//[^/@\s]*@", "//", text)
+    return re.sub(r"//\S*@", "//", text)  # to the last @: passwords may have / and @ in them
 
 
 def flattened(table: Mapping[str, Any], path: str = "") -> dict[str, str]:

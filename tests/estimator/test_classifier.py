@@ -3,6 +3,8 @@
 import gc
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import medgrape as mg
 from medgrape.config import ConfigError
 from medgrape.data.dataset import Dataset
 from medgrape.errors import UserError
+from medgrape.estimator.classifier import _kept
 from schooling import small
 
 TINY = small(
@@ -93,6 +96,39 @@ def test_a_data_set_is_learnt_from_by_its_own_splits_and_found_again(ward, tmp_p
     assert (again.run_ / "manifest.json").stat().st_mtime_ns == made
 
 
+def test_fits_at_the_same_time_may_keep_their_films_in_one_place(ward, tmp_path, monkeypatch):
+    dataset, both, save = Dataset.load(ward), threading.Barrier(2, timeout=60), Dataset.save
+
+    def in_step(self, folder):
+        save(self, folder)
+        if not folder.name.endswith(".part"):  # both know its name now, and find that it is not there
+            both.wait()
+
+    monkeypatch.setattr(Dataset, "save", in_step)
+    with ThreadPoolExecutor(2) as threads:
+        for attempt in range(5):
+            room = tmp_path / str(attempt)
+            one, other = threads.map(_kept, [dataset] * 2, [room] * 2)
+            assert one == other
+            assert Dataset.load(one).films == dataset.films
+
+
+@pytest.mark.slow
+def test_a_search_in_two_processes_shares_runs_and_memory(films, tmp_path):
+    classifier = mg.GrapeClassifier(TINY, validation=0.3, runs=tmp_path / "runs", memory=tmp_path / "memory")
+    grid = {"stages__head__learning_rate": [0.01, 0.1, 0.1]}
+    search = GridSearchCV(
+        classifier, grid, cv=GroupKFold(2), scoring="neg_log_loss", error_score="raise", n_jobs=2
+    )  # fmt: skip
+    search.fit(films.films, films.classes, groups=films.patients)
+
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[1] == scores[2]  # the same training, found again
+    assert len(list((tmp_path / "runs").glob("films-*"))) == 3  # two folds, and all to fit again
+    assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 5
+    assert search.predict(films.films).shape == films.classes.shape
+
+
 def test_paths_with_any_labels_will_do(films):
     paths = [str(film.path) for film in films.films]
     ill = (films.classes != "healthy").astype(int)
@@ -135,7 +171,47 @@ def test_every_setting_can_be_asked_set_and_cloned():
 
 def test_settings_that_are_nowhere_are_named():
     with pytest.raises(ConfigError, match=r"There are no settings at demmo.*did you mean 'demo'"):
-        mg.GrapeClassifier("demmo").get_params()
+        mg.GrapeClassifier("demmo").fit(["film.png"], ["ill"])
+    with pytest.raises(ConfigError, match="not 5"):
+        mg.GrapeClassifier().set_params(config=5)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"model__tau": 2.0},
+        {"settings": {"model.tau": 2.0}},
+        {"settings": ["model.tau"]},
+        {"config": "demmo"},
+        {"seed": "seven"},
+        {"validation": 0.4, "epochs": 3},
+    ],
+)
+def test_a_change_that_is_refused_leaves_the_classifier_as_it_was(refused):
+    classifier = mg.GrapeClassifier("demo", settings={"model.tau": 0.2})
+    before = classifier.get_params()
+    with pytest.raises(ValueError if "epochs" in refused else ConfigError):
+        classifier.set_params(**refused)
+
+    assert classifier.get_params() == before
+    assert classifier.set_params(model__tau=0.3).get_params()["model__tau"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("bad", "mended"),
+    [
+        ({"config": "demmo"}, {"config": "demo"}),
+        ({"config": 5}, {"config": None}),
+        ({"settings": {"model.tau": 2.0}}, {"settings": None}),
+        ({"settings": {"model.tau": 2.0}}, {"model__tau": 0.2}),
+    ],
+)
+def test_a_classifier_with_bad_settings_can_be_looked_at_and_mended(bad, mended):
+    classifier = mg.GrapeClassifier(**bad)
+
+    assert "GrapeClassifier" in classifier._repr_html_()
+    assert not [name for name in classifier.get_params() if "__" in name]
+    assert clone(classifier).set_params(**mended).get_params()["stages__concepts__epochs"] > 0
 
 
 def test_a_run_without_a_place_goes_with_its_classifier(films):

@@ -47,6 +47,17 @@ def test_of_mere_paths_the_classes_are_the_findings_but_for_the_normal_one(films
     assert len({film.patient for film in dataset.films}) == 4
 
 
+def test_a_path_that_is_drawn_twice_is_one_patient_who_never_both_teaches_and_chooses(films):
+    paths = [film.path for film in films.films[:12]] * 3
+    dataset = gathered(Given(paths, ["ill"] * 36, None), ("ill",), (), RULE)
+    learnt, chosen = ({film.path for film in dataset.in_split(split)} for split in ("train", "val"))
+
+    assert learnt
+    assert chosen
+    assert not learnt & chosen
+    assert len({film.id for film in dataset.films}) == 36
+
+
 def test_only_films_of_a_split_that_exists_are_handed_out(ward, films):
     tested = mg.labelled_films(Dataset.load(ward), "test")
     assert 0 < len(tested.films) < len(films.films)

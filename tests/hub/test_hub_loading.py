@@ -13,7 +13,10 @@ from typer.testing import CliRunner
 
 import medgrape as mg
 from medgrape.cli.app import app
+from medgrape.data.files import whole_folder
 from medgrape.errors import UserError
+from medgrape.model import run_hub
+from medgrape.model.hub_origin import HubOrigin
 from medgrape.model.run_hub import hub_name
 
 
@@ -112,6 +115,50 @@ def test_a_copy_from_the_hub_is_changed_elsewhere_only(tmp_path):
 
     assert own.origin is None
     assert mg.load("org/tb").origin == reader.origin
+
+
+@pytest.mark.usefixtures("published")
+def test_a_copy_is_known_for_one_before_it_is_there(monkeypatch):
+    class KilledAtItsEnd:
+        """A folder that is put in its place, and nothing happens after that."""
+
+        def __init__(self, folder):
+            self.folder, self.whole = folder, whole_folder(folder)
+
+        def __enter__(self):
+            return self.whole.__enter__()
+
+        def __exit__(self, *error):
+            self.whole.__exit__(*error)
+            raise KeyboardInterrupt(str(self.folder))
+
+    monkeypatch.setattr(run_hub, "whole_folder", KilledAtItsEnd)
+    with pytest.raises(KeyboardInterrupt) as killed:
+        mg.load("org/tb")
+
+    assert mg.load(str(killed.value)).origin == HubOrigin("org/tb", COMMIT)
+
+
+@pytest.mark.usefixtures("published")
+def test_a_copy_that_lost_its_note_gets_it_again():
+    folder = mg.load("org/tb").loaded.folder
+    folder.with_name(f"{COMMIT}.hub.json").unlink()
+
+    reader = mg.load("org/tb")
+
+    assert reader.origin == HubOrigin("org/tb", COMMIT)
+    with pytest.raises(UserError, match="stays as it was fetched"):
+        reader.save(folder)
+
+
+@pytest.mark.parametrize("name", ["org/tb", "org/tb@v1", f"org/tb@{COMMIT}"])
+@pytest.mark.usefixtures("published")
+def test_loading_without_a_commit_tells_which_one_it_took(name, caplog):
+    mg.load(name)
+
+    told = [record.getMessage() for record in caplog.records if record.name == "medgrape.hub"]
+    pinned = name.endswith(COMMIT)
+    assert told == ([] if pinned else [f"{name} is commit {COMMIT} today; to keep to it, write org/tb@{COMMIT}."])
 
 
 @pytest.mark.usefixtures("home")

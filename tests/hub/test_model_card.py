@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 from typer.testing import CliRunner
@@ -12,6 +13,8 @@ from medgrape.cli.app import app
 from medgrape.errors import UserError
 from medgrape.evaluation.reading import evaluate_run, report_folder
 from medgrape.hub import Publishing, card_of, pack
+from medgrape.hub.card import written
+from medgrape.hub.measured import measured_beside
 from medgrape.model.manifest import unseal
 
 
@@ -89,6 +92,51 @@ def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judge
     assert "No picture of any training film" in text
     assert "model-index" in text  # measured before they were taken out, and said so
     assert "Weights and answers are those that were measured" in text
+
+
+@pytest.mark.parametrize("pictures", [True, False, None])
+def test_who_must_not_be_shown_is_not_named_either(judged, ward, tmp_path, pictures):
+    reader = mg.load(judged)
+    run = reader.loaded.run
+    shown = run.config.exemplars.model_copy(update={"withheld": ("Doe^Jane",), "show": pictures is not None})
+    run = replace(run, config=run.config.model_copy(update={"exemplars": shown}))
+    if pictures is None:  # a run without a picture, where nothing has to be decided
+        none = replace(run.exemplars, films=(), thumbnails=run.exemplars.thumbnails[:0])
+        run = replace(run, exemplars=replace(none, film=np.full_like(none.film, -1)))
+    own = reader.changed(run, "Jane does not want to be shown.").save(tmp_path / "run")
+
+    packed = pack(own.loaded.folder, tmp_path / "out", Publishing("org/tb", pictures=pictures))
+
+    assert not [name for name in packed.files if b"Doe^Jane" in (packed.folder / name).read_bytes()]
+    assert packed.warnings == ()
+    text = (packed.folder / "README.md").read_text("utf-8")
+    assert "Names of films or patients that it never shows were taken out" in text
+    (packed.folder / "README.md").unlink()
+    published = mg.load(packed.folder)
+    assert published.loaded.run.config.exemplars.withheld == ()
+    assert "Names of films or patients" in published.loaded.run.changes[-1].what
+    assert len(published.loaded.run.exemplars.films) == (len(run.exemplars.films) if pictures else 0)
+    film = next(ward.parent.rglob("*.png"))
+    assert published.open(film).prediction == own.open(film).prediction
+
+
+def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
+    loaded = mg.load(judged).loaded
+    parts = {
+        "backbone": {"name": "pocketnet", "distribution": "clinic", "version": "1.2"},
+        "head": {"name": "votes", "distribution": "lab; rm", "version": "3"},
+        "text encoder": {"name": "synonyms", "distribution": "words", "version": "4"},
+    }
+    made = replace(loaded, run=replace(loaded.run, own_parts=parts))
+    text = written(made, measured_beside(judged), repository="org/tb", licence="mit", removed=False)
+
+    (line,) = [line for line in text.splitlines() if "pip install" in line]
+    assert line.endswith("\" clinic==1.2 'lab; rm==3'")  # words is needed only by whoever adds a concept
+    assert "This runs code of other people's packages" in text
+    limits = text.partition("## Limits")[2].partition("\n## ")[0]
+    assert "backbone “pocketnet” is code of clinic 1.2" in limits
+    assert "text encoder “synonyms” is code of words 4" in limits
+    assert "other people's packages" not in card_of(judged)
 
 
 def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(judged, tmp_path):

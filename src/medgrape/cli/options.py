@@ -36,7 +36,7 @@ def found_run(run: Path) -> Path:
         return run
     folder = fetch_run(wanted, track=track)
     if not wanted.pinned:
-        complain(f"{wanted} is commit {folder.name} today; to keep to it, write {wanted.repository}@{folder.name}.")
+        complain(wanted.told(folder.name))
     return folder
 
 

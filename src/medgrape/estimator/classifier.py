@@ -5,16 +5,18 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from filelock import FileLock
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from medgrape.baselines.checkpoint import load_any
-from medgrape.config import Config
+from medgrape.config import Config, ConfigError
 from medgrape.data.dataset import Dataset, checksum
 from medgrape.data.files import whole_folder
 from medgrape.data.splits import SplitRule
@@ -59,19 +61,26 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.memory = memory
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What a clone is made of; ``deep``: also every setting, as ``stages__concepts__epochs``."""
+        """What a clone is made of; ``deep``: also every setting, as ``stages__concepts__epochs``.
+
+        Of settings that cannot be used none is told: whoever looks at a classifier, or mends it, is not refused.
+        """
         own: dict[str, Any] = super().get_params(deep=False)
-        return own | searchable(self._configured()) if deep else own
+        try:
+            return own | searchable(self._configured()) if deep else own
+        except ConfigError:
+            return own
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401 (as scikit-learn has it)
-        """Change some; one that does not exist, or cannot have that value, is refused at once."""
-        super().set_params(**{name: value for name, value in params.items() if BETWEEN not in name})
-        deep = {name: value for name, value in params.items() if BETWEEN in name}
+        """Change some; one that does not exist, or cannot have that value, is refused at once, and nothing changes."""
+        own = {name: value for name, value in params.items() if BETWEEN not in name}
+        deep = {name.replace(BETWEEN, "."): value for name, value in params.items() if BETWEEN in name}
         if deep:
-            self.settings = {key.replace(BETWEEN, "."): value for key, value in (self.settings or {}).items()} | {
-                name.replace(BETWEEN, "."): value for name, value in deep.items()
-            }
-        self._configured()
+            known = own.get("settings", self.settings) or {}
+            own["settings"] = {key.replace(BETWEEN, "."): value for key, value in known.items()} | deep
+        tried = super(GrapeClassifier, copy(self)).set_params(**own)
+        tried._configured()
+        super().set_params(**own)
         return self
 
     def fit(
@@ -89,7 +98,9 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data, labels = self._data(X, y, patients, room)
         name = hashlib.sha256(f"{config.model_dump_json()}/{checksum(data)}".encode()).hexdigest()[:16]
         memory = None if self.memory is None else Path(self.memory)
-        self.run_ = train(Order(config, data, room / name, memory))
+        room.mkdir(parents=True, exist_ok=True)
+        with FileLock(room / f".{name}.fit.lock"):  # the same fit twice at the same time is one training
+            self.run_ = train(Order(config, data, room / name, memory))
         self._loaded = load_any(self.run_)
         self.classes_ = np.unique(self._loaded.run.classes if labels is None else labels)
         return self
@@ -156,9 +167,11 @@ def _kept(dataset: Dataset, room: Path) -> Path:
     with tempfile.TemporaryDirectory() as draft:
         dataset.save(Path(draft))
         folder = room / f"films-{checksum(Path(draft))[:16]}"
-    if not folder.exists():
-        with whole_folder(folder) as place:
-            dataset.save(place)
+    room.mkdir(parents=True, exist_ok=True)
+    with FileLock(room / f".{folder.name}.lock"):  # fits at the same time share a room
+        if not folder.exists():
+            with whole_folder(folder) as place:
+                dataset.save(place)
     return folder
 
 

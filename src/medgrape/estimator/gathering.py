@@ -66,11 +66,10 @@ def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tup
     shown = {name: _concept(name) for name in classes if name not in normal}
     films = Films()
     for place, (path, class_name) in enumerate(zip(given.films, given.classes, strict=True)):
-        name = f"{place:06d}"
-        patient = name if given.patients is None else given.patients[place]
         labels = {concept.name: known == class_name for known, concept in shown.items()}
         where = Path(path).resolve()
-        films.append((FilmRecord(name, str(where), class_name, patient, stance(where).size, labels), ()))
+        patient = str(where) if given.patients is None else given.patients[place]  # it may be drawn twice
+        films.append((FilmRecord(f"{place:06d}", str(where), class_name, patient, stance(where).size, labels), ()))
     return films, ConceptSet(tuple(shown.values()))
 
 

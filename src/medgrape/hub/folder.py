@@ -16,6 +16,7 @@ from medgrape.model.checkpoint import Change, LoadedRun, Run, load_run
 from medgrape.model.manifest import MANIFEST, RunError, refuse_inside_run
 
 _TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
+_UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,12 @@ def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
     loaded = load_run(run)
     _refuse_undecided(loaded.run, publishing.pictures)
     removed = publishing.pictures is False and bool(loaded.run.exemplars.films)
+    withheld = bool(loaded.run.config.exemplars.withheld)
     card = written(
-        loaded, measured_beside(run), repository=publishing.repository, licence=publishing.licence, removed=removed
-    )
-    with whole_folder(out) as draft, _published(loaded, removed=removed) as source:
+        loaded, measured_beside(run), repository=publishing.repository, licence=publishing.licence, removed=removed,
+        unnamed=withheld,
+    )  # fmt: skip
+    with whole_folder(out) as draft, _published(loaded, removed=removed, withheld=withheld) as source:
         for name in (*source.manifest.files, MANIFEST):
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             copied(source.folder / name, draft / name)
@@ -80,26 +83,35 @@ def _refuse_undecided(run: Run, pictures: bool | None) -> None:
 
 
 @contextmanager
-def _published(loaded: LoadedRun, *, removed: bool) -> Iterator[LoadedRun]:
-    """The run itself, or one like it without a picture."""
-    if not removed:
+def _published(loaded: LoadedRun, *, removed: bool, withheld: bool) -> Iterator[LoadedRun]:
+    """The run itself, or one that answers as it does and tells less of patients."""
+    if not (removed or withheld):
         yield loaded
         return
+    run, parent = loaded.run, loaded.manifest.fingerprint
+    if removed:
+        run = _without_pictures(run, Change(parent, _TAKEN_OUT))
+    if withheld:  # who must not be shown must not be named either
+        run = _without_names(run, Change(parent, _UNNAMED))
     with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
-        yield loaded.save_changed(_without_pictures(loaded), Path(folder) / "run")
+        yield loaded.save_changed(run, Path(folder) / "run")
 
 
-def _without_pictures(loaded: LoadedRun) -> Run:
-    run, shown = loaded.run, loaded.run.exemplars
+def _without_pictures(run: Run, change: Change) -> Run:
+    shown = run.exemplars
     blank = replace(shown, films=(), thumbnails=shown.thumbnails[:0], film=np.full_like(shown.film, -1))
-    told = run.config.exemplars.overridden(show=False).model_copy(update={"withheld": ()})  # patients' names, too
-    change = Change(loaded.manifest.fingerprint, _TAKEN_OUT)
-    config = run.config.model_copy(update={"exemplars": told})
+    config = run.config.model_copy(update={"exemplars": run.config.exemplars.overridden(show=False)})
     return replace(run, exemplars=blank, config=config, changes=(*run.changes, change))
 
 
+def _without_names(run: Run, change: Change) -> Run:
+    told = run.config.exemplars.model_copy(update={"withheld": ()})
+    config = run.config.model_copy(update={"exemplars": told})
+    return replace(run, config=config, changes=(*run.changes, change))
+
+
 def _told_of_machine(run: Run) -> Iterator[str]:
-    """Settings that tell of somebody's disk or patients: they are part of the run, and stay in it."""
+    """Settings that tell of somebody's disk: they are part of the run, and stay in it."""
     settings = run.config
     places = {
         "backbone.name": settings.backbone.name,
@@ -109,5 +121,3 @@ def _told_of_machine(run: Run) -> Iterator[str]:
     for key, value in places.items():
         if Path(value).is_absolute() or value.startswith("~"):
             yield f"config.toml tells of a folder on your machine: {key} = {value!r}."
-    if settings.exemplars.withheld:
-        yield f"config.toml names {len(settings.exemplars.withheld)} films or patients in exemplars.withheld."

@@ -5,15 +5,18 @@ from typing import Any
 
 from medgrape.hub.measured import Measured
 from medgrape.model.checkpoint import LoadedRun
+from medgrape.model.own_record import Records
 
 FEW = 100
 """Test patients below which figures are called rough: an interval of a share is then about 20 points wide."""
 _DRAWN = "phantom"
+_WHEN = {"text encoder": "a concept is added to it (it can be loaded without)"}
 
 
 def limits(loaded: LoadedRun, measured: Measured) -> list[str]:
     """One sentence for each."""
-    return [*_of_data(loaded), *_of_training(loaded), *_of_report(measured), *_of_audit(measured)]
+    told = [*_of_data(loaded), *_of_training(loaded), *_of_report(measured), *_of_audit(measured)]
+    return [*told, *_of_parts(loaded.run.own_parts)]
 
 
 def _of_data(loaded: LoadedRun) -> list[str]:
@@ -53,6 +56,17 @@ def _of_training(loaded: LoadedRun) -> list[str]:
     if metrics["films_refused"]:
         told.append(f"{metrics['films_refused']:,} films could not be read, and taught it nothing.")
     return told
+
+
+def _of_parts(parts: Records) -> list[str]:
+    """Whose code a reader would run."""
+    return [
+        f"Its {kind} “{part['name']}” is code of {part['distribution']} {part['version']}, a package of somebody else, "
+        f"which is executed whenever {_WHEN.get(kind, 'it is loaded')}. Nobody of medgrape has looked at it: install "
+        "it from where its makers say, as whatever goes by that name elsewhere may be another, and only if you trust "
+        "them."
+        for kind, part in parts.items()
+    ]
 
 
 def _of_report(measured: Measured) -> list[str]:

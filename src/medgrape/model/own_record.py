@@ -41,6 +41,11 @@ def refuse_missing(told: Mapping[str, Any]) -> None:
             same_again(kind, told[OWN_PARTS][kind])
 
 
+def needed_parts(parts: Records) -> list[Mapping[str, str]]:
+    """Those without which a run cannot be loaded."""
+    return [parts[kind] for kind in _COMPUTED if kind in parts]
+
+
 def keep_parts(parts: Records, model: nn.Module, side: int) -> dict[str, Any]:
     """What a run's description says of them; nothing where there are none."""
     if not parts:
@@ -50,12 +55,12 @@ def keep_parts(parts: Records, model: nn.Module, side: int) -> dict[str, Any]:
 
 def refuse_changed(told: Mapping[str, Any], model: nn.Module, side: int, folder: Path) -> None:
     """A model whose parts compute something else than when the run was saved is another model."""
-    parts = {kind: told[OWN_PARTS][kind] for kind in _COMPUTED if kind in told.get(OWN_PARTS, {})}
+    parts = needed_parts(told.get(OWN_PARTS, {}))
     if not parts:
         return
     then, now = torch.tensor(told[ANSWER]), _answer(model, side)
     if not (then - now).abs().max() <= CLOSE * max(1.0, float(then.abs().max())):
-        wanted = " ".join(sorted({f"{one['distribution']}=={one['version']}" for one in parts.values()}))
+        wanted = " ".join(sorted({f"{one['distribution']}=={one['version']}" for one in parts}))
         raise RunError(
             f"{folder} answers otherwise with the parts installed here than when it was saved: pip install {wanted}"
         )

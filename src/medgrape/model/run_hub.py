@@ -13,7 +13,7 @@ from typing import Any
 from filelock import FileLock
 
 from medgrape.data.files import linked, sha256, whole_folder
-from medgrape.model.hub_origin import HubOrigin
+from medgrape.model.hub_origin import HubOrigin, origin_of
 from medgrape.model.hub_words import told_of_hub
 from medgrape.model.manifest import MANIFEST, RunError, manifest_files
 from medgrape.progress import Track, quietly
@@ -39,6 +39,10 @@ class HubName:
     def pinned(self) -> bool:
         """Whether it means the same files for ever: a branch moves on, and a tag can be moved."""
         return self.revision is not None and _COMMIT.fullmatch(self.revision) is not None
+
+    def told(self, commit: str) -> str:
+        """What to say of a name that may mean another model tomorrow."""
+        return f"{self} is commit {commit} today; to keep to it, write {self.repository}@{commit}."
 
 
 def hub_name(run: Path | str, revision: str | None = None) -> HubName | None:
@@ -133,11 +137,13 @@ def _laid_out(origin: HubOrigin, manifest: Path, files: Mapping[str, Path], chec
     with FileLock(f"{folder}.lock"):
         if _altered(folder, expected) is not None:
             shutil.rmtree(folder, ignore_errors=True)
+            origin.note(folder)  # before there is a copy: one that nobody knows for a copy could be changed
             with whole_folder(folder) as draft:
                 for name, source in {**files, MANIFEST: manifest}.items():
                     (draft / name).parent.mkdir(parents=True, exist_ok=True)
                     linked(source.resolve(), draft / name)
                 _refuse_altered(origin, draft, expected, manifest.parent)
+        elif origin_of(folder) != origin:
             origin.note(folder)
     return folder
 

@@ -26,6 +26,8 @@ class OddPacs:
     stow: tuple[int, object] = (200, None)
     retrieve: tuple[int, str, bytes] | None = None
     """Status, media type and body of every film; None: the film."""
+    instead: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
+    """Answers to addresses that hold these words."""
     port: int = 0
 
     @property
@@ -34,6 +36,10 @@ class OddPacs:
 
     def answer(self, method: str, address: str) -> tuple[int, str, bytes]:
         self.asked.append(address)
+        told = [said for words, said in self.instead.items() if words in address]
+        return told[0] if told else self.usual_answer(method, address)
+
+    def usual_answer(self, method: str, address: str) -> tuple[int, str, bytes]:
         parts = urlsplit(address)
         path = parts.path.removeprefix("/web/").split("/")
         if "redirects" in self.habits:

@@ -119,10 +119,13 @@ class Ledger:
         """Written down before anything is done with it, so that a film which kills its readers is known by that."""
         self._rows.execute("UPDATE films SET attempts = attempts + 1, tried = ? WHERE uid = ?", (number, film.uid))
 
-    def postpone(self, film: ListedFilm, *, blame: bool) -> None:
-        """It did not work out; whether the film may be at fault, or surely not."""
-        change = "failures = failures + 1" if blame else "attempts = attempts - 1"
-        self._rows.execute(f"UPDATE films SET {change} WHERE uid = ?", (film.uid,))  # noqa: S608 (two constants)
+    def acquit(self, film: ListedFilm) -> None:
+        """The attempt ended for a reason that is not the film's: it does not count."""
+        self._rows.execute("UPDATE films SET attempts = max(attempts - 1, 0) WHERE uid = ?", (film.uid,))
+
+    def postpone(self, film: ListedFilm) -> None:
+        """It did not work out, and the film may be at fault."""
+        self._rows.execute("UPDATE films SET failures = failures + 1 WHERE uid = ?", (film.uid,))
 
     def settle(self, film: ListedFilm, state: State, reason: str = "", own: Iterable[str] = ()) -> None:
         """What became of it, and which objects we made of it."""

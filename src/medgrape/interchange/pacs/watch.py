@@ -18,7 +18,15 @@ from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError
 from medgrape.interchange.pacs.ledger import Entry, Ledger, State
 from medgrape.interchange.pacs.pulling import reason_of
-from medgrape.interchange.pacs.query import CHEST_MODALITIES, ListedFilm, Wanted, films, series, since_when
+from medgrape.interchange.pacs.query import (
+    CHEST_MODALITIES,
+    ListedFilm,
+    ListedSeries,
+    Wanted,
+    films,
+    series,
+    since_when,
+)
 from medgrape.interchange.pacs.readings import Readings, alone_in
 from medgrape.interchange.pacs.retrieval import fetch
 from medgrape.interchange.pacs.servers import Server
@@ -128,6 +136,8 @@ class Watcher:
     tell: Tell
     number: int = field(default=0)
     """Of the round."""
+    hidden: set[str] = field(default_factory=set)
+    """Series that could not be looked into, and were told."""
 
     def round(self) -> None:
         """Everything that can be done now."""
@@ -139,24 +149,39 @@ class Watcher:
         self._each("waiting", self._read)
 
     def _each(self, state: State, do: Callable[[Entry], None]) -> None:
-        """Every film in a state, each once in a round."""
+        """Every film in a state, each once in a round. Only a watch that ends without a word is held against it."""
         while (entry := self.ledger.due(state, self.number)) is not None:
             self.ledger.begin(entry.film, self.number)
-            do(entry)
+            try:
+                do(entry)
+            except BaseException:  # a full disk, a server that is gone, somebody's Ctrl-C
+                self.ledger.acquit(entry.film)
+                raise
 
     def _find(self) -> None:
         now, wanted = time.time(), Wanted(since_when(self.order.since), CHEST_MODALITIES)
         for one in series(self.connection, wanted):
             if self.ledger.is_unchanged(one, now - _LOOK_AGAIN):
                 continue
-            try:
-                self.ledger.note(one, list(films(self.connection, one)))
-            except MissingError:  # removed since it was listed
-                continue
+            self._look_into(one)
         self.ledger.remember(
             "server", self.order.server.name
         )  # only now: a first call that came to nothing binds nobody
         self.ledger.remember("model", self.reader.version)
+
+    def _look_into(self, one: ListedSeries) -> None:
+        """A series that the server cannot show holds up no other; it is told once, and looked for in every round."""
+        try:
+            self.ledger.note(one, list(films(self.connection, one)))
+        except MissingError:  # removed since it was listed
+            return
+        except PacsError as error:
+            self._ask_whether_it_is_there()
+            if one.uid not in self.hidden:
+                self.tell(News("later", words=f"series {one.uid}: {error}"))
+            self.hidden.add(one.uid)
+            return
+        self.hidden.discard(one.uid)
 
     def _read(self, entry: Entry) -> None:
         film = entry.film
@@ -218,20 +243,16 @@ class Watcher:
     def _later(self, entry: Entry, error: PacsError, give_up: Callable[[str], None]) -> None:
         """Try again in the next round, unless it is the server that is gone, or this film that never works out."""
         if isinstance(error, AwayError | BarredError):
-            self._ask_whether_it_is_there(entry.film)
+            self._ask_whether_it_is_there()
         if entry.failures + 1 >= _FAILURES:
             give_up(str(error))
             return
-        self.ledger.postpone(entry.film, blame=True)
+        self.ledger.postpone(entry.film)
         self.tell(News("later", entry.film.uid, str(error)))
 
-    def _ask_whether_it_is_there(self, film: ListedFilm) -> None:
-        """A server that broke off is gone, or cannot give this film; if it is gone, the film is not to blame."""
-        try:
-            self.connection.search(["studies"], [("limit", "1")])
-        except PacsError:
-            self.ledger.postpone(film, blame=False)
-            raise
+    def _ask_whether_it_is_there(self) -> None:
+        """A server that broke off is gone, and then that is raised; or it cannot give this one thing."""
+        self.connection.search(["studies"], [("limit", "1")])
 
     def _refuse(self, film: ListedFilm, reason: str) -> None:
         self.ledger.settle(film, "refused", reason)

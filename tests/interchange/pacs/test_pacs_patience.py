@@ -1,7 +1,9 @@
 """What fails for a while, or for one film, must neither stop a watch nor count as an answer for good."""
 
 import errno
+import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from odd_pacs import odd_pacs
@@ -9,6 +11,7 @@ from pydicom import dcmread
 from ward_films import uid_of
 from watch_scenes import heard, states
 
+from medgrape.data.decoder import DecoderLostError
 from medgrape.interchange.pacs.chest_reader import ChestReader
 from medgrape.interchange.pacs.failures import AwayError
 from medgrape.interchange.pacs.watch import WatchOrder, watch
@@ -32,6 +35,38 @@ def order(pacs, graduate, tmp_path):
 
 class EnoughError(Exception):
     """A test has seen what it wanted."""
+
+
+class Clock:
+    """Stands still until somebody sets it."""
+
+    def __init__(self):
+        self.now = 1.8e9
+
+    def time(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr("medgrape.interchange.pacs.watch.time", found)
+    monkeypatch.setattr("medgrape.interchange.pacs.ledger.time", found)
+    return found
+
+
+def tried_through(hours, clock, order):
+    """What is told, and when in minutes, where somebody looks every half a minute for some hours."""
+    heard_at, began = [], clock.now
+
+    def wait(seconds):
+        clock.now += seconds
+        if clock.now - began > 3600 * hours:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        watch(replace(order, once=False), lambda one: heard_at.append((one.what, (clock.now - began) / 60)), wait)
+    return heard_at
 
 
 @pytest.mark.parametrize(
@@ -81,3 +116,80 @@ def test_a_watch_that_says_why_it_ends_holds_that_against_no_film(end, order, mo
                 heard(order)
     assert states(order.out, "attempts") == [("waiting", 0), ("waiting", 0)]
     assert heard(order)[1] == {"read": 2}
+
+
+OUT_OF_ORDER = {
+    "500": (500, None), "507": (507, None), "403": (403, None),
+    "no room": (409, {"0008119A": {"vr": "SQ", "Value": [{"00081197": {"Value": [0xA701]}}]}}),
+    "failure": (202, {"0008119A": {"vr": "SQ", "Value": [{"00081197": {"Value": [0x0110]}}]}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", OUT_OF_ORDER.values(), ids=OUT_OF_ORDER)
+def test_reports_wait_for_a_store_that_is_out_of_order_for_hours(said, pacs, films, order, clock):
+    pacs.films, pacs.stow = films[:1], said
+    pushing = replace(order, push=True, every=600.0)
+    told = tried_through(20, clock, pushing)
+    assert {what for what, _ in told} == {"read", "later"}
+    assert len(told) < 30
+    pacs.stow = 200, None
+    assert [what for what, _ in tried_through(2, clock, pushing)] == ["stored"]
+    assert states(order.out) == [("read",)]
+
+
+def test_films_wait_for_a_server_that_lists_but_does_not_give_them_and_ever_longer(pacs, films, order, clock):
+    pacs.films, pacs.retrieve = films[:1], (503, "text/plain", b"maintenance")
+    told = tried_through(10, clock, order)
+    assert [what for what, _ in told] == ["later"] * len(told)
+    pauses = [later - before for (_, before), (_, later) in pairwise(told)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (0.5, 60.0)
+    pacs.retrieve = None
+    assert [what for what, _ in tried_through(1.1, clock, order)] == ["read"]
+
+
+def test_a_film_that_the_server_cannot_give_for_a_day_is_given_up(pacs, films, order, clock):
+    pacs.films, pacs.retrieve = films[:1], (500, "text/plain", b"disk error")
+    told = tried_through(26, clock, replace(order, every=300.0))
+    assert told[-1][0] == "refused"
+    assert 24 * 60 <= told[-1][1] <= 25.2 * 60
+    assert states(order.out) == [("refused",)]
+
+
+def test_one_bad_day_of_a_watch_that_was_off_gives_nothing_up(pacs, films, order, clock):
+    pacs.films, pacs.retrieve = films[:1], (500, "text/plain", b"disk error")
+    heard(order)
+    clock.now += 3 * 86400
+    assert heard(order)[0] == [("later", uid_of(films[0]))]
+    clock.now -= 86400  # set back: nothing waits for the clock to come round again
+    assert heard(order)[0] == [("later", uid_of(films[0]))]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError(), DecoderLostError("it is damaged.")],
+    ids=["torch", "python", "decoder"],
+)
+def test_a_machine_in_distress_refuses_no_film(fault, pacs, films, order, clock, monkeypatch):
+    pacs.films = films[:1]
+
+    def failing(*_):
+        raise fault
+
+    with monkeypatch.context() as trouble:
+        trouble.setattr(ChestReader, "read", failing)
+        told = tried_through(20, clock, replace(order, every=300.0))
+    assert {what for what, _ in told} == {"later"}
+    assert [what for what, _ in tried_through(1.1, clock, order)] == ["read"]
+
+
+def test_a_film_that_kills_its_decoder_each_time_is_refused_after_a_day(pacs, films, order, clock, monkeypatch):
+    pacs.films = films[:1]
+    monkeypatch.setattr("medgrape.data.decoder._answered", lambda *_: json.loads(""))
+    told = []
+    for hour in range(26):
+        clock.now = 1.8e9 + 3600 * hour
+        watch(order, told.append)
+    assert [one.what for one in told] == ["later"] * 24 + ["refused"]
+    assert "broke the decoder" in told[0].words
+    assert str(order.out) not in "".join(one.words for one in told)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from medgrape.data.decoder import DecoderLostError
 from medgrape.data.film import FilmError
 from medgrape.errors import UserError
 from medgrape.interchange.pacs.chest_reader import ChestReader
 from medgrape.interchange.pacs.connection import Connection
-from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError
+from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError, RefusalError
 from medgrape.interchange.pacs.ledger import Entry, Ledger, State
 from medgrape.interchange.pacs.pulling import reason_of
 from medgrape.interchange.pacs.query import (
@@ -36,8 +37,10 @@ _LOOK_AGAIN = 3600.0
 """Seconds after which a series is looked into although it seems to have no other images than before."""
 _FAILURES = 5
 """Rounds in which a server may fail to give a film, or to take a report, before that counts as its answer."""
+_PATIENCE = 86400.0
+"""Seconds, besides, for which trouble may last that can pass: somebody has to notice, and to mend it."""
 _DEATHS = 20
-"""Watchers that may end without a word over a film before it is left alone."""
+"""Watches that may end without a word over a film before it is left alone."""
 _LONGEST_WAIT = 60.0
 
 
@@ -74,6 +77,13 @@ class News:
 
 
 Tell = Callable[[News], None]
+
+
+class StrainError(UserError):
+    """This machine could not read a film: it had too little memory, as a rule."""
+
+
+_MAY_PASS = AwayError | BarredError | DecoderLostError | StrainError
 
 
 def watch(order: WatchOrder, tell: Tell, wait: Callable[[float], None] = time.sleep) -> dict[str, int]:
@@ -185,17 +195,17 @@ class Watcher:
 
     def _read(self, entry: Entry) -> None:
         film = entry.film
-        if entry.attempts >= _DEATHS:
-            self._refuse(film, f"reading it was broken off {entry.attempts} times.")
+        if entry.deaths >= _DEATHS:
+            self._refuse(film, f"reading it was broken off {entry.deaths} times.")
             return
         if not self.readings.place(film.uid).exists():  # else a watcher was killed after the reading was there
             try:
                 self._make(film)
+            except (PacsError, StrainError, DecoderLostError) as error:
+                self._later(entry, error, lambda why: self._refuse(film, why))
+                return
             except FilmError as refusal:
                 self._refuse(film, reason_of(refusal, self.readings.arrival))
-                return
-            except PacsError as error:
-                self._later(entry, error, lambda why: self._refuse(film, why))
                 return
         self._settle(film)
 
@@ -205,8 +215,12 @@ class Watcher:
             fetch(self.connection, film, self.readings.arrival)
             try:
                 sight = self.reader.read(film, self.readings.arrival, made)
-            except (UserError, OSError, MemoryError):
+            except (UserError, OSError):
                 raise
+            except (MemoryError, RuntimeError) as fault:  # torch calls a lack of memory a RuntimeError
+                raise StrainError(
+                    f"this machine could not read it ({type(fault).__name__}); it may lack memory."
+                ) from fault
             except Exception as fault:  # one odd film must not end the watch; its words may hold the header's
                 raise FilmError(f"medgrape stumbled over it ({type(fault).__name__}).") from fault
             self.readings.keep(made, film.uid)
@@ -229,7 +243,8 @@ class Watcher:
             return
         refused = [one for one in sent if not one.accepted]
         if refused:
-            self._later(entry, PacsError(refused[0].reason), lambda why: self._leave(film, why))
+            kind = AwayError if all(one.may_pass for one in refused) else RefusalError
+            self._later(entry, kind(refused[0].reason), lambda why: self._leave(film, why))
             return
         self.ledger.settle(film, "sent")
         self.tell(News("stored", film.uid, f"{len(sent)} objects"))
@@ -240,15 +255,19 @@ class Watcher:
             self.readings.remove_objects(entry.film.uid)
         self.ledger.settle(entry.film, "read")
 
-    def _later(self, entry: Entry, error: PacsError, give_up: Callable[[str], None]) -> None:
-        """Try again in the next round, unless it is the server that is gone, or this film that never works out."""
+    def _later(self, entry: Entry, error: UserError, give_up: Callable[[str], None]) -> None:
+        """Try again, unless it is the server that is gone, or this film that never works out."""
         if isinstance(error, AwayError | BarredError):
             self._ask_whether_it_is_there()
-        if entry.failures + 1 >= _FAILURES:
-            give_up(str(error))
+        reason = reason_of(error, self.readings.arrival)
+        if _is_enough(entry, error):
+            give_up(reason)
             return
-        self.ledger.postpone(entry.film)
-        self.tell(News("later", entry.film.uid, str(error)))
+        if isinstance(error, _MAY_PASS):
+            self.ledger.pause(entry.film)
+        else:
+            self.ledger.postpone(entry.film)
+        self.tell(News("later", entry.film.uid, reason))
 
     def _ask_whether_it_is_there(self) -> None:
         """A server that broke off is gone, and then that is raised; or it cannot give this one thing."""
@@ -261,3 +280,10 @@ class Watcher:
     def _leave(self, film: ListedFilm, reason: str) -> None:
         self.ledger.settle(film, "unsendable", reason)
         self.tell(News("unsendable", film.uid, reason))
+
+
+def _is_enough(entry: Entry, error: UserError) -> bool:
+    """Whether a film has failed for the last time; trouble that may pass needs to last for long, too."""
+    if not isinstance(error, _MAY_PASS):
+        return entry.failures + 1 >= _FAILURES
+    return entry.troubles + 1 >= _FAILURES and time.time() - entry.troubled >= _PATIENCE

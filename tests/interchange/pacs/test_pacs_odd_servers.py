@@ -21,7 +21,7 @@ from medgrape.interchange.pacs.watch import WatchOrder
 
 HABITS = [
     (), ("ignores offset", "ignores limit"), ("ignores limit",), ("small pages",), ("ignores filters",),
-    ("no relations",), ("bare films",), ("no relations", "small pages", "ignores filters"),
+    ("no relations",), ("bare films",), ("wraps offset",), ("no relations", "small pages", "ignores filters"),
 ]  # fmt: skip
 
 

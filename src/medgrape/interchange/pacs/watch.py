@@ -251,8 +251,13 @@ class Watcher:
         self._clear(entry)
 
     def _clear(self, entry: Entry) -> None:
-        if not self.order.keep_dicom:
-            self.readings.remove_objects(entry.film.uid)
+        try:
+            if not self.order.keep_dicom:
+                self.readings.remove_objects(entry.film.uid)
+        except OSError as error:  # they name the patient: told until they are gone
+            self.ledger.pause(entry.film)
+            self.tell(News("later", entry.film.uid, f"its objects cannot be removed here ({error.strerror})."))
+            return
         self.ledger.settle(entry.film, "read")
 
     def _later(self, entry: Entry, error: UserError, give_up: Callable[[str], None]) -> None:

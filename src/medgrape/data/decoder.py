@@ -33,6 +33,10 @@ MEMORY_LIMIT = 4 * 2**30
 """Bytes of address space that a decoder may take."""
 
 
+class DecoderLostError(FilmError):
+    """The process that decodes died over a film, or took too long: the film is damaged, or this machine in distress."""
+
+
 @dataclass(frozen=True)
 class Request:
     """A film to read, whole or as the model sees it."""
@@ -93,7 +97,7 @@ class Decoder:
             raise
         except Exception:  # a hostile film may make it say anything
             self.close()
-            raise FilmError(f"{request.path}: it broke the decoder or took too long; it is damaged.") from None
+            raise DecoderLostError(f"{request.path}: it broke the decoder or took too long; it is damaged.") from None
 
     def _told(self, request: Request) -> subprocess.Popen[bytes]:
         """The process, once it has the request; one that died since the last film is not this film's fault."""

@@ -23,9 +23,13 @@ class OddPacs:
     habits: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     """Every address."""
+    shown: list[str | None] = field(default_factory=list)
+    """How each caller said who it is."""
     stow: tuple[int, object] = (200, None)
     retrieve: tuple[int, str, bytes] | None = None
     """Status, media type and body of every film; None: the film."""
+    instead: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
+    """Answers to addresses that hold these words."""
     port: int = 0
 
     @property
@@ -34,6 +38,10 @@ class OddPacs:
 
     def answer(self, method: str, address: str) -> tuple[int, str, bytes]:
         self.asked.append(address)
+        told = [said for words, said in self.instead.items() if words in address]
+        return told[0] if told else self.usual_answer(method, address)
+
+    def usual_answer(self, method: str, address: str) -> tuple[int, str, bytes]:
         parts = urlsplit(address)
         path = parts.path.removeprefix("/web/").split("/")
         if "redirects" in self.habits:
@@ -62,6 +70,7 @@ class OddPacs:
         tag = {"studies": "0020000D", "series": "0020000E", "instances": "00080018"}[path[-1]]
         once = list({one[tag]["Value"][0]: one for one in everything}.values())
         first = 0 if "ignores offset" in self.habits else int(asked.get("offset", 0))
+        first = first % max(len(once), 1) if "wraps offset" in self.habits else first
         most = len(once) if "ignores limit" in self.habits else int(asked["limit"])
         page = once[first : first + (1 if "small pages" in self.habits else most)]
         return (204, "", b"") if not page else (200, "application/dicom+json", json.dumps(page).encode())
@@ -90,6 +99,7 @@ def odd_pacs(*films: Path, habits: tuple[str, ...] = ()):
     class Handler(BaseHTTPRequestHandler):
         def reply(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            pacs.shown.append(self.headers.get("Authorization"))
             status, kind, body = pacs.answer(self.command, self.path)
             self.send_response(status)
             if status != 204:

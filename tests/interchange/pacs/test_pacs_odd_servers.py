@@ -1,5 +1,6 @@
 """Servers that do not do as one expects, and what they must not get away with."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,7 @@ from medgrape.interchange.pacs.watch import WatchOrder
 
 HABITS = [
     (), ("ignores offset", "ignores limit"), ("ignores limit",), ("small pages",), ("ignores filters",),
-    ("no relations",), ("bare films",), ("no relations", "small pages", "ignores filters"),
+    ("no relations",), ("bare films",), ("wraps offset",), ("no relations", "small pages", "ignores filters"),
 ]  # fmt: skip
 
 
@@ -108,16 +109,37 @@ def test_a_server_that_has_an_object_already_and_says_so_counts_as_having_taken_
             store(connection, film)
 
 
-def test_a_film_that_the_server_cannot_give_holds_up_no_other_and_is_given_up_in_the_end(cabinet, graduate, tmp_path):
+def test_a_film_that_the_server_does_not_give_holds_up_no_other_and_is_given_up_in_the_end(cabinet, graduate, tmp_path):
     film = cabinet.film(0)
     with odd_pacs(film) as pacs:
         order = WatchOrder(pacs.server, graduate, tmp_path / "out", since="always", once=True)
-        pacs.retrieve = 500, "text/plain", b"disk error"
+        pacs.retrieve = 404, "text/plain", b"not here"
         assert heard(order) == ([("later", uid_of(film))], {"waiting": 1})
-        pacs.retrieve = 200, MULTIPART, part(b"half a film " * 9)
+        pacs.retrieve = 200, "text/html", b"<p>log in, please</p>"
         for _ in range(4):
             told = heard(order)
         assert told == ([("refused", uid_of(film))], {"refused": 1})
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "accepted"),
+    [
+        (200, None, True),
+        (200, {"00081190": {"vr": "UR", "Value": ["http://x/studies/1.2"]}}, True),
+        (200, [{"00081199": {"vr": "SQ", "Value": [{"00081155": {"Value": ["UID"]}}]}}], True),
+        (202, {"00081199": {"vr": "SQ", "Value": [{"00081155": {"Value": ["UID"]}}]}}, True),
+        (202, None, False),
+        (202, [], False),
+        (202, [{"00081198": {"vr": "SQ", "Value": [{"00081155": {"Value": ["UID"]}}]}}], False),
+        (200, {"00081198": {"vr": "SQ", "Value": [{"00081155": {"Value": ["1.2"]}}]}}, False),
+        (200, {"0008119A": {"vr": "SQ", "Value": [{"00081197": {"Value": [272]}}]}}, False),
+    ],
+)
+def test_only_what_the_server_surely_has_counts_as_stored(status, said, accepted, cabinet):
+    film = cabinet.film(0)
+    with odd_pacs() as pacs, Connection(pacs.server) as connection:
+        pacs.stow = status, json.loads(json.dumps(said).replace("UID", uid_of(film)))
+        assert store(connection, film).accepted is accepted
 
 
 def test_a_report_that_the_server_never_takes_is_told_and_its_reading_stays(cabinet, graduate, tmp_path):

@@ -1,6 +1,9 @@
 """Which servers may be asked, and what must not stand in their settings."""
 
+import base64
+
 import pytest
+from odd_pacs import odd_pacs
 
 from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.servers import configured_server
@@ -83,13 +86,23 @@ def test_plain_http_is_for_this_machine_or_for_whoever_insists(tmp_path):
         assert configured_server("hospital", path).settings.url == url
 
 
-def test_a_secret_comes_from_a_file_and_is_sent_to_its_server_alone(tmp_path):
-    (tmp_path / "token").write_text("a secret token\n")
-    (tmp_path / "pacs.toml").write_text('[servers.hospital]\nurl = "http://127.0.0.1:9/x"\ntoken_file = "token"\n')
-    with Connection(configured_server("hospital", tmp_path / "pacs.toml")) as connection:
-        assert connection._client.headers["Authorization"] == "Bearer a secret token"
-        assert not connection._client.follow_redirects
-        assert not connection._client.trust_env
+def test_a_secret_comes_from_a_file_as_it_is_now_and_is_sent_to_its_server_alone(tmp_path):
+    path, token = tmp_path / "pacs.toml", tmp_path / "token"
+    with odd_pacs() as pacs:
+        url = pacs.server.settings.url
+        path.write_text(f'[servers.hospital]\nurl = "{url}"\ntoken_file = "token"\n')
+        token.write_text("a secret token\n")
+        with Connection(configured_server("hospital", path)) as connection:
+            connection.search(["studies"], [("limit", "1")])
+            token.write_text("the next one\n")
+            connection.search(["studies"], [("limit", "1")])
+            assert not connection._client.follow_redirects
+            assert not connection._client.trust_env
+        path.write_text(f'[servers.hospital]\nurl = "{url}"\nusername = "me"\npassword_file = "token"\n')
+        with Connection(configured_server("hospital", path)) as connection:
+            connection.search(["studies"], [("limit", "1")])
+    basic = "Basic " + base64.b64encode(b"me:the next one").decode()
+    assert pacs.shown == ["Bearer a secret token", "Bearer the next one", basic]
 
 
 @pytest.mark.parametrize("words", [("--since", "soon"), ("--since", "2026-13-01"), ("--modality", "cr/../x")])

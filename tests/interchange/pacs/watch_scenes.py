@@ -1,6 +1,8 @@
 """What a watch told, what it left, and what the PACS holds of it."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 from medgrape.interchange.pacs.watch import watch
 
@@ -23,3 +25,11 @@ def reports(orthanc):
     return sorted(
         one["ReferencedSeriesSequence"][0]["ReferencedSOPSequence"][0]["ReferencedSOPInstanceUID"] for one in evidence
     )
+
+
+def states(out, *columns):
+    """What the ledger says of films, in the order of their arrival."""
+    with closing(sqlite3.connect(out / "ledger.db")) as rows:
+        return rows.execute(
+            f"SELECT {', '.join(('state', *columns))} FROM films WHERE state != 'own' ORDER BY number"
+        ).fetchall()

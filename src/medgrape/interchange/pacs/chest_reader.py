@@ -1,6 +1,7 @@
 """One film from a PACS read without a person: only what is surely a frontal chest film, as far as its header tells."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,7 +61,7 @@ class ChestReader:
             raise FilmError("it is no frontal view; models here read PA and AP.")
         told = {"instance": listed.uid, "series": listed.series, "study": listed.study, "model": self.version}
         told["read_at"] = datetime.now(UTC).isoformat(timespec="seconds")
-        notes = [] if header.body_part else ["The header does not say which part of the body this is."]
+        notes = list(untold(header, study.film.facts.view))
         into.mkdir()
         explained = json.dumps(told | {"notes": notes} | study.explain().to_json(), indent=1, allow_nan=False)
         (into / READING).write_text(explained + "\n", "utf-8")
@@ -80,6 +81,14 @@ class ChestReader:
         return self._reader
 
 
+def untold(header: Header, view: str | None) -> Iterator[str]:
+    """What a person should check, because the header does not say it."""
+    if not header.body_part:
+        yield "The header does not say which part of the body this is."
+    if view is None:
+        yield "The header does not say which view this is."
+
+
 def refuse_others(header: Header) -> None:
     """Neither reports, maps and raw exposures nor hands and knees; no word of the header is repeated."""
     if header.kind == DigitalXRayImageStorageForProcessing:
@@ -88,3 +97,5 @@ def refuse_others(header: Header) -> None:
         raise FilmError("it is no CR or DX film.")
     if header.body_part and not (any(word in header.body_part for word in _CHEST) and "SPINE" not in header.body_part):
         raise FilmError("its header names another part of the body than the chest.")
+    if any(edge.startswith(("A", "P")) for edge in header.edges):  # to the front or the back: seen from the side
+        raise FilmError("its header says that it is seen from the side; models here read PA and AP.")

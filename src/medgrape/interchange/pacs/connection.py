@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import httpx2
 
-from medgrape.interchange.pacs.credentials import password, token, trust
+from medgrape.interchange.pacs.credentials import authorization, trust
 from medgrape.interchange.pacs.failures import AwayError, BarredError, RefusalError, refusal
 from medgrape.interchange.pacs.servers import Server
 
@@ -22,10 +22,9 @@ class Connection:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        user, secret, bearer = server.settings.username, password(server), token(server)
+        authorization(server)  # a secret that is missing is told before anything is asked for
         self._client = httpx2.Client(
-            auth=(user, secret) if user else None,
-            headers={"Authorization": f"Bearer {bearer}"} if bearer else {},
+            auth=self._signed,
             verify=trust(server),
             timeout=server.settings.timeout,
             follow_redirects=False,
@@ -37,6 +36,13 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
+
+    def _signed(self, request: httpx2.Request) -> httpx2.Request:
+        """With what its file says now: tokens are renewed while a watch goes on."""
+        shown = authorization(self.server)
+        if shown:
+            request.headers["Authorization"] = shown
+        return request
 
     @property
     def name(self) -> str:
@@ -64,7 +70,7 @@ class Connection:
             said = self._whole(answer)
             try:
                 return answer.status_code, json.loads(said)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return answer.status_code, None
 
     @contextmanager
@@ -121,7 +127,7 @@ class Connection:
             return None
         try:
             return json.loads(said)
-        except ValueError:
+        except (ValueError, RecursionError):  # nested more deeply than anything in DICOM
             raise RefusalError(
                 f"{self.name} answers with something that is no DICOM JSON; does its url in pacs.toml lead to DICOMweb?"
             ) from None

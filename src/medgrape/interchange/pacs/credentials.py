@@ -2,19 +2,20 @@
 
 import os
 import ssl
+from base64 import b64encode
 
 from medgrape.errors import UserError
 from medgrape.interchange.pacs.servers import Server
 
 
-def password(server: Server) -> str:
-    """Of its user; empty where it wants none."""
-    return _secret(server, server.settings.password_env, server.settings.password_file)
-
-
-def token(server: Server) -> str:
-    """Bearer token; empty where it wants none."""
-    return _secret(server, server.settings.token_env, server.settings.token_file)
+def authorization(server: Server) -> str:
+    """What the header of a request says of us; empty where the server wants nothing."""
+    settings = server.settings
+    if settings.username:
+        secret = _secret(server, settings.password_env, settings.password_file)
+        return "Basic " + b64encode(f"{settings.username}:{secret}".encode()).decode()
+    token = _secret(server, settings.token_env, settings.token_file)
+    return f"Bearer {token}" if token else ""
 
 
 def _secret(server: Server, variable: str, file: str) -> str:

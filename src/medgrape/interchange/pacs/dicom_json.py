@@ -23,12 +23,13 @@ def text(item: Item, tag: str) -> str:
 
 
 def number(item: Item, tag: str) -> int | None:
-    """Its first value, if that is a whole number, also one written as text."""
+    """Its first value, if that is a whole number that DICOM can hold, also one written as text."""
     for one in values(item, tag)[:1]:
         try:
-            return int(one)
-        except (TypeError, ValueError):
+            found = int(one)
+        except (TypeError, ValueError, OverflowError):
             return None
+        return found if abs(found) < 2**31 else None
     return None
 
 

@@ -31,7 +31,7 @@ def refusal(name: str, status: int) -> PacsError:
         )
     if status in (404, 410):
         return MissingError(f"{name} does not have that (HTTP {status}); check the url in pacs.toml if it is new.")
-    if status in (408, 425, 429, 500, 502, 503, 504):
+    if status in (408, 425, 429, 500, 502, 503, 504, 507):
         return AwayError(f"{name} is in trouble or too busy (HTTP {status}); try again later, or see its own log.")
     if 300 <= status < 400:
         return RefusalError(

@@ -19,6 +19,7 @@ _WANTED = [
     "Modality",
     "BodyPartExamined",
     "AnatomicRegionSequence",
+    "PatientOrientation",
 ]
 
 
@@ -33,6 +34,8 @@ class Header:
     modality: str
     body_part: str
     """In capitals; empty where it does not say."""
+    edges: tuple[str, ...] = ()
+    """Towards where on the patient its rows and its columns run (PatientOrientation)."""
 
 
 def header_of(path: Path) -> Header | None:
@@ -60,7 +63,7 @@ def _header(dataset: Dataset | None) -> Header | None:
         return None
     return Header(
         str(dataset.SOPInstanceUID), str(dataset.get("SOPClassUID", "")), str(dataset.get("StudyInstanceUID", "")),
-        str(dataset.get("Modality", "")).strip(), _body_part(dataset),
+        str(dataset.get("Modality", "")).strip(), _body_part(dataset), _edges(dataset),
     )  # fmt: skip
 
 
@@ -70,3 +73,8 @@ def _body_part(dataset: Dataset) -> str:
     if not said and len(regions) > 0:
         said = str(regions[0].get("CodeMeaning", "") or "").strip()
     return said.upper()
+
+
+def _edges(dataset: Dataset) -> tuple[str, ...]:
+    said = dataset.get("PatientOrientation") or []
+    return tuple(str(edge).strip().upper() for edge in ([said] if isinstance(said, str) else said))

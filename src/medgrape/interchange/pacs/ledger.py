@@ -16,12 +16,15 @@ State = Literal["waiting", "refused", "read", "unsent", "sent", "unsendable", "o
 to be stored. sent: stored, our copies still to be removed. unsendable: read, but the server does not take the objects.
 own: an object that we made ourselves."""
 
-_FORMAT = 1
+_FORMAT = 2
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 30.0, 3600.0
+"""Seconds before something that failed, for a reason that may pass, is tried again."""
 _TABLES = """
 CREATE TABLE films (
     number INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, series TEXT NOT NULL, study TEXT NOT NULL,
     state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', attempts INTEGER NOT NULL DEFAULT 0,
-    failures INTEGER NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0
+    failures INTEGER NOT NULL DEFAULT 0, troubles INTEGER NOT NULL DEFAULT 0, troubled REAL NOT NULL DEFAULT 0,
+    paused REAL NOT NULL DEFAULT 0, tried INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX to_do ON films (state, attempts, number);
 CREATE TABLE series (uid TEXT PRIMARY KEY, images INTEGER, looked REAL NOT NULL) WITHOUT ROWID;
@@ -38,33 +41,50 @@ class Entry:
     """How often it was begun, also by watchers that died over it."""
     failures: int
     """How often that ended with an answer of the server that was no film, or no thanks."""
+    troubles: int
+    """How often it ended with trouble that may pass, the server's or this machine's."""
+    troubled: float
+    """When the first of these came; 0: there was none."""
+
+    @property
+    def deaths(self) -> int:
+        """How often nobody came back to say what became of it."""
+        return self.attempts - self.failures - self.troubles
 
 
 class Ledger:
     """Held by one process at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = sqlite3.connect(path, isolation_level=None)
-        self._rows.execute("PRAGMA synchronous = FULL")
-        self._set_up(path)
-        self._rows.execute("UPDATE films SET tried = 0 WHERE state IN ('waiting', 'unsent', 'sent')")
+        try:
+            self._rows = sqlite3.connect(path, isolation_level=None)
+            found = self._set_up()
+        except sqlite3.DatabaseError:
+            raise UserError(f"{path} is damaged; restore it from a backup, or choose another --out.") from None
+        if found != _FORMAT:
+            self.close()
+            raise UserError(f"{path} is of another version of medgrape; choose another --out.")
 
     def close(self) -> None:
         """Nothing is lost without it."""
         self._rows.close()
 
-    def _set_up(self, path: Path) -> None:
+    def _set_up(self) -> int:
+        """The version of what is there, which is made where nothing is."""
         try:
+            self._rows.execute("PRAGMA synchronous = FULL")
             (found,) = self._rows.execute("PRAGMA user_version").fetchone()
             if found == 0:
                 with self._transaction():
                     for statement in _TABLES.split(";\n"):
                         self._rows.execute(statement)
                     self._rows.execute(f"PRAGMA user_version = {_FORMAT}")
+            if found in (0, _FORMAT):
+                self._rows.execute("UPDATE films SET tried = 0 WHERE state IN ('waiting', 'unsent', 'sent')")
         except sqlite3.DatabaseError:
-            raise UserError(f"{path} is damaged; restore it from a backup, or choose another --out.") from None
-        if found not in (0, _FORMAT):
-            raise UserError(f"{path} is of another version of medgrape; choose another --out.")
+            self.close()
+            raise
+        return found or _FORMAT
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -108,27 +128,41 @@ class Ledger:
 
     def due(self, state: State, number: int) -> Entry | None:
         """A film in this state that was not yet tried in round ``number``; those begun least often come first."""
+        now = time.time()
         row = self._rows.execute(
-            "SELECT study, series, uid, attempts, failures FROM films WHERE state = ? AND tried < ? "
-            "ORDER BY attempts, number LIMIT 1",
-            (state, number),
+            "SELECT study, series, uid, attempts, failures, troubles, troubled FROM films WHERE state = ? "
+            "AND tried < ? AND (paused <= ? OR paused > ?) ORDER BY attempts, number LIMIT 1",
+            (state, number, now, now + _LONGEST_PAUSE),  # a longer pause is a clock that was set back
         ).fetchone()
-        return None if row is None else Entry(ListedFilm(row[0], row[1], row[2]), row[3], row[4])
+        return None if row is None else Entry(ListedFilm(*row[:3]), *row[3:])
 
     def begin(self, film: ListedFilm, number: int) -> None:
         """Written down before anything is done with it, so that a film which kills its readers is known by that."""
         self._rows.execute("UPDATE films SET attempts = attempts + 1, tried = ? WHERE uid = ?", (number, film.uid))
 
-    def postpone(self, film: ListedFilm, *, blame: bool) -> None:
-        """It did not work out; whether the film may be at fault, or surely not."""
-        change = "failures = failures + 1" if blame else "attempts = attempts - 1"
-        self._rows.execute(f"UPDATE films SET {change} WHERE uid = ?", (film.uid,))  # noqa: S608 (two constants)
+    def acquit(self, film: ListedFilm) -> None:
+        """The attempt ended for a reason that is not the film's: it does not count."""
+        self._rows.execute("UPDATE films SET attempts = max(attempts - 1, 0) WHERE uid = ?", (film.uid,))
+
+    def postpone(self, film: ListedFilm) -> None:
+        """It did not work out, and the film may be at fault."""
+        self._rows.execute("UPDATE films SET failures = failures + 1 WHERE uid = ?", (film.uid,))
+
+    def pause(self, film: ListedFilm) -> None:
+        """It did not work out, for a reason that may pass: wait as long as that has lasted, but an hour at most."""
+        now = time.time()
+        self._rows.execute(
+            "UPDATE films SET troubles = troubles + 1, troubled = iif(troubled = 0, :now, troubled), "
+            "paused = :now + min(max(iif(troubled = 0, 0, :now - troubled), :shortest), :longest) WHERE uid = :uid",
+            {"now": now, "shortest": _SHORTEST_PAUSE, "longest": _LONGEST_PAUSE, "uid": film.uid},
+        )
 
     def settle(self, film: ListedFilm, state: State, reason: str = "", own: Iterable[str] = ()) -> None:
         """What became of it, and which objects we made of it."""
         with self._transaction():
             self._rows.execute(
-                "UPDATE films SET state = ?, reason = ?, attempts = 0, failures = 0, tried = 0 WHERE uid = ?",
+                "UPDATE films SET state = ?, reason = ?, attempts = 0, failures = 0, troubles = 0, troubled = 0, "
+                "paused = 0, tried = 0 WHERE uid = ?",
                 (state, reason, film.uid),
             )
             self._rows.executemany(

@@ -92,7 +92,16 @@ def since_when(told: str, today: date | None = None) -> date | None:
 
 
 def series(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
-    """All that are wanted, page by page; those of a server that finds series only within a study, study by study."""
+    """All that are wanted, each once: a server that ignores the modality tells all of them for each."""
+    seen = set[str]()
+    for one in _page_by_page(connection, wanted):
+        if one.uid not in seen:
+            seen.add(one.uid)
+            yield one
+
+
+def _page_by_page(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+    """Those of a server that finds series only within a study, study by study."""
     for modality in wanted.modalities:
         asked = [("Modality", modality), *_dates(wanted), *_FIELDS]
         found = _found(connection, ["series"], asked, SERIES)
@@ -129,15 +138,16 @@ def _dates(wanted: Wanted) -> list[tuple[str, str]]:
 
 def _found(connection: Connection, path: Sequence[str], asked: Sequence[tuple[str, str]], key: str) -> Iterator[Item]:
     """Everything, page by page, until one brings nothing new: a server may give fewer than asked, or the same again."""
-    offset, before = 0, frozenset[str]()
+    offset, seen = 0, set[str]()
     size = connection.server.settings.page
     while True:
         page = items(connection.search(path, [*asked, ("limit", str(size)), ("offset", str(offset))]))
-        named = {text(one, key): one for one in page if is_uid(text(one, key))}
-        if named.keys() <= before:
+        named = {text(one, key): one for one in page if is_uid(text(one, key)) and text(one, key) not in seen}
+        if not named:
             return
-        yield from (one for name, one in named.items() if name not in before)
-        offset, before = offset + len(page), frozenset(named)
+        yield from named.values()
+        offset += len(page)
+        seen.update(named)
 
 
 def _wanted(found: Iterator[Item] | Sequence[Item], wanted: Wanted) -> Iterator[ListedSeries]:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -49,7 +49,8 @@ class Readings:
 
     def remove_objects(self, uid: str) -> None:
         """They name the patient; once the server has them, they need not lie here."""
-        shutil.rmtree(self.place(uid) / OBJECTS, ignore_errors=True)
+        with suppress(FileNotFoundError):  # by a watcher that was killed right after
+            shutil.rmtree(self.place(uid) / OBJECTS)
 
     @contextmanager
     def draft(self) -> Iterator[Path]:
@@ -67,7 +68,8 @@ class Readings:
         for path in (made, *made.rglob("*")):
             _sync(path)
         place = self.place(uid)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.parent.mkdir(mode=0o700, exist_ok=True)  # also in a folder that others may enter
+        place.parent.mkdir(exist_ok=True)
         made.rename(place)
         for folder in (place.parent, place.parent.parent, self.out):
             sync_folder(folder)

@@ -32,7 +32,7 @@ class ServerSettings(Settings):
     token_env: str = ""
     """Environment variable that holds a bearer token, instead of user and password."""
     token_file: str = ""
-    """File that holds the token; it is read again for each connection."""
+    """File that holds the token; it is read again for each request."""
     ca_file: str = ""
     """Certificates (PEM) that the server's must come from; empty: those that this machine trusts."""
     client_certificate: str = ""

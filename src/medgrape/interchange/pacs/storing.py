@@ -13,9 +13,11 @@ from medgrape.interchange.pacs.dicom_json import (
     REFERENCED,
     STORED,
     Item,
+    items,
     number,
     sequence,
     text,
+    values,
 )
 from medgrape.interchange.pacs.header import header_of
 from medgrape.interchange.pacs.multipart import OneFile
@@ -34,6 +36,10 @@ _REASONS = {
 }
 
 
+_PASSING = (0x0110, 0x0124, 0xA700)
+"""What somebody at the server can mend: the same object may be taken later."""
+
+
 @dataclass(frozen=True)
 class Stored:
     """What became of one file."""
@@ -43,6 +49,8 @@ class Stored:
     accepted: bool
     reason: str = ""
     """Why not."""
+    may_pass: bool = False
+    """Whether it is the server that is in trouble, and not the object."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -56,13 +64,14 @@ def store(connection: Connection, path: Path) -> Stored:
         return Stored(path, "", False, "it is no DICOM file with a UID of its own")
     body = OneFile(path)
     status, answer = connection.store(iter(body), body.length, body.media_type)
-    said = answer if isinstance(answer, dict) else {}
-    if header.uid in _uids(said, STORED) or (not said and 200 <= status < 300):
+    said = next(iter(items(answer)), Item())
+    failed = [*values(said, FAILED), *values(said, OTHER_FAILURES)]
+    if header.uid in _uids(said, STORED) or (status == 200 and not failed):  # 202: some, and it must say which
         return Stored(path, header.uid, True)
     code = _failure(said, header.uid)
     if code == _DUPLICATE:
         return Stored(path, header.uid, True)
-    return Stored(path, header.uid, False, _in_words(code, status))
+    return Stored(path, header.uid, False, _in_words(code, status), _family(code) in _PASSING)
 
 
 def _uids(answer: Item, tag: str) -> set[str]:
@@ -78,8 +87,12 @@ def _failure(answer: Item, uid: str) -> int | None:
 def _in_words(code: int | None, status: int) -> str:
     if code is None:
         return f"the server does not say why (HTTP {status})"
-    known = code if code in _REASONS else code & 0xFF00  # A7xx and A9xx are families
-    return f"{_REASONS.get(known, 'the server gives a reason of its own')} ({code:04X}H)"
+    return f"{_REASONS.get(_family(code), 'the server gives a reason of its own')} ({code:04X}H)"
+
+
+def _family(code: int | None) -> int:
+    """A code, or the first of its like: A7xx and A9xx are families."""
+    return 0 if code is None else code if code in _REASONS else code & 0xFF00
 
 
 def dicom_files(paths: list[Path]) -> list[Path]:

@@ -11,14 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from medgrape.data.decoder import DecoderLostError
 from medgrape.data.film import FilmError
 from medgrape.errors import UserError
 from medgrape.interchange.pacs.chest_reader import ChestReader
 from medgrape.interchange.pacs.connection import Connection
-from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError
+from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError, RefusalError
 from medgrape.interchange.pacs.ledger import Entry, Ledger, State
 from medgrape.interchange.pacs.pulling import reason_of
-from medgrape.interchange.pacs.query import CHEST_MODALITIES, ListedFilm, Wanted, films, series, since_when
+from medgrape.interchange.pacs.query import (
+    CHEST_MODALITIES,
+    ListedFilm,
+    ListedSeries,
+    Wanted,
+    films,
+    series,
+    since_when,
+)
 from medgrape.interchange.pacs.readings import Readings, alone_in
 from medgrape.interchange.pacs.retrieval import fetch
 from medgrape.interchange.pacs.servers import Server
@@ -28,8 +37,10 @@ _LOOK_AGAIN = 3600.0
 """Seconds after which a series is looked into although it seems to have no other images than before."""
 _FAILURES = 5
 """Rounds in which a server may fail to give a film, or to take a report, before that counts as its answer."""
+_PATIENCE = 86400.0
+"""Seconds, besides, for which trouble may last that can pass: somebody has to notice, and to mend it."""
 _DEATHS = 20
-"""Watchers that may end without a word over a film before it is left alone."""
+"""Watches that may end without a word over a film before it is left alone."""
 _LONGEST_WAIT = 60.0
 
 
@@ -66,6 +77,13 @@ class News:
 
 
 Tell = Callable[[News], None]
+
+
+class StrainError(UserError):
+    """This machine could not read a film: it had too little memory, as a rule."""
+
+
+_MAY_PASS = AwayError | BarredError | DecoderLostError | StrainError
 
 
 def watch(order: WatchOrder, tell: Tell, wait: Callable[[float], None] = time.sleep) -> dict[str, int]:
@@ -128,6 +146,8 @@ class Watcher:
     tell: Tell
     number: int = field(default=0)
     """Of the round."""
+    hidden: set[str] = field(default_factory=set)
+    """Series that could not be looked into, and were told."""
 
     def round(self) -> None:
         """Everything that can be done now."""
@@ -139,38 +159,53 @@ class Watcher:
         self._each("waiting", self._read)
 
     def _each(self, state: State, do: Callable[[Entry], None]) -> None:
-        """Every film in a state, each once in a round."""
+        """Every film in a state, each once in a round. Only a watch that ends without a word is held against it."""
         while (entry := self.ledger.due(state, self.number)) is not None:
             self.ledger.begin(entry.film, self.number)
-            do(entry)
+            try:
+                do(entry)
+            except BaseException:  # a full disk, a server that is gone, somebody's Ctrl-C
+                self.ledger.acquit(entry.film)
+                raise
 
     def _find(self) -> None:
         now, wanted = time.time(), Wanted(since_when(self.order.since), CHEST_MODALITIES)
         for one in series(self.connection, wanted):
             if self.ledger.is_unchanged(one, now - _LOOK_AGAIN):
                 continue
-            try:
-                self.ledger.note(one, list(films(self.connection, one)))
-            except MissingError:  # removed since it was listed
-                continue
+            self._look_into(one)
         self.ledger.remember(
             "server", self.order.server.name
         )  # only now: a first call that came to nothing binds nobody
         self.ledger.remember("model", self.reader.version)
 
+    def _look_into(self, one: ListedSeries) -> None:
+        """A series that the server cannot show holds up no other; it is told once, and looked for in every round."""
+        try:
+            self.ledger.note(one, list(films(self.connection, one)))
+        except MissingError:  # removed since it was listed
+            return
+        except PacsError as error:
+            self._ask_whether_it_is_there()
+            if one.uid not in self.hidden:
+                self.tell(News("later", words=f"series {one.uid}: {error}"))
+            self.hidden.add(one.uid)
+            return
+        self.hidden.discard(one.uid)
+
     def _read(self, entry: Entry) -> None:
         film = entry.film
-        if entry.attempts >= _DEATHS:
-            self._refuse(film, f"reading it was broken off {entry.attempts} times.")
+        if entry.deaths >= _DEATHS:
+            self._refuse(film, f"reading it was broken off {entry.deaths} times.")
             return
         if not self.readings.place(film.uid).exists():  # else a watcher was killed after the reading was there
             try:
                 self._make(film)
+            except (PacsError, StrainError, DecoderLostError) as error:
+                self._later(entry, error, lambda why: self._refuse(film, why))
+                return
             except FilmError as refusal:
                 self._refuse(film, reason_of(refusal, self.readings.arrival))
-                return
-            except PacsError as error:
-                self._later(entry, error, lambda why: self._refuse(film, why))
                 return
         self._settle(film)
 
@@ -180,8 +215,12 @@ class Watcher:
             fetch(self.connection, film, self.readings.arrival)
             try:
                 sight = self.reader.read(film, self.readings.arrival, made)
-            except (UserError, OSError, MemoryError):
+            except (UserError, OSError):
                 raise
+            except (MemoryError, RuntimeError) as fault:  # torch calls a lack of memory a RuntimeError
+                raise StrainError(
+                    f"this machine could not read it ({type(fault).__name__}); it may lack memory."
+                ) from fault
             except Exception as fault:  # one odd film must not end the watch; its words may hold the header's
                 raise FilmError(f"medgrape stumbled over it ({type(fault).__name__}).") from fault
             self.readings.keep(made, film.uid)
@@ -204,34 +243,40 @@ class Watcher:
             return
         refused = [one for one in sent if not one.accepted]
         if refused:
-            self._later(entry, PacsError(refused[0].reason), lambda why: self._leave(film, why))
+            kind = AwayError if all(one.may_pass for one in refused) else RefusalError
+            self._later(entry, kind(refused[0].reason), lambda why: self._leave(film, why))
             return
         self.ledger.settle(film, "sent")
         self.tell(News("stored", film.uid, f"{len(sent)} objects"))
         self._clear(entry)
 
     def _clear(self, entry: Entry) -> None:
-        if not self.order.keep_dicom:
-            self.readings.remove_objects(entry.film.uid)
+        try:
+            if not self.order.keep_dicom:
+                self.readings.remove_objects(entry.film.uid)
+        except OSError as error:  # they name the patient: told until they are gone
+            self.ledger.pause(entry.film)
+            self.tell(News("later", entry.film.uid, f"its objects cannot be removed here ({error.strerror})."))
+            return
         self.ledger.settle(entry.film, "read")
 
-    def _later(self, entry: Entry, error: PacsError, give_up: Callable[[str], None]) -> None:
-        """Try again in the next round, unless it is the server that is gone, or this film that never works out."""
+    def _later(self, entry: Entry, error: UserError, give_up: Callable[[str], None]) -> None:
+        """Try again, unless it is the server that is gone, or this film that never works out."""
         if isinstance(error, AwayError | BarredError):
-            self._ask_whether_it_is_there(entry.film)
-        if entry.failures + 1 >= _FAILURES:
-            give_up(str(error))
+            self._ask_whether_it_is_there()
+        reason = reason_of(error, self.readings.arrival)
+        if _is_enough(entry, error):
+            give_up(reason)
             return
-        self.ledger.postpone(entry.film, blame=True)
-        self.tell(News("later", entry.film.uid, str(error)))
+        if isinstance(error, _MAY_PASS):
+            self.ledger.pause(entry.film)
+        else:
+            self.ledger.postpone(entry.film)
+        self.tell(News("later", entry.film.uid, reason))
 
-    def _ask_whether_it_is_there(self, film: ListedFilm) -> None:
-        """A server that broke off is gone, or cannot give this film; if it is gone, the film is not to blame."""
-        try:
-            self.connection.search(["studies"], [("limit", "1")])
-        except PacsError:
-            self.ledger.postpone(film, blame=False)
-            raise
+    def _ask_whether_it_is_there(self) -> None:
+        """A server that broke off is gone, and then that is raised; or it cannot give this one thing."""
+        self.connection.search(["studies"], [("limit", "1")])
 
     def _refuse(self, film: ListedFilm, reason: str) -> None:
         self.ledger.settle(film, "refused", reason)
@@ -240,3 +285,10 @@ class Watcher:
     def _leave(self, film: ListedFilm, reason: str) -> None:
         self.ledger.settle(film, "unsendable", reason)
         self.tell(News("unsendable", film.uid, reason))
+
+
+def _is_enough(entry: Entry, error: UserError) -> bool:
+    """Whether a film has failed for the last time; trouble that may pass needs to last for long, too."""
+    if not isinstance(error, _MAY_PASS):
+        return entry.failures + 1 >= _FAILURES
+    return entry.troubles + 1 >= _FAILURES and time.time() - entry.troubled >= _PATIENCE

@@ -232,3 +232,25 @@ def test_classes_that_a_box_cannot_decide_stay_and_their_films_are_counted(prepa
     assert {film.class_name for film in made.films} == {"healthy"}
     told = "boxes of CVAT: 1 films had no finding before; look whether their class still fits"
     assert told in made.source.notes
+
+
+def test_a_tag_for_a_finding_that_the_set_knows_takes_nothing_back(prepared, tmp_path):
+    dataset = Dataset.load(prepared)
+    said = replace(dataset.films[3], labels={"cavity": True, "pleural_fluid": False}, class_name="finding")
+    replace(dataset, films=(*dataset.films[:3], said, *dataset.films[4:])).save(prepared)
+    tags = {"type": "choices", "value": {"choices": ["Cavity", "Pleural fluid"]}}
+    file = tmp_path / "project.json"
+    file.write_text(label_studio(task("film3.png", [tags])))
+    made = import_boxes(Import(prepared, file, tmp_path / "new", allow_missing=True))
+    assert made.films[3].labels == {"cavity": True, "pleural_fluid": None}
+    assert "boxes of Label Studio: 1 labels are not known any more" in made.source.notes
+
+
+def test_a_film_that_lost_its_last_box_keeps_its_class_and_is_counted(prepared, tmp_path):
+    file = tmp_path / "annotations.xml"
+    file.write_text(cvat(image("film0.png"), image("film1.png", box(1, 1, 9, 9)), image("film2.png")), "utf-8")
+    made = import_boxes(Import(prepared, file, tmp_path / "new", anew=True))
+    assert made.films[0].labels == {"cavity": None, "pleural_fluid": False}
+    assert made.films[0].class_name == "finding", "no box is no proof of absence"
+    told = "boxes of CVAT: 1 films lost their last box and show nothing else; look whether their class still fits"
+    assert told in made.source.notes

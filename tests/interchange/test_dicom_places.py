@@ -93,6 +93,15 @@ def test_the_maps_belong_to_the_report_and_say_what_they_are(written, corrected)
         assert to.ReferencedSOPSequence[0].ReferencedSegmentNumber == number
 
 
+def test_maps_that_people_reshaped_are_not_called_automatic(written, opened, tmp_path):
+    film = stored_film(tmp_path / "film.dcm")
+    write_objects(opened(film), film, tmp_path / "out", None, FilmLimits())
+    untouched, reshaped = dcmread(tmp_path / "out" / "maps.dcm"), dcmread(written["maps.dcm"])
+    assert {one.SegmentAlgorithmType for one in untouched.SegmentSequence} == {"AUTOMATIC"}
+    assert {one.SegmentAlgorithmType for one in reshaped.SegmentSequence} == {"SEMIAUTOMATIC"}
+    assert complaints(tmp_path / "out" / "maps.dcm") == complaints(written["maps.dcm"]) == []
+
+
 def test_maps_of_a_large_film_stay_small(tmp_path):
     film = stored_film(tmp_path / "film.dcm", Rows=2500, Columns=2048)
     chance = np.random.default_rng(0)

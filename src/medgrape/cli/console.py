@@ -1,6 +1,7 @@
 """Printing for people and for programs."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,8 +10,10 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 T = TypeVar("T")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 140, highlight=False)
@@ -27,8 +30,9 @@ def note(sentence: str) -> None:
 
 
 def printable(text: str) -> str:
-    """A file's name may hold bytes that are no text; they are shown as codes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """A name may hold bytes that are no text, or orders to the terminal; both are shown as codes."""
+    told = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", told)
 
 
 def print_json(data: object) -> None:
@@ -37,13 +41,13 @@ def print_json(data: object) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; every column but the first is a figure and stands to the right."""
-    out.print(title, style="bold", markup=False, soft_wrap=True)
+    """A table; every column but the first is a figure and stands to the right. Cells are text, whatever they hold."""
+    out.print(printable(title), style="bold", markup=False, soft_wrap=True)
     shown = Table()
     for place, column in enumerate(columns):
-        shown.add_column(column, justify="left" if place == 0 else "right", overflow="fold")
+        shown.add_column(Text(printable(column)), justify="left" if place == 0 else "right", overflow="fold")
     for row in rows:
-        shown.add_row(*(str(cell) for cell in row))
+        shown.add_row(*(Text(printable(str(cell))) for cell in row))
     out.print(shown)
 
 

@@ -104,4 +104,4 @@ def _print_facts(file: Path, facts: FilmFacts) -> None:
     for name, value in lines.items():
         note(f"  {name:<16} {'not told' if value is None else value}")
     for warning in facts.warnings:
-        out.print(f"  warning          {warning}", style="yellow", markup=False, soft_wrap=True)
+        out.print(f"  warning          {printable(warning)}", style="yellow", markup=False, soft_wrap=True)

@@ -30,6 +30,8 @@ class Makers:
     model: str
     """The model's fingerprint."""
     person: str | None
+    corrected: bool = False
+    """Whether anybody's corrections, named or not, had a part in it."""
 
     def observed(self) -> ObservationContext:
         """Who looked at the film; a device's UID is the same for the same model."""

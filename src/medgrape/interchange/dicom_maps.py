@@ -89,12 +89,13 @@ def _eight_bit(found: ConceptEvidence) -> UInt8[np.ndarray, "h w"]:
 
 def _segment(found: ConceptEvidence, number: int, makers: Makers) -> SegmentDescription:
     rejected = " (rejected)" if found.rejected else ""
+    kinds = SegmentAlgorithmTypeValues
     segment = SegmentDescription(
         number,
         meaning(f"{found.concept.title}{rejected}"),
         codes.SCT.MorphologicallyAbnormalStructure,
         finding(found.concept),
-        SegmentAlgorithmTypeValues.AUTOMATIC,
+        kinds.SEMIAUTOMATIC if makers.corrected else kinds.AUTOMATIC,
         makers.segmenting(),
     )
     segment.SegmentDescription = f"{_MEANS} {NOTICE}"

@@ -91,7 +91,7 @@ def _objects(study: Study, source: "SourceFilm", observer: str | None) -> dict[s
     from medgrape.interchange.dicom_presentation import presentation
     from medgrape.interchange.dicom_report import report
 
-    makers, explanation = Makers(study.model, observer), study.explain()
+    makers, explanation = Makers(study.model, observer, bool(study.corrections)), study.explain()
     found = mapped(explanation)
     maps = segmentation(found, explanation.grid, source, makers) if found else None
     names = tuple(one.concept.name for one in found)

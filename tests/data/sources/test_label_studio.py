@@ -80,6 +80,7 @@ def test_who_skipped_a_film_or_never_opened_it_said_nothing_and_who_drew_nothing
         "/data/upload/1/abcd1234-film_one.png",
         "/data/upload/film_one.png",
         "/data/local-files/?d=mnt/wards/film%20one.png",
+        "/data/local-files/?id=3&d=film%20one.png&token=1",
         "https://host/films/film%20one.png?token=1",
         "s3://bucket/films/film one.png",
         "films/film one.dcm",
@@ -178,3 +179,38 @@ def test_the_small_export_is_refused_with_what_to_do(tmp_path):
 def test_a_task_without_a_film_is_told(films_folder, export):
     draft = read(films_folder, export, task("some text", [], number=7), task("film0.png", [rectangle(0, 0, 9, 9)]))
     assert draft.complaints.lines() == ("1 tasks without a film: task 7",)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"image": "film0.png", "prior": "film1.png"}, [{"to_name": "prior"}]),
+        ({"pages": ["film0.png", "film1.png"]}, [{}]),
+        ({"image": "film0.png"}, [{"to_name": "image"}, {"to_name": "prior"}]),
+        ({"image": "film0.png"}, [{"item_index": 0}]),
+    ],
+)
+def test_a_mark_that_may_lie_on_another_film_of_its_task_lands_on_none(films_folder, export, data, told):
+    unclear = task("", [rectangle(0, 0, 50, 50, **one) for one in told], number=7) | {"data": data}
+    draft = read(films_folder, export, unclear, task("film2.png", [rectangle(0, 0, 9, 9)]))
+    assert [film.id for film in draft.films] == [drawn.film for drawn in draft.boxes] == ["film2"]
+    (line,) = draft.complaints.lines()
+    assert line.startswith("1 tasks with several films, left out")
+    assert line.endswith("task 7")
+
+
+def test_a_film_told_twice_and_a_question_about_the_patients_history_are_no_second_film(films_folder, export):
+    asked = {"type": "textarea", "from_name": "said", "to_name": "history", "value": {"text": ["cough"]}}
+    known = task("", [rectangle(0, 0, 50, 50, to_name="xray"), asked])
+    known["data"] = {"image": "film0.png", "file": "film0.png", "history": "cough"}
+    draft = read(films_folder, export, known)
+    assert [drawn.film for drawn in draft.boxes] == ["film0"]
+    assert not draft.complaints
+
+
+def test_an_arrow_between_two_boxes_does_not_stand_in_their_way(films_folder, export):
+    arrow = {"type": "relation", "from_id": "one", "to_id": "two", "direction": "right", "labels": ["drains"]}
+    boxes = [rectangle(0, 0, 50, 50, id="one"), rectangle(50, 50, 25, 25, id="two")]
+    draft = read(films_folder, export, task("film0.png", [*boxes, arrow]))
+    assert len(draft.boxes) == 2
+    assert not draft.complaints

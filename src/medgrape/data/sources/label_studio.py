@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from medgrape.data.complaints import Complaints
 from medgrape.data.draft import FILM_SUFFIXES
@@ -19,7 +19,10 @@ from medgrape.data.sources.marks import NO_BOX, PERCENT, RESHAPED, Mark, MarkedF
 from medgrape.geometry import Box, FilmSize
 
 TURNED_FILM = "marks on films that were turned in the tool, left out"
+SEVERAL_FILMS = "tasks with several films, left out, for the export does not tell on which one a mark lies"
 UNNAMED = "marks without a label, left out"
+_DRAWN = frozenset({"x", "points", "rle"})
+"""Keys of marks that lie somewhere on a picture, unlike those of text or of the whole task."""
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 
 
@@ -57,29 +60,39 @@ def read_label_studio(path: Path) -> MarkedFilms:
 
 def _film(task: dict[str, Any], count: _Count) -> Iterator[MarkedFilm]:
     listed = _listed(task["data"])
-    if listed is None:
+    if not listed:
         count.complaints.add("tasks without a film", written(f"task {task.get('id')}"))
         return
     done = [one for one in task.get("annotations") or task.get("completions") or () if not one.get("was_cancelled")]
+    if len(listed) > 1 or _on_several([result for one in done for result in one.get("result") or ()]):
+        count.complaints.add(SEVERAL_FILMS, written(f"task {task.get('id')}"))
+        return
     count.predictions += len(task.get("predictions") or ())
     count.several += len(done) > 1
     count.nobody += not done
     if done:
-        yield MarkedFilm(written(listed), tuple(mark for one in done for mark in _marks(one.get("result") or [])))
+        yield MarkedFilm(written(listed[0]), tuple(mark for one in done for mark in _marks(one.get("result") or [])))
 
 
-def _listed(data: dict[str, Any]) -> str | None:
-    """The film's path: what is called image, or else the first value that ends like a film."""
-    values = [data.get("image"), *data.values()]
-    named = (_path(value) for value in values if isinstance(value, str) and value)
-    return next((path for path in named if PurePosixPath(path).suffix.lower() in FILM_SUFFIXES), None)
+def _listed(data: dict[str, Any]) -> list[str]:
+    """Paths of the task's films: every value that ends like one, each once, also out of a list of pages."""
+    values = (one for value in data.values() for one in (value if isinstance(value, list) else [value]))
+    paths = dict.fromkeys(_path(value) for value in values if isinstance(value, str) and value)
+    return [path for path in paths if PurePosixPath(path).suffix.lower() in FILM_SUFFIXES]
+
+
+def _on_several(results: list[dict[str, Any]]) -> bool:
+    """Whether marks lie on several pictures, or on a page of several: only the labelling setup tells which is which."""
+    drawn = [one for one in results if "original_width" in one or _DRAWN & (one.get("value") or {}).keys()]
+    pictures = {one.get("to_name") for one in drawn}
+    return len(pictures) > 1 or any(one.get("item_index") is not None for one in results)
 
 
 def _path(address: str) -> str:
     """Where a film is, out of the address by which the tool shows it."""
     parts = urlsplit(address)
     if "/local-files/" in parts.path:
-        return unquote(parts.query.partition("d=")[2])
+        return parse_qs(parts.query).get("d", [""])[0]
     path = unquote(parts.path) if parts.scheme or parts.path.startswith("/data/") else address
     if not path.startswith("/data/upload/"):
         return path
@@ -98,8 +111,8 @@ def _marks(results: list[dict[str, Any]]) -> Iterator[Mark]:
 
 
 def _labels(result: dict[str, Any]) -> list[Any]:
-    """Under the key that the result's type names: rectanglelabels, polygonlabels, labels, choices and so on."""
-    found = result["value"].get(result["type"])
+    """Under the key that the result's type names: rectanglelabels, polygonlabels, labels, choices; arrows have none."""
+    found = (result.get("value") or {}).get(result.get("type"))
     return found if isinstance(found, list) else []
 
 

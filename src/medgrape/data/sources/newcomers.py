@@ -76,7 +76,7 @@ def _joined(dataset: Dataset, draft: Draft, emptied: frozenset[str], counted: Co
     counted["new"], counted["there already"] = len(new), len(draft.boxes) - len(new)
     counted["of the set dropped for them"] = len(dataset.boxes) - len(staying)
     had, has = _pairs(dataset.boxes), _pairs((*staying, *new))
-    unsure = (had - has) | (draft.doubtful - has)
+    unsure = (had - has) | (draft.doubtful - has - _present(dataset.films))
     films = tuple(_relabelled(film, _pairs(new), unsure, counted) for film in dataset.films)
     if dataset.classes == CLASSES:
         shown = {film for film, _ in has}
@@ -85,6 +85,10 @@ def _joined(dataset: Dataset, draft: Draft, emptied: frozenset[str], counted: Co
         first = sum(not any(film.labels.values()) and any((film.id, name) in has for name in film.labels)
                     for film in dataset.films)  # fmt: skip
         counted["films had no finding before; look whether their class still fits"] = first
+    bare = {film for film, _ in had} - {film for film, _ in has | _present(films)}
+    counted["films lost their last box and show nothing else; look whether their class still fits"] = sum(
+        film.id in bare and film.class_name != CLASSES[0] for film in films
+    )
     return replace(dataset, films=films, boxes=(*staying, *new))
 
 
@@ -107,6 +111,11 @@ def _reclassed(film: FilmRecord, shown: set[str], counted: Counter[str]) -> Film
         return film
     counted["films without finding have one now"] += 1
     return replace(film, class_name=CLASSES[1])
+
+
+def _present(films: Iterable[FilmRecord]) -> set[Pair]:
+    """What labels say is there: a mark that is no box takes none of that back."""
+    return {(film.id, name) for film in films for name, label in film.labels.items() if label}
 
 
 def _pairs(boxes: Iterable[DrawnBox]) -> set[Pair]:

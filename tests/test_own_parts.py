@@ -263,6 +263,37 @@ def test_options_of_a_source_are_read_as_what_they_are(tmp_path):
             read_own("mine", tmp_path, {"most": "many"})
 
 
+@pytest.mark.parametrize("kind", ["int | None", "Optional[int]", "'int'", "int"])
+@pytest.mark.parametrize("later", ["", "from __future__ import annotations\n"])
+def test_an_option_keeps_its_kind_however_that_is_annotated(tmp_path, kind, later):
+    code = (
+        f"{later}from typing import Optional\n"
+        f"def part(folder, *, most: {kind} = 3, track: 'Track' = None):\n"
+        "    raise ValueError(repr(most))\n"
+    )
+    with installed(tmp_path, "source", code):
+        with pytest.raises(PartError, match=r"ValueError: 7\)"):
+            read_own("mine", tmp_path, {"most": "7"})
+        with pytest.raises(UserError, match="--option most takes int, not 'many'"):
+            read_own("mine", tmp_path, {"most": "many"})
+
+
+@pytest.mark.parametrize("kind", ["list[int]", "int | str", "dict", "[]", "list[Path] | None"])
+def test_an_option_of_a_kind_that_no_text_is_read_as_is_refused(tmp_path, kind):
+    code = f"from pathlib import Path\ndef part(folder, *, most: {kind} = None):\n    raise ValueError('called')\n"
+    with (
+        installed(tmp_path, "source", code),
+        pytest.raises(PartError, match=r"has the option 'most' of a kind .* this is for clinic to mend"),
+    ):
+        read_own("mine", tmp_path, {"most": "7"})
+
+
+def test_annotations_that_name_nothing_are_one_sentence(tmp_path):
+    code = "from __future__ import annotations\ndef part(folder, *, most: Number = 3):\n    pass\n"
+    with installed(tmp_path, "source", code), pytest.raises(PartError, match=r"annotation .*'Number' is not defined"):
+        read_own("mine", tmp_path, {"most": "7"})
+
+
 def test_nothing_is_imported_until_it_is_asked_for(tmp_path, capsys):
     marker = tmp_path / "imported"
     code = f"from pathlib import Path\nPath({str(marker)!r}).touch()\npart = dict\n"

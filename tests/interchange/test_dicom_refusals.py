@@ -1,7 +1,9 @@
 """A DICOM reading by command, and what cannot be one."""
 
 import json
+import os
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +17,12 @@ from pydicom import dcmread
 from typer.testing import CliRunner
 
 from medgrape.cli.app import app
+from medgrape.config import FilmLimits
+from medgrape.data.reading import film_file
 from medgrape.errors import UserError
+from medgrape.feedback.reader import Reader
 from medgrape.geometry import Turn
-from medgrape.interchange.dicom_reading import write_dicom_reading
+from medgrape.interchange.dicom_reading import check_source, write_dicom_reading
 
 pytestmark = pytest.mark.xdist_group("dicom out")  # what they share is made once
 
@@ -93,3 +98,32 @@ def test_what_cannot_be_written_is_refused_in_one_sentence(medgrape, tmp_path, m
     assert isinstance(done.exception, UserError)
     assert sentence in str(done.exception)
     assert not (tmp_path / "new").exists()
+
+
+def test_a_film_is_checked_by_the_limits_of_the_run_and_not_by_those_of_the_package(tmp_path):
+    film, usual = stored_film(tmp_path / "film.dcm"), FilmLimits()
+    os.truncate(film, usual.max_bytes + 1)  # a hole, which takes no place
+    check_source(film, usual.overridden(max_bytes=2 * usual.max_bytes))
+    with pytest.raises(UserError, match=r"more than the limit of 268,435,456"):
+        check_source(film, usual)
+
+
+def test_a_film_that_cannot_be_filed_is_refused_before_it_is_read(reader, tmp_path, monkeypatch):
+    run, limits, asked = reader.loaded.run, FilmLimits(max_bytes=2**30), []
+    roomy = replace(run, config=run.config.model_copy(update={"limits": limits}))
+    reader.changed(roomy, "Takes large films.").save(tmp_path / "roomy")
+    monkeypatch.setattr(Reader, "open", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("medgrape.interchange.dicom_source.film_file", _noting(asked))
+    Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "film.png")
+    words = ["read", tmp_path / "film.png", "--model", tmp_path / "roomy", "--dicom-out", tmp_path / "out"]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert "a picture without patient or study" in str(done.exception)
+    assert asked == [limits]
+
+
+def _noting(asked):
+    def noted(path, limits):
+        asked.append(limits)
+        return film_file(path, limits)
+
+    return noted

@@ -60,7 +60,7 @@ def read(
             )
         _ask(film, model, check, as_json=as_json)
         return
-    study = _corrected(model, film, corrections, confirmed=confirm)
+    study = _corrected(_opened(model, film, filed=dicom_out is not None), corrections, confirmed=confirm)
     explanation = study.explain()
     if save is not None:
         explanation.save(save)
@@ -90,7 +90,7 @@ def _check_targets(film: Path, save: Path | None, dicom_out: Path | None, observ
     if dicom_out is not None:
         from medgrape.interchange.dicom_reading import check_place
 
-        check_place(film, dicom_out, observer)
+        check_place(dicom_out, observer)
     elif observer is not None:
         raise UserError("--observer is named in the DICOM report; add --dicom-out DIR.")
 
@@ -110,8 +110,7 @@ def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) ->
     ]
 
 
-def _corrected(model: Path, film: Path, corrections: "list[Correction]", *, confirmed: bool) -> "Study":
-    study = _opened(model, film)
+def _corrected(study: "Study", corrections: "list[Correction]", *, confirmed: bool) -> "Study":
     from medgrape.feedback.study import ConceptMismatchError
 
     try:
@@ -120,15 +119,20 @@ def _corrected(model: Path, film: Path, corrections: "list[Correction]", *, conf
         raise UserError(f"{doubt.check.reason} To apply the box all the same, add --confirm.") from doubt
 
 
-def _opened(model: Path, film: Path) -> "Study":
-    """The decoder starts while torch is being imported."""
+def _opened(model: Path, film: Path, *, filed: bool = False) -> "Study":
+    """The decoder starts while torch is being imported. What cannot be filed as DICOM is refused before it is read."""
     from medgrape.data.decoder import Decoder
 
     with Decoder() as decoder:
         decoder.start()
         from medgrape.feedback.reader import load
 
-        return load(model).open(film, decoder)
+        reader = load(model)
+        if filed:
+            from medgrape.interchange.dicom_reading import check_source
+
+            check_source(film, reader.loaded.run.config.limits)
+        return reader.open(film, decoder)
 
 
 def _ask(film: Path, model: Path, asked: list[str], *, as_json: bool) -> None:

@@ -33,22 +33,28 @@ def write_dicom_reading(study: Study, film: Path, out: Path, *, observer: str | 
     are compared with the study's first. UIDs are fresh each time: two readings of a film are two. ``observer`` is the
     person who corrected the reading, as ``Family^Given``.
     """
-    check_place(film, out, observer)
+    check_place(out, observer)
+    check_source(film, study.run.config.limits)
     _refuse_other_film(study, film)
     return write_objects(study, film, out, observer, study.run.config.limits)
 
 
-def check_place(film: Path, out: Path, observer: str | None = None) -> None:
-    """Refuse what could not be written in the end: before a film is read, it costs nobody any time."""
+def check_place(out: Path, observer: str | None = None) -> None:
+    """Refuse what could not be written in the end: before a model is loaded, it costs nobody any time."""
     _check_parts()
-    from medgrape.interchange.dicom_source import read_source
-
     if observer is not None:
         person_name(observer)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise DicomOutError(f"{out} is there already and not empty; choose another folder, or remove it first.")
     refuse_inside_run(out)
-    read_source(film, FilmLimits())
+
+
+def check_source(film: Path, limits: FilmLimits) -> None:
+    """The same for a file that no reading could be about, by the limits of the run that is to read it."""
+    _check_parts()
+    from medgrape.interchange.dicom_source import read_source
+
+    read_source(film, limits)
 
 
 def write_objects(study: Study, film: Path, out: Path, observer: str | None, limits: FilmLimits) -> tuple[Path, ...]:

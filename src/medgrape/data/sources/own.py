@@ -1,10 +1,12 @@
 """A data source that another package brings along, held to what every draft promises."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from medgrape.data.dataset import SPLITS, FilmRecord
 from medgrape.data.draft import Draft
@@ -19,6 +21,8 @@ _KINDS: Mapping[Any, Callable[[str], object]] = {
     int: int,
     float: float,
     Path: Path,
+    str: str,
+    inspect.Parameter.empty: str,
 }
 
 
@@ -42,11 +46,36 @@ def _value(part: OwnPart, parameters: Mapping[str, inspect.Parameter], key: str,
     known = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and name != "track"]
     if key not in known:
         raise SourceError(f"{part} has no option {key!r}{nearest(key, known)}.".replace("the", "The", 1))
-    kind = parameters[key].annotation
+    kind = _kind(part, key, parameters[key].annotation)
     try:
-        return _KINDS.get(kind, str)(text)
+        return _KINDS[kind](text)
     except (KeyError, ValueError):
         raise SourceError(f"--option {key} takes {getattr(kind, '__name__', kind)}, not {text!r}.") from None
+
+
+def _kind(part: OwnPart, key: str, annotation: object) -> object:
+    """What a text is read as. ``int | None`` is an int: who gives an option does not give nothing."""
+    annotation = _evaluated(part, key, annotation)
+    kinds = [one for one in get_args(annotation) if one is not NoneType]
+    either = get_origin(annotation) in (Union, UnionType) and len(kinds) == 1
+    kind = kinds[0] if either else annotation
+    if not isinstance(kind, type) or kind not in _KINDS:
+        known = "bool, int, float, str or Path, or one of these or None"
+        raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {known}")
+    return kind
+
+
+def _evaluated(part: OwnPart, key: str, annotation: object) -> object:
+    """This annotation as a type, also where its module keeps all as text; the others may name what is not there."""
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        names = vars(sys.modules[part.load().__module__])
+        return get_type_hints(SimpleNamespace(__annotations__={key: annotation}), names)[key]
+    except Exception as error:  # whatever somebody wrote there
+        raise part.refuse(
+            f"has the option {key!r} with an annotation that cannot be read ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _check(part: OwnPart, draft: Draft) -> None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from odd_pacs import odd_pacs
 from pydicom import dcmread
-from ward_films import uid_of
+from ward_films import study_of, uid_of
 from watch_scenes import heard, states
 
 from medgrape.data.decoder import DecoderLostError
@@ -96,6 +96,14 @@ def test_a_series_that_the_server_cannot_show_holds_up_no_other_and_is_told_once
     ]
     assert series in told[0].words
     assert waits == [2, 2, 3]
+
+
+@pytest.mark.parametrize(("status", "news"), [(500, ["later", "read"]), (404, ["read"])])
+def test_so_does_a_study_of_a_server_that_is_asked_study_by_study(status, news, pacs, films, order):
+    pacs.habits = {"no relations"}
+    pacs.instead[f"{study_of(films[0])}/series?"] = status, "text/plain", b""
+    told, counts = heard(order)
+    assert ([what for what, _ in told], counts) == (news, {"read": 1})
 
 
 def test_a_server_that_goes_away_while_series_are_looked_into_is_away(pacs, order):

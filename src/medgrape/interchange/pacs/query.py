@@ -5,7 +5,7 @@ for one loses studies when it is asked for pages of those with a modality. What 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -24,9 +24,10 @@ from medgrape.interchange.pacs.dicom_json import (
     number,
     text,
 )
-from medgrape.interchange.pacs.failures import MissingError, RefusalError
+from medgrape.interchange.pacs.failures import MissingError, PacsError, RefusalError
 from medgrape.interchange.pacs.uids import is_uid
 
+PassOver = Callable[[str, PacsError], None]
 CHEST_MODALITIES = ("CR", "DX")
 _MODALITY = re.compile(r"[A-Z0-9_]{1,16}")
 _FIELDS = [("includefield", tag) for tag in (STUDY_DATE, ACCESSION, MODALITY, IMAGES)]
@@ -91,16 +92,20 @@ def since_when(told: str, today: date | None = None) -> date | None:
         ) from None
 
 
-def series(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
-    """All that are wanted, each once: a server that ignores the modality tells all of them for each."""
+def series(connection: Connection, wanted: Wanted, pass_over: PassOver | None = None) -> Iterator[ListedSeries]:
+    """All that are wanted, each once: a server that ignores the modality tells all of them for each.
+
+    ``pass_over`` is told of a study that the server cannot show, where these are asked for one by one; without it,
+    that is the end.
+    """
     seen = set[str]()
-    for one in _page_by_page(connection, wanted):
+    for one in _page_by_page(connection, wanted, pass_over):
         if one.uid not in seen:
             seen.add(one.uid)
             yield one
 
 
-def _page_by_page(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+def _page_by_page(connection: Connection, wanted: Wanted, pass_over: PassOver | None) -> Iterator[ListedSeries]:
     """Those of a server that finds series only within a study, study by study."""
     for modality in wanted.modalities:
         asked = [("Modality", modality), *_dates(wanted), *_FIELDS]
@@ -108,7 +113,7 @@ def _page_by_page(connection: Connection, wanted: Wanted) -> Iterator[ListedSeri
         try:
             first = next(found, None)
         except (MissingError, RefusalError):
-            yield from _study_by_study(connection, wanted)
+            yield from _study_by_study(connection, wanted, pass_over)
             return
         if first is not None:
             yield from _wanted([first], wanted)
@@ -127,9 +132,17 @@ def films(connection: Connection, one: ListedSeries) -> Iterator[ListedFilm]:
         yield ListedFilm(one.study, one.uid, text(item, INSTANCE))
 
 
-def _study_by_study(connection: Connection, wanted: Wanted) -> Iterator[ListedSeries]:
+def _study_by_study(connection: Connection, wanted: Wanted, pass_over: PassOver | None) -> Iterator[ListedSeries]:
     for item in _found(connection, ["studies"], _dates(wanted), STUDY):
-        yield from series_of(connection, text(item, STUDY), wanted)
+        study = text(item, STUDY)
+        try:
+            found = list(series_of(connection, study, wanted))
+        except PacsError as error:
+            if pass_over is None:
+                raise
+            pass_over(f"study {study}", error)
+            continue
+        yield from found
 
 
 def _dates(wanted: Wanted) -> list[tuple[str, str]]:

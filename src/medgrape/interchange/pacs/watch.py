@@ -147,7 +147,7 @@ class Watcher:
     number: int = field(default=0)
     """Of the round."""
     hidden: set[str] = field(default_factory=set)
-    """Series that could not be looked into, and were told."""
+    """Series and studies that could not be looked into, and were told."""
 
     def round(self) -> None:
         """Everything that can be done now."""
@@ -170,7 +170,7 @@ class Watcher:
 
     def _find(self) -> None:
         now, wanted = time.time(), Wanted(since_when(self.order.since), CHEST_MODALITIES)
-        for one in series(self.connection, wanted):
+        for one in series(self.connection, wanted, self._pass_over):
             if self.ledger.is_unchanged(one, now - _LOOK_AGAIN):
                 continue
             self._look_into(one)
@@ -180,18 +180,21 @@ class Watcher:
         self.ledger.remember("model", self.reader.version)
 
     def _look_into(self, one: ListedSeries) -> None:
-        """A series that the server cannot show holds up no other; it is told once, and looked for in every round."""
         try:
             self.ledger.note(one, list(films(self.connection, one)))
-        except MissingError:  # removed since it was listed
-            return
         except PacsError as error:
-            self._ask_whether_it_is_there()
-            if one.uid not in self.hidden:
-                self.tell(News("later", words=f"series {one.uid}: {error}"))
-            self.hidden.add(one.uid)
+            self._pass_over(f"series {one.uid}", error)
             return
-        self.hidden.discard(one.uid)
+        self.hidden.discard(f"series {one.uid}")
+
+    def _pass_over(self, what: str, error: PacsError) -> None:
+        """What the server cannot show holds up nothing else; it is told once, and looked for in every round."""
+        if isinstance(error, MissingError):  # removed since it was listed
+            return
+        self._ask_whether_it_is_there()
+        if what not in self.hidden:
+            self.tell(News("later", words=f"{what}: {error}"))
+        self.hidden.add(what)
 
     def _read(self, entry: Entry) -> None:
         film = entry.film

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from PIL import Image, ImageOps
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -19,6 +20,8 @@ from medgrape.config import ConfigError
 from medgrape.data.dataset import Dataset
 from medgrape.errors import UserError
 from medgrape.estimator.classifier import _kept
+from medgrape.training.films import TrainingError
+from medgrape.training.run import Order, train
 from schooling import small
 
 TINY = small(
@@ -94,6 +97,38 @@ def test_a_data_set_is_learnt_from_by_its_own_splits_and_found_again(ward, tmp_p
         split: len(Dataset.load(ward).in_split(split)) for split in ("train", "val")
     }
     assert (again.run_ / "manifest.json").stat().st_mtime_ns == made
+
+
+def test_other_films_under_the_same_names_are_another_fit(films, tmp_path):
+    paths = [tmp_path / f"{place}.png" for place in range(len(films.films))]
+    for film, path in zip(films.films, paths, strict=True):
+        Image.open(film.path).save(path)
+    settings = {"model.method": "black-box", "stages.black_box.epochs": 1, "stages.black_box.batch": 16}
+    classifier = mg.GrapeClassifier(TINY, settings=settings, validation=0.3, runs=tmp_path / "runs")
+    first = clone(classifier).fit(paths, films.classes, patients=films.patients).run_
+    again = clone(classifier).fit(paths, films.classes, patients=films.patients).run_
+    ImageOps.invert(Image.open(paths[0])).save(paths[0])
+    other = clone(classifier).fit(paths, films.classes, patients=films.patients).run_
+
+    assert first == again
+    assert other != first
+    (data,) = (tmp_path / "runs").glob("films-*")
+    with pytest.raises(TrainingError, match="before they were changed"):
+        train(Order(classifier._configured(), data, first))
+
+
+def test_classes_keep_their_names_where_a_tool_numbers_them(films, fitted):
+    classifier = mg.GrapeClassifier(TINY, settings={"stages.vectors.normal": ("healthy",)}, validation=0.3)
+    shares = cross_val_predict(
+        classifier, films.films, films.classes, cv=GroupKFold(2), groups=films.patients, method="predict_proba",
+    )  # fmt: skip
+    numbered = clone(fitted).fit(films.films, np.unique(films.classes, return_inverse=True)[1])
+
+    assert shares.shape == (len(films.films), 3)
+    assert shares.sum(axis=1) == pytest.approx(1)
+    assert numbered.classes_.tolist() == [0, 1, 2]
+    assert numbered.reader_.classes == tuple(np.unique(films.classes))
+    assert numbered.predict_proba(films.films[:3]) == pytest.approx(fitted.predict_proba(films.films[:3]))
 
 
 def test_fits_at_the_same_time_may_keep_their_films_in_one_place(ward, tmp_path, monkeypatch):
@@ -233,6 +268,10 @@ def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, ward)
         classifier.fit(["film.png"])
     with pytest.raises(UserError, match="not both at once"):
         classifier.fit([films.films[0], "film.png"], ["a", "b"])
+    with pytest.raises(UserError, match=r"There are 2 films and 1 patients"):
+        classifier.fit(["film.png", "film.png"], ["a", "b"], patients=["one"])
+    with pytest.raises(UserError, match="Give films as one list"):
+        fitted.predict([["film.png", "film.png"]])
     with pytest.raises(UserError, match="leave y and patients out"):
         classifier.fit(ward, ["a"])
     with pytest.raises(UserError, match="Say which films"):

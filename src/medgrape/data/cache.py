@@ -66,8 +66,7 @@ class FilmCache:
 
     def films(self, paths: Sequence[Path], *, workers: int | None = None, track: Track = quietly) -> CachedFilms:
         """All films prepared, decoding only what no earlier call has decoded."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        contents = _Contents(self.folder / "contents.json").hashes(paths, track)
+        contents = self.contents(paths, track=track)
         shards, refused = [], dict[int, str]()
         starts = range(0, len(paths), SHARD)
         missing = sum(not self._is_whole(contents[start : start + SHARD]) for start in starts)
@@ -79,6 +78,11 @@ class FilmCache:
                 shards.append(shard)
                 refused |= {start + place: reason for place, reason in reasons.items()}
         return CachedFilms(tuple(shards), tuple(contents), refused)
+
+    def contents(self, paths: Sequence[Path], *, track: Track = quietly) -> list[str]:
+        """SHA-256 of each film's file, worked out only where it may have changed; empty where there is no file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return _Contents(self.folder / "contents.json").hashes(paths, track)
 
     def _shard_path(self, contents: Sequence[str]) -> Path:
         prepared = json.dumps([_VERSION, self.config.preprocessing.model_dump(), list(contents)], sort_keys=True)

@@ -22,11 +22,13 @@ from medgrape.data.files import whole_folder
 from medgrape.data.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.estimator.answering import probabilities
+from medgrape.estimator.columns import class_names, column, label_column
 from medgrape.estimator.gathering import Given, gathered
 from medgrape.estimator.labelled_films import LabelledFilm
 from medgrape.estimator.naming import BETWEEN, configured, searchable
 from medgrape.feedback.reader import Reader
 from medgrape.model.checkpoint import LoadedRun
+from medgrape.training.films import learnt_contents
 from medgrape.training.run import Order, train
 
 
@@ -95,14 +97,14 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A folder or a ``Dataset`` is learnt from by its own train and val splits; its test films are not read.
         """
         config, room = self._configured(), self._room()
-        data, labels = self._data(X, y, patients, room)
-        name = hashlib.sha256(f"{config.model_dump_json()}/{checksum(data)}".encode()).hexdigest()[:16]
-        memory = None if self.memory is None else Path(self.memory)
         room.mkdir(parents=True, exist_ok=True)
+        data, labels, named = self._data(X, y, patients, room)
+        name, memory = _fit_name(config, data), None if self.memory is None else Path(self.memory)
         with FileLock(room / f".{name}.fit.lock"):  # the same fit twice at the same time is one training
             self.run_ = train(Order(config, data, room / name, memory))
         self._loaded = load_any(self.run_)
         self.classes_ = np.unique(self._loaded.run.classes if labels is None else labels)
+        self._named = named or {name: name for name in self._loaded.run.classes}
         return self
 
     @property
@@ -116,7 +118,7 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Float[np.ndarray, "films classes"]:  # noqa: N803, ANN401
         """A row for each film, a column for each of ``classes_``; a film that cannot be read is an error."""
         check_is_fitted(self, "run_")
-        columns = [self._loaded.run.classes.index(str(name)) for name in self.classes_]
+        columns = [self._loaded.run.classes.index(self._named[label]) for label in self.classes_.tolist()]
         return probabilities(self._loaded.run, _paths(X))[:, columns]
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803, ANN401
@@ -147,19 +149,26 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Sequence[Any] | None,
         patients: Sequence[str] | None,
         room: Path,
-    ) -> tuple[Path, np.ndarray | None]:
-        """The folder of a data set, and the labels as they were given."""
+    ) -> tuple[Path, np.ndarray | None, dict[Any, str] | None]:
+        """The folder of a data set, the labels as they were given, and what each is called in that data set."""
         if isinstance(films, str | Path | Dataset):
             if y is not None or patients is not None:
                 raise UserError("A data set knows its own classes and patients; leave y and patients out.")
-            return (_kept(films, room) if isinstance(films, Dataset) else Path(films)), None
-        labels = np.asarray([film.record.class_name for film in _labelled(films)] if y is None else y)
-        names = [str(label) for label in labels]
-        owners = None if patients is None else [str(patient) for patient in patients]
-        classes = tuple(str(label) for label in np.unique(labels))
+            return (_kept(films, room) if isinstance(films, Dataset) else Path(films)), None, None
+        given = list(column(films, "films"))
+        told = [film.record.class_name for film in _labelled(given)] if y is None else y
+        labels = label_column(told, len(given))
+        owners = None if patients is None else [str(one) for one in column(patients, "patients", len(given))]
+        named = class_names(given, labels)
         rule = SplitRule(validation=self.validation, seed=self._configured().seed)
-        given = Given(list(films), names, owners)
-        return _kept(gathered(given, classes, self.normal, rule), room), labels
+        described = Given(given, [named[label] for label in labels.tolist()], owners)
+        return _kept(gathered(described, tuple(named.values()), self.normal, rule), room), labels, named
+
+
+def _fit_name(config: Config, data: Path) -> str:
+    """Made of the settings, the labels and what is in the films' files: whatever is another fit has another name."""
+    told = (config.model_dump_json(), checksum(data), *learnt_contents(data, config))
+    return hashlib.sha256("/".join(told).encode()).hexdigest()[:16]
 
 
 def _kept(dataset: Dataset, room: Path) -> Path:
@@ -184,4 +193,4 @@ def _labelled(films: Sequence[Any]) -> Sequence[LabelledFilm]:
 def _paths(films: Any) -> Iterator[Path]:  # noqa: ANN401
     if isinstance(films, str | Path | Dataset):
         raise UserError("Say which films: labelled_films(data, 'test').films, or a list of paths.")
-    return (film.path if isinstance(film, LabelledFilm) else Path(film) for film in films)
+    return (film.path if isinstance(film, LabelledFilm) else Path(film) for film in column(films, "films"))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.data.reading import stance
 from medgrape.data.splits import SplitRule, split_films
 from medgrape.errors import UserError
+from medgrape.estimator.columns import normal_names
 from medgrape.estimator.labelled_films import LabelledFilm
 
 NAME, ROOT = "films handed to fit", Path("/")
@@ -24,12 +26,6 @@ class Given:
     films: Sequence[Any]
     classes: Sequence[str]
     patients: Sequence[str] | None
-
-    def __post_init__(self) -> None:
-        columns = {"y": self.classes, "patients": self.patients}
-        for name, column in columns.items():
-            if column is not None and len(column) != len(self.films):
-                raise UserError(f"There are {len(self.films)} films and {len(column)} {name}; give one for each film.")
 
 
 def gathered(given: Given, classes: tuple[str, ...], normal: Sequence[str], rule: SplitRule) -> Dataset:
@@ -63,7 +59,8 @@ def _labelled(given: Given) -> tuple[Films, ConceptSet]:
 
 
 def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tuple[Films, ConceptSet]:
-    shown = {name: _concept(name) for name in classes if name not in normal}
+    healthy = normal_names(normal, classes)
+    shown = _concepts([name for name in classes if name not in healthy])
     films = Films()
     for place, (path, class_name) in enumerate(zip(given.films, given.classes, strict=True)):
         labels = {concept.name: known == class_name for known, concept in shown.items()}
@@ -73,5 +70,12 @@ def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tup
     return films, ConceptSet(tuple(shown.values()))
 
 
-def _concept(name: str) -> Concept:
-    return replace(Concept.named(name), aliases=())
+def _concepts(classes: Sequence[str]) -> dict[str, Concept]:
+    """Class -> finding; where two would be called alike (TB+ and TB-), the second is numbered."""
+    found: dict[str, Concept] = {}
+    for name in classes:
+        concept = replace(Concept.named(name), aliases=())
+        taken = {one.name for one in found.values()}
+        names = chain([concept.name], (f"{concept.name}_{number}" for number in count(2)))
+        found[name] = replace(concept, name=next(free for free in names if free not in taken))
+    return found

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -10,12 +11,15 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from medgrape.config import Config
 from medgrape.data.augment import Lots, moved, view
-from medgrape.data.cache import CachedFilms, fingerprint
+from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
 from medgrape.data.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
 from medgrape.geometry import PatchGrid
 
+LEARNT = ("train", "val")
+"""The splits that a training sees."""
 UNKNOWN_CLASS = -100
 """What torch's cross-entropy passes over."""
 FINE = 4
@@ -134,6 +138,13 @@ class TrainingFilms:
         drawn = {box.concept for box in self.dataset.boxes_by_film.get(film.id, ())}
         boxed = torch.tensor([name in drawn for name in self.dataset.concepts.names])
         return boxed | (self.boxed_concepts & (self.labels[position] == 0))
+
+
+def learnt_contents(data: Path, config: Config) -> list[str]:
+    """SHA-256 of each film's file that a training would learn from or choose by; empty where there is no file."""
+    dataset = Dataset.load(data)
+    paths = [dataset.film_path(film) for film in dataset.pictured if film.split in LEARNT]
+    return FilmCache(data / "cache", config).contents(paths)
 
 
 def shuffled(positions: Sequence[int], batch: int, share: tuple[int, int], *seed: int) -> Iterator[list[int]]:

@@ -4,17 +4,29 @@ from pathlib import Path
 
 import torch
 
+from medgrape.baselines.checkpoint import BaselineRun
 from medgrape.config import Config
+from medgrape.data.cache import fingerprint
+from medgrape.model.checkpoint import Run
 from medgrape.model.own_record import parts_used
 from medgrape.own_parts import BUILT_IN, get
 from medgrape.spelling import nearest
-from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms
+from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, learnt_contents
 
 
 def refuse_unusable_place(out: Path) -> None:
     """A folder with something else in it is not written over."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise TrainingError(f"{out} is there already and is no run; choose another --out.")
+
+
+def refuse_changed_films(out: Path, run: Run | BaselineRun, data: Path) -> None:
+    """A finished run is this training's only if the films that are there are those that it learnt from."""
+    now = {fingerprint(content) for content in learnt_contents(data, run.config) if content}
+    if len(now - set(run.learnt_from)) > run.metrics["films_refused"]:  # what could not be read taught it nothing
+        raise TrainingError(
+            f"{out} holds a run that learnt from these films before they were changed; choose another --out."
+        )
 
 
 def refuse_unknown_parts(config: Config) -> None:

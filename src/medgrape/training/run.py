@@ -20,8 +20,13 @@ from medgrape.model.own_record import parts_used
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.training.compared import ComparedCourse, ComparedGraduate
 from medgrape.training.course import Course, Graduate
-from medgrape.training.films import TrainingError, TrainingFilms
-from medgrape.training.fitness import refuse_unknown_parts, refuse_unlearnable, refuse_unusable_place
+from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
+from medgrape.training.fitness import (
+    refuse_changed_films,
+    refuse_unknown_parts,
+    refuse_unlearnable,
+    refuse_unusable_place,
+)
 from medgrape.training.journal import Journal
 from medgrape.training.keepsakes import data_facts, exemplar_films, usual_scores
 from medgrape.training.kept_stages import EVERYTHING, fetch, keep
@@ -81,6 +86,7 @@ def _is_there(order: Order) -> bool:
         raise TrainingError(
             f"{order.out} holds a run with other settings or of another data set; choose another --out."
         )
+    refuse_changed_films(order.out, loaded.run, order.data)
     shutil.rmtree(order.work, ignore_errors=True)  # of an attempt that was killed at its very end
     return True
 
@@ -138,7 +144,7 @@ def _films(order: Order, track: Track) -> CachedFilms:
 def _learn(
     fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch, told: MlflowLog | None = None
 ) -> None:
-    films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), "train", "val")
+    films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), *LEARNT)
     if meeting.told(films.places) != films.places:
         raise TrainingError("This process can read other films than the first one; see medgrape data check.")
     refuse_unlearnable(order.config, films)

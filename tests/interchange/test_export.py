@@ -22,7 +22,7 @@ from medgrape.data.dataset import Dataset
 from medgrape.data.phantom import draw, plan
 from medgrape.data.reading import read_prepared
 from medgrape.errors import UserError
-from medgrape.evaluation.reading import evaluate_run
+from medgrape.evaluation.reading import evaluate_run, read_split
 from medgrape.feedback.curation import discard
 from medgrape.feedback.study import ConceptMismatchError
 from medgrape.interchange import onnx_export
@@ -154,11 +154,18 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     assert users == {"Conv"}
     loss = loss_of_export(load_run(sceptic), mg.load(coarse).loaded, ward, split="train")
     assert loss.same_answer >= 0.9
-    assert abs(loss.named("mean AUC of the findings").change) <= 0.05
+    assert _map_likeness(load_run(sceptic), mg.load(coarse).loaded, ward).min() >= 0.95
     told = {one.key: one.value for one in graph.metadata_props}
     assert json.loads(told["medgrape.calibrated_on"]) == {
         "name": Dataset.load(ward).name, "checksum": onnx_export.checksum(ward), "split": "train", "films": 24,
     }  # fmt: skip
+
+
+def _map_likeness(run, export, data):
+    """Correlation of each concept's maps over all films; figures such as an AUC hang on luck with so few of them."""
+    dataset = Dataset.load(data)
+    before, after = (read_split(one, dataset, data, "train", quietly).readings.mean_maps for one in (run, export))
+    return np.array([np.corrcoef(before[:, k].ravel(), after[:, k].ravel())[0, 1] for k in range(before.shape[1])])
 
 
 def test_int8_is_calibrated_on_training_films_alone(sceptic, ward):

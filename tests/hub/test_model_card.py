@@ -240,6 +240,23 @@ def test_the_commands_write_the_card_and_the_folder(judged, tmp_path):
     assert (tmp_path / "c.md").read_text("utf-8").startswith("---\n")
 
 
+@pytest.mark.parametrize("metrics", [{}, {"validation": []}, {"validation": {"head": {}}}])
+def test_a_run_that_tells_too_little_of_itself_gets_no_card_and_a_sentence(graduate, metrics):
+    with pytest.raises(UserError, match=r"No card can be written of .*: its metrics\.json"):
+        card_of_changed(graduate, metrics=metrics)
+
+
+@pytest.mark.parametrize("words", [["card"], ["pack", "--out", "published", "--with-pictures"]])
+def test_a_card_is_for_a_name_that_a_hub_could_have(judged, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["hub", words[0], str(judged), *words[1:], "--as", "no slash"])
+    assert "is no repository on a model hub; give ORG/NAME." in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+    done = CliRunner().invoke(app, ["hub", words[0], str(judged), *words[1:], "--as", ""], catch_exceptions=False)
+    assert done.exit_code == 0
+
+
 def test_the_name_of_a_repository_is_checked_before_anything_else(judged):
     done = CliRunner().invoke(app, ["hub", "push", str(judged), "no slash", "--with-pictures"])
     assert "is no repository on a model hub" in str(done.exception)

@@ -4,14 +4,16 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from medgrape.errors import UserError, first_line
 from medgrape.hub.changes import changed
 from medgrape.hub.front_matter import front_matter
 from medgrape.hub.limits import limits
 from medgrape.hub.measured import Measured, measured_beside
 from medgrape.model.checkpoint import LoadedRun, Run, load_run
 from medgrape.model.export_record import NOTICE
-from medgrape.model.manifest import version_of
+from medgrape.model.manifest import RunError, version_of
 from medgrape.model.own_record import needed_parts
+from medgrape.model.run_hub import refuse_unnameable
 
 CARD = "README.md"
 """Where a hub looks for it."""
@@ -28,6 +30,24 @@ def written(
     loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
 ) -> str:
     """Head and text; ``unnamed``: it is published without the names of whom it never shows."""
+    from jinja2 import UndefinedError  # slow to import
+
+    if repository:
+        refuse_unnameable(repository)
+    try:
+        return _rendered(loaded, measured, repository=repository, licence=licence, removed=removed, unnamed=unnamed)
+    except UserError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
+        raise RunError(
+            f"No card can be written of {loaded.folder}: its metrics.json, or the report beside it, lacks something or "
+            f"has it in another form ({type(error).__name__}: {first_line(error)}); train or evaluate it again."
+        ) from error
+
+
+def _rendered(
+    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool
+) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
 
     environment = Environment(  # Markdown, which a hub cleans before it shows it

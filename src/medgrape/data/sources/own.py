@@ -132,6 +132,6 @@ def _check_file(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
         return
     path = Path(film.path)
     if path.is_absolute() or ".." in path.parts:
-        raise part.refuse(f"names the film {film.path!r}, which is no place below {draft.folder}")
+        raise part.refuse(f"names the film {film.path!r}, which is no path from {draft.folder} that stays in it")
     if not (draft.folder / path).is_file():
         raise part.refuse(f"names the film {film.path!r}, which is not in {draft.folder}")

@@ -149,6 +149,19 @@ def part(folder):
 """
 
 
+def film_with(otherwise):
+    """A source whose only film is as it should be, but for this, past the type checks that only tests have."""
+    film = "film = FilmRecord('a', '', 'ill', 'p', FilmSize(4, 4), {'cavity': None})"
+    fill = f"{film}; vars(film).update({otherwise}); draft.films.append(film)"
+    return SOURCE.format(fill=fill, made="draft")
+
+
+def backbone_with(otherwise):
+    """A backbone as it should be, but for this."""
+    sound = "OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))"
+    return BACKBONE.format(made=f"(lambda made: ({otherwise}, made)[1])({sound})")
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "reason"),
     [
@@ -175,6 +188,15 @@ def part(folder):
             "otherwise each time",
         ),
         ("backbone", BACKBONE.format(made="OwnBackbone(Chain([], 1), Greys((0.5,), (0.5,)))"), "than torch modules"),
+        (
+            "backbone",
+            backbone_with("vars(made).update(chain=nn.Sequential(nn.Conv2d(1, 5, 3)))"),
+            "of Sequential and Greys, not of Chain and Greys",
+        ),
+        ("backbone", backbone_with("vars(made).update(greys=None)"), "of Chain and NoneType, not of Chain and Greys"),
+        ("backbone", backbone_with("vars(made.chain).update(parts=7)"), "something else than torch modules"),
+        ("backbone", backbone_with("vars(made.chain).update(features='5')"), "chain whose features is '5'"),
+        ("text encoder", ENCODER.format(vectors="[][0]"), r"fails on 2 sentences \(IndexError"),
         ("text encoder", ENCODER.format(vectors="torch.ones(len(sentences), 4)"), "of length 2, not unit vectors"),
         ("text encoder", ENCODER.format(vectors="torch.eye(5)[:len(sentences)]"), r"shape \(2, 5\)"),
         ("text encoder", ENCODER.format(vectors="[1.0]"), "as list, not as a tensor"),
@@ -199,6 +221,18 @@ def part(folder):
             ),
             "which is none of its classes",
         ),
+        ("source", "part = dict", "nothing that tells what it takes"),
+        ("source", film_with("labels={'cavity': 'yes'}"), "says 'yes' of 'cavity' on 'a', not True, False or None"),
+        ("source", film_with("labels=None"), "something else than films, boxes"),
+        ("source", film_with("size=None"), "gives 'a' the size None"),
+        ("source", film_with("path='/etc/hostname'"), r"'/etc/hostname', which is no path from .* that stays in it"),
+        ("source", film_with("path='../film.png'"), r"'../film.png', which is no path from .* that stays in it"),
+        ("source", film_with("id=''"), "gives a film the id ''"),
+        ("source", film_with("id=7"), "gives a film the id 7"),
+        ("source", film_with("patient=''"), "gives a film the patient ''"),
+        ("source", film_with("patient=7"), "gives a film the patient 7"),
+        ("source", SOURCE.format(fill="draft.films.append('a')", made="draft"), "lists a str among its films"),
+        ("source", SOURCE.format(fill="draft.boxes.append('a')", made="draft"), "lists a str among its boxes"),
         (
             "source",
             SOURCE.format(fill="draft.boxes.append(DrawnBox('a', 'cavity', Box(0, 0, 1, 1)))", made="draft"),
@@ -292,6 +326,26 @@ def test_annotations_that_name_nothing_are_one_sentence(tmp_path):
     code = "from __future__ import annotations\ndef part(folder, *, most: Number = 3):\n    pass\n"
     with installed(tmp_path, "source", code), pytest.raises(PartError, match=r"annotation .*'Number' is not defined"):
         read_own("mine", tmp_path, {"most": "7"})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ENCODER.format(vectors="open('/nowhere')"),
+        "class part:\n    name = note = width = encode = property(lambda self: 1 / 0)\n",
+        "raise SystemExit(3)\n",
+    ],
+)
+def test_a_part_that_fails_is_listed_among_the_others(tmp_path, capsys, code):
+    sound = HEAD.format(logits="scores.new_zeros(len(scores), self.classes)")
+    with installed(tmp_path, "text encoder", code), installed(tmp_path, "head", sound, name="sound", package="lab"):
+        ended = app(["parts", "--check", "--json"], standalone_mode=False)
+    found = {one["name"]: one["problem"] for one in json.loads(capsys.readouterr().out)["parts"]}
+    assert ended == 1
+    assert found["sound"] == ""
+    assert "of clinic 1.0" in found["mine"]
+    assert found["mine"].endswith("this is for clinic to mend.")
+    assert set(found) > {"lexical", "resnet-50", "coco", "gat"}
 
 
 def test_nothing_is_imported_until_it_is_asked_for(tmp_path, capsys):

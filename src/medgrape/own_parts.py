@@ -4,8 +4,10 @@ Only what is installed as a package can be found here. A run names the parts tha
 code along.
 """
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args
@@ -84,6 +86,22 @@ class OwnPart:
             raise PartError(
                 f"{self._told} failed ({type(error).__name__}: {first_line(error)}); MEDGRAPE_DEBUG=1 shows where."
             ) from error
+
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What the part can be called with, by name."""
+        found = self.load()
+        with self.answering("is nothing that tells what it takes, as a function does"):
+            return inspect.signature(found).parameters
+
+    @contextmanager
+    def answering(self, failure: str) -> Iterator[None]:
+        """While the part is asked something, or is looked at: whatever is raised is for its package to mend."""
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:  # whatever somebody's code raises
+            raise self.refuse(f"{failure} ({type(error).__name__}: {first_line(error)})") from error
 
     def refuse(self, reason: str) -> PartError:
         """An error that says who is to mend what."""

@@ -95,7 +95,10 @@ def test_a_damaged_cache_that_was_mended_is_loaded_again(published):
     assert mg.load("org/tb").origin is not None
 
 
-@pytest.mark.parametrize("name", ["../../elsewhere.json", "/etc/passwd.json", "model.bin", "code.py", "a\\b.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["../../elsewhere.json", "/etc/passwd.json", "model.bin", "code.py", "a\\b.json", "./config.toml", "a//b.json"],
+)
 def test_a_manifest_that_names_what_no_run_holds_is_refused(home, graduate, name):
     told = json.loads((graduate / "manifest.json").read_text("utf-8"))
     told["files"][name] = "0" * 64

@@ -1,6 +1,7 @@
 """What a model card says, and where it has it from."""
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,9 @@ from medgrape.errors import UserError
 from medgrape.evaluation.reading import evaluate_run, report_folder
 from medgrape.hub import Publishing, card_of, pack
 from medgrape.hub.card import written
+from medgrape.hub.changes import TAKEN_OUT, UNNAMED
 from medgrape.hub.measured import measured_beside
+from medgrape.model.checkpoint import Change
 from medgrape.model.manifest import unseal
 
 
@@ -67,6 +70,76 @@ def test_a_report_on_another_model_is_not_told(judged, tmp_path):
 
 def test_a_card_without_a_report_says_that_its_figures_flatter(graduate):
     assert "and so flatter it" in card_of(graduate)
+
+
+def card_of_changed(folder, measured=None, **changed):
+    """The card of a run in which some things are otherwise."""
+    loaded = mg.load(folder).loaded
+    made = replace(loaded, run=replace(loaded.run, **changed))
+    return written(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
+
+
+def test_figures_from_before_a_change_are_not_told_as_this_models(graduate):
+    text = card_of_changed(graduate, changes=(Change("abc", "Discarded prototype 3 of Cavity."),))
+
+    assert "| stage | figure | as trained, before the changes below |" in text
+    assert "the figures are of the model before the changes below:" in text
+    assert "The figures below are of the model before it was changed" in text
+    assert "this model |" not in text
+
+
+@pytest.mark.parametrize("what", [TAKEN_OUT, UNNAMED])
+def test_what_publishing_takes_out_leaves_figures_those_of_this_model(graduate, what):
+    text = card_of_changed(graduate, changes=(Change("abc", what),))
+
+    assert "| stage | figure | this model |" in text
+    assert "before it was changed" not in text
+
+
+@pytest.mark.parametrize("source", ["table", "phantom"])
+def test_a_head_fitted_on_another_data_set_did_not_learn_from_one_alone(graduate, source):
+    metrics = mg.load(graduate).loaded.run.metrics
+    metrics = metrics | {"data": metrics["data"] | {"source": source}}
+    what = "Fitted the head again on 'north', another data set than it was trained on."
+
+    refitted = card_of_changed(graduate, metrics=metrics, changes=(Change("abc", what),))
+
+    assert "all from one data set" not in refitted
+    assert "Before it was changed (see below), it learnt from" in refitted
+    assert "These are the films of its training; what it learnt from later" in refitted
+    assert f"- {what}" in refitted
+    assert ("all from one data set" in card_of_changed(graduate, metrics=metrics)) == (source == "table")
+
+
+def line_for_pip(text):
+    (line,) = [line.strip() for line in text.splitlines() if "pip install" in line]
+    return line
+
+
+def test_what_pip_is_told_to_install_suffices_for_the_lines_below_it(graduate):
+    loaded = mg.load(graduate).loaded
+    for kind, extras in (("efficientnet-lite0", "hub,lite"), ("transformers", "hub,text"), ("own", "hub")):
+        model = deepcopy(loaded.run.grape)
+        model.backbone.blueprint = replace(model.backbone.blueprint, kind=kind)
+        text = card_of_changed(graduate, model=model)
+        assert line_for_pip(text) == f'pip install "medgrape[{extras}]"'
+    assert 'reader.open("film.png")' in text  # a DICOM file would take one more
+
+
+def test_films_that_do_not_go_along_are_not_promised(judged):
+    assert "shows which training films" in card_of(judged)
+    assert "shows which training films" not in card_of(judged, removed=True)
+
+
+@pytest.mark.parametrize(("split", "known", "tested"), [("test", 0, True), ("test", 2, False), ("val", 16, False)])
+def test_only_films_that_it_never_saw_are_a_test(judged, split, known, tested):
+    measured = measured_beside(judged)
+    report = {**measured.report, "split": split, "known_films": known}
+    text = card_of_changed(judged, replace(measured, report=report))
+
+    assert ("tested on other patients of the data set" in text) == tested
+    assert ("model-index" in text) == tested
+    assert "| Macro-F1 of the classes |" in text
 
 
 def test_a_packed_folder_is_the_run_and_a_card(judged, tmp_path):
@@ -165,6 +238,23 @@ def test_the_commands_write_the_card_and_the_folder(judged, tmp_path):
     done = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
     assert "README.md" in done["files"]
     assert (tmp_path / "c.md").read_text("utf-8").startswith("---\n")
+
+
+@pytest.mark.parametrize("metrics", [{}, {"validation": []}, {"validation": {"head": {}}}])
+def test_a_run_that_tells_too_little_of_itself_gets_no_card_and_a_sentence(graduate, metrics):
+    with pytest.raises(UserError, match=r"No card can be written of .*: its metrics\.json"):
+        card_of_changed(graduate, metrics=metrics)
+
+
+@pytest.mark.parametrize("words", [["card"], ["pack", "--out", "published", "--with-pictures"]])
+def test_a_card_is_for_a_name_that_a_hub_could_have(judged, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["hub", words[0], str(judged), *words[1:], "--as", "no slash"])
+    assert "is no repository on a model hub; give ORG/NAME." in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+    done = CliRunner().invoke(app, ["hub", words[0], str(judged), *words[1:], "--as", ""], catch_exceptions=False)
+    assert done.exit_code == 0
 
 
 def test_the_name_of_a_repository_is_checked_before_anything_else(judged):

@@ -21,7 +21,7 @@ from transformers import (
 from medgrape.config.model import BackboneSettings
 from medgrape.errors import UserError
 from medgrape.model import backbone_lite
-from medgrape.model.backbone import Backbone, build_backbone
+from medgrape.model.backbone import Backbone, BackboneError, build_backbone
 from medgrape.model.checkpoint import load_run
 
 LITE = "efficientnet-lite0"
@@ -483,6 +483,50 @@ def test_a_description_of_something_else_is_refused():
             Backbone.from_description(wrong)
     with pytest.raises(UserError, match="no architecture 'oracle'"):
         Backbone.from_description(told | {"kind": "transformers", "config": {"model_type": "oracle"}})
+
+
+_FOREIGN = "somebody/kernel"
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        {"_attn_implementation": _FOREIGN},
+        {"attn_implementation": {"": _FOREIGN}},
+        {"attribute_map": {"heard": "_attn_implementation"}, "heard": _FOREIGN},
+        {"experts_implementation": _FOREIGN},
+        {"auto_map": {"AutoBackbone": "somebody/code--code.Backbone"}},
+        {"quantization_config": {"quant_method": "somebody"}, "use_kernels": True, "dtype": "float16"},
+    ],
+)
+def test_a_description_does_not_choose_whose_code_computes(dino, added):
+    backbone = build(name=str(dino))
+    told = backbone.describe()
+
+    again = Backbone.from_description(told | {"config": told["config"] | added}).eval()
+    again.load_state_dict(backbone.state_dict())
+
+    model = again.parts[0].model
+    assert model.config._attn_implementation == backbone.parts[0].model.config._attn_implementation
+    assert not {"auto_map", "quantization_config", "use_kernels"} & set(vars(model.config))
+    assert torch.equal(maps_of(again, 112), maps_of(backbone, 112))
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"model_type": "timm_backbone", "backbone": "resnet18", "stage_names": ["a"]}, "weights of other people"),
+        ({"model_type": "timm_wrapper", "stage_names": ["a"]}, "weights of other people"),
+        ({"model_type": "rf_detr", "backbone": "somebody/model"}, "no maps of features"),
+        ({"model_type": "dinov2", "hidden_act": "shrug"}, "builds no dinov2 of this config"),
+        ({"model_type": ["dinov2"]}, "knows no architecture"),
+        ([1], "holds no names and values"),
+    ],
+)
+def test_an_architecture_that_transformers_cannot_build_from_its_config_alone_is_one_sentence(config, sentence):
+    told = {"kind": "transformers", "config": config, "mean": [0.5] * 3, "spread": [0.5] * 3}
+    with pytest.raises(BackboneError, match=sentence):
+        Backbone.from_description(told)
 
 
 # random weights and errors ------------------------------------------------------------------------------------------

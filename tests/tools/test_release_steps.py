@@ -1,11 +1,14 @@
 """What a release check makes of its steps, of packages and of known weaknesses."""
 
+import json
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace as Namespace
 
 import pytest
 import release_check
-from release.audit import Weakness, refuse, unanswered, weaknesses
+from release import audit
+from release.audit import Weakness, refuse
 from release.bench import EXTRAS, Bench
 from release.emptiness import HIDDEN, bare
 from release.packages import IN_WHEEL, NEVER, missing, unwanted
@@ -87,10 +90,60 @@ def test_what_is_tried_is_what_the_readme_tells_people_to_install():
     assert f"pip install -c constraints.txt '.[{EXTRAS}]'" in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_a_package_that_the_service_does_not_know_is_not_taken_for_a_safe_one():
-    told = {"dependencies": [{"name": "a", "skip_reason": "not found"}, {"name": "b", "version": "1", "vulns": []}]}
-    assert unanswered(told) == ["a"]
-    assert weaknesses(told) == []
+SAFE, UNKNOWN = {"version": "1", "vulns": []}, {"skip_reason": "not found"}
+WEAK = {"version": "1", "vulns": [{"id": "GHSA-1", "fix_versions": ["2"]}]}
+
+
+@pytest.fixture
+def services(bench, monkeypatch):
+    """Two packages are installed; the test says what each service knows of them, and hears what each was asked."""
+    bench.made.mkdir()
+    asked, known = {}, {}
+
+    def ended(command, folder):
+        service = command[command.index("--vulnerability-service") + 1]
+        asked[service] = (folder / "audited.txt").read_text("utf-8").split()
+        names = [one.partition("==")[0].lower() for one in asked[service]]
+        told = {"dependencies": [{"name": name} | known[service][name] for name in names]} if known[service] else None
+        return Namespace(out=json.dumps(told) if told else "no network")
+
+    monkeypatch.setattr(
+        audit, "packages", lambda _: [Namespace(name="Odd", version="1+cpu"), Namespace(name="pillow", version="1")]
+    )
+    monkeypatch.setattr(audit, "tool", Path)
+    monkeypatch.setattr(audit, "ended", ended)
+    return Namespace(known=known, asked=asked)
+
+
+def test_a_known_weakness_is_refused_although_another_package_is_known_to_nobody(bench, services):
+    services.known |= {one: {"odd": UNKNOWN, "pillow": WEAK} for one in audit.SERVICES}
+    with pytest.raises(RefusedError, match="pillow 1: GHSA-1"):
+        audit.audit_packages(bench)
+    assert services.asked == {"pypi": ["Odd==1", "pillow==1"], "osv": ["Odd==1"]}
+    assert "GHSA-1" in (bench.made / "audit.json").read_text("utf-8")
+
+
+def test_a_package_that_no_service_knows_is_not_taken_for_a_safe_one(bench, services):
+    services.known |= {one: {"odd": UNKNOWN, "pillow": SAFE} for one in audit.SERVICES}
+    with pytest.raises(OutOfReachError, match="not audited: Odd==1, of which"):
+        audit.audit_packages(bench)
+    assert "pillow" in (bench.made / "audit.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("first", [{}, {"odd": UNKNOWN, "pillow": SAFE}])
+def test_what_one_service_does_not_answer_the_next_one_is_asked(bench, services, first):
+    services.known |= {"pypi": first, "osv": {"odd": SAFE, "pillow": SAFE}}
+    assert audit.audit_packages(bench).startswith("2 packages, no known weakness")
+    services.known["osv"] = {"odd": WEAK, "pillow": SAFE}
+    with pytest.raises(RefusedError, match="odd 1: GHSA-1"):
+        audit.audit_packages(bench)
+
+
+def test_an_audit_that_nobody_answered_is_none(bench, services):
+    services.known |= {one: {} for one in audit.SERVICES}
+    with pytest.raises(OutOfReachError, match="no service for known weaknesses"):
+        audit.audit_packages(bench)
+    assert not (bench.made / "audit.json").exists()
 
 
 def test_a_weakness_is_refused_until_somebody_accepts_it_and_again_after_that_day(tmp_path):

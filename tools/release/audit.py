@@ -1,6 +1,7 @@
 """Known weaknesses in what a release brings along; a service that keeps silent is never taken for good news."""
 
 import json
+import re
 import shutil
 import tomllib
 from collections.abc import Sequence
@@ -29,16 +30,20 @@ class Weakness:
 
 
 def audit_packages(bench: Bench) -> str:
-    """Ask about every installed package; each must be answered for."""
-    wanted = bench.folder / "audited.txt"
+    """Ask about every installed package; each must be answered for, by one service or the other."""
     # Builds for one kind of machine ("+cpu") are not known by that name; the release that they are built from is.
     names = [f"{one.name}=={one.version.split('+')[0]}" for one in packages(bench)]
-    wanted.write_text("\n".join(names) + "\n", "utf-8")
-    told = next((found for service in SERVICES if (found := _asked(bench, wanted, service)) is not None), None)
-    if told is None:
+    answers = list[dict[str, Any]]()
+    for service in SERVICES:
+        answers += _answers(bench, unanswered(names, answers), service)
+    if not answers:
         raise OutOfReachError("not audited: no service for known weaknesses (PyPI, OSV) is within reach.")
+    told = {"dependencies": answers}
     (bench.made / "audit.json").write_text(json.dumps(told, indent=1) + "\n", "utf-8")
-    refuse(weaknesses(told), date.today())
+    refuse(weaknesses(told), date.today())  # what is known counts, whatever else nobody knows
+    silent = unanswered(names, answers)
+    if silent:
+        raise OutOfReachError(f"not audited: {', '.join(silent)}, of which no service within reach knows anything.")
     return f"{len(names)} packages, no known weakness that is not accounted for."
 
 
@@ -69,9 +74,10 @@ def weaknesses(told: dict[str, Any]) -> list[Weakness]:
     ]
 
 
-def unanswered(told: dict[str, Any]) -> list[str]:
-    """Packages that the service knows nothing of: pip-audit counts them as fine."""
-    return [one["name"] for one in told["dependencies"] if "skip_reason" in one]
+def unanswered(names: Sequence[str], answers: Sequence[dict[str, Any]]) -> list[str]:
+    """Those of ``name==version`` that no answer is about."""
+    known = {_normal(one["name"]) for one in answers}
+    return [one for one in names if _normal(one.partition("==")[0]) not in known]
 
 
 def refuse(found: Sequence[Weakness], today: date, path: Path = ACCEPTED) -> None:
@@ -83,17 +89,21 @@ def refuse(found: Sequence[Weakness], today: date, path: Path = ACCEPTED) -> Non
         raise RefusedError(f"{len(open_)} known weaknesses: {'; '.join(told)}.")
 
 
-def _asked(bench: Bench, wanted: Path, service: str) -> dict[str, Any] | None:
-    """What a service says, or nothing where it does not answer for every package."""
+def _answers(bench: Bench, names: Sequence[str], service: str) -> list[dict[str, Any]]:
+    """What a service says of the packages that it knows; pip-audit counts all others as fine."""
+    if not names:
+        return []
+    wanted = bench.folder / "audited.txt"
+    wanted.write_text("\n".join(names) + "\n", "utf-8")
     command: list[str | Path] = [
         tool("pip-audit"), "--requirement", wanted, "--no-deps", "--disable-pip", "--vulnerability-service", service,
         "--format", "json", "--progress-spinner", "off",
     ]  # fmt: skip
     said = ended(command, bench.folder).out
     if not said.startswith("{"):
-        return None
-    told: dict[str, Any] = json.loads(said)
-    missing = unanswered(told)
-    if 0 < len(missing) < len(told["dependencies"]):
-        raise OutOfReachError(f"not audited: {', '.join(missing)}, of which {service} knows nothing.")
-    return None if missing else told
+        return []
+    return [one for one in json.loads(said)["dependencies"] if "skip_reason" not in one]
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from medgrape.baselines.baseline import Baseline
@@ -16,13 +15,11 @@ from medgrape.baselines.pip_net import PipNet
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.tensors import write_tensors
-from medgrape.errors import first_line
 from medgrape.model.backbone import Backbone
 from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun
 from medgrape.model.exported import load_readable
-from medgrape.model.manifest import Manifest, RunError, seal, unseal
+from medgrape.model.manifest import Manifest, fitting, seal, unseal
 from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
-from medgrape.own_parts import PartError
 
 
 @dataclass(frozen=True)
@@ -79,19 +76,15 @@ def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
     if not _is_baseline(folder):
         return load_readable(folder)
     manifest = unseal(folder)
-    try:
+    with fitting(folder):
         return LoadedBaseline(folder, _load(folder), manifest)
-    except (PartError, RunError):
-        raise
-    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-        raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
 
 
 def _is_baseline(folder: Path) -> bool:
     """Whether it says so; a file that cannot be read says nothing, and its checksum tells what is wrong."""
     try:
         return METHOD in _read(folder / ARCHITECTURE)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return False
 
 

@@ -46,10 +46,14 @@ def _rows(kind: Kind, *, check: bool) -> list[dict[str, Any]]:
 
 
 def _problem(part: OwnPart) -> str:
+    """Of one part, whatever it is; the others are tried all the same."""
     try:
-        _try(part)
+        with part.answering("fails"):
+            _try(part)
     except UserError as error:
         return str(error)
+    except SystemExit:
+        return str(part.refuse("ends the program that tries it"))
     return ""
 
 

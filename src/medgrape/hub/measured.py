@@ -37,6 +37,11 @@ class Measured:
     audit: Mapping[str, Any] | None
 
     @property
+    def tested(self) -> bool:
+        """Whether the report is of test films alone, none of which it learnt from or was chosen by."""
+        return self.report is not None and self.report["split"] == _SPLITS[0] and not self.report["known_films"]
+
+    @property
     def rows(self) -> list[Row]:
         """The main figures of the report."""
         return [] if self.report is None else [*_answers(self.report), *_pointing(self.report), *_safety(self.report)]

@@ -69,6 +69,8 @@ class Blueprint:
         """The blueprint that ``describe`` told of."""
         rest = dict(data)
         try:
+            if not isinstance(rest["config"], dict):
+                raise TypeError("its config holds no names and values")
             greys = Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread")))
             return cls(greys=greys, **rest)
         except (KeyError, TypeError) as error:

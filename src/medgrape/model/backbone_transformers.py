@@ -7,6 +7,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from medgrape.errors import first_line
 from medgrape.model import backbone_resnet
 from medgrape.model.backbone_blueprint import BackboneError, Blueprint, Chain, check_leave_off
 from medgrape.model.backbone_hub import has_weights
@@ -14,6 +15,17 @@ from medgrape.model.quiet_loading import quiet_loading
 
 _CONVNEXT = ("convnext", "convnextv2")
 _OF_NO_USE = ("_name_or_path", "id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version")
+_NOT_THE_NETWORK = frozenset(
+    {
+        "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
+        "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
+        "transformers_weights", "use_kernels",
+    }
+)  # fmt: skip
+"""Keys of a config that say how to compute, from which file or by whose code: a stranger's run may not choose that."""
+_IMPLEMENTATION = "implementation"
+"""In the name of every key that chooses code for attention or experts, which may be fetched from a hub."""
+_TIMM = ("timm_backbone", "timm_wrapper")
 _UNTRAINED_NORM = "hidden_states_norms."
 """ConvNeXt's backbone adds a norm that its checkpoints lack; it starts as plain normalisation, with nothing random."""
 
@@ -43,16 +55,44 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _config(data: dict[str, Any]) -> Any:  # noqa: ANN401 - a class for each architecture
-    transformers, kind = _transformers(), data.get("model_type")
-    if kind not in transformers.CONFIG_MAPPING:
-        raise BackboneError(f"transformers {transformers.__version__} knows no architecture {kind!r}.")
+    kind = data.get("model_type")
+    made = _config_class(kind)
     try:
-        config = transformers.CONFIG_MAPPING[kind].from_dict(data)
+        config = made.from_dict(_of_the_network(data))
     except Exception as error:  # whatever each architecture's own checks raise
         raise BackboneError(f"transformers refuses this config of {kind}: {error}") from error
-    if type(config) not in transformers.MODEL_FOR_BACKBONE_MAPPING or not hasattr(config, "stage_names"):
-        raise BackboneError(f"transformers offers no maps of features from {kind}: give another architecture.")
+    if not hasattr(config, "stage_names"):
+        raise _no_maps(kind)
     return config
+
+
+def _config_class(kind: object) -> Any:  # noqa: ANN401 - a class for each architecture
+    """Of an architecture that gives maps; no config of any other is made, as making one may already ask a hub."""
+    transformers = _transformers()
+    if not isinstance(kind, str) or kind not in transformers.CONFIG_MAPPING:
+        raise BackboneError(f"transformers {transformers.__version__} knows no architecture {kind!r}.")
+    if kind in _TIMM:
+        raise BackboneError(
+            f"{kind} loads weights of other people by their name: give an architecture of transformers."
+        )
+    if transformers.CONFIG_MAPPING[kind] not in transformers.MODEL_FOR_BACKBONE_MAPPING:
+        raise _no_maps(kind)
+    return transformers.CONFIG_MAPPING[kind]
+
+
+def _no_maps(kind: object) -> BackboneError:
+    return BackboneError(f"transformers offers no maps of features from {kind}: give another architecture.")
+
+
+def _of_the_network(data: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """The same without any key, however deep, that is not about the network itself."""
+    if isinstance(data, dict):
+        return {key: _of_the_network(value) for key, value in data.items() if not _of_computing(key)}
+    return [_of_the_network(value) for value in data] if isinstance(data, list) else data
+
+
+def _of_computing(key: object) -> bool:
+    return key in _NOT_THE_NETWORK or _IMPLEMENTATION in str(key)
 
 
 def _transformers() -> Any:  # noqa: ANN401 - a module
@@ -65,7 +105,11 @@ def _transformers() -> Any:  # noqa: ANN401 - a module
 
 def random_model(config: dict[str, Any]) -> nn.Module:
     """The architecture with random weights of torch's current seed."""
-    model: nn.Module = _transformers().AutoBackbone.from_config(_config(config))
+    made = _config(config)
+    try:
+        model: nn.Module = _transformers().AutoBackbone.from_config(made)
+    except Exception as error:  # whatever each architecture's own layers raise
+        raise BackboneError(f"transformers builds no {made.model_type} of this config: {first_line(error)}") from error
     return model
 
 

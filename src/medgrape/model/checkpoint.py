@@ -9,7 +9,6 @@ from typing import Any
 import tomli_w
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -17,17 +16,15 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.data.files import copied, whole_folder
 from medgrape.data.tensors import write_tensors
-from medgrape.errors import first_line
 from medgrape.model.backbone import Backbone
 from medgrape.model.exemplars import ExemplarFilms
 from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
 from medgrape.model.hub_origin import refuse_hub_copy
-from medgrape.model.manifest import Manifest, RunError, refuse_inside_run, seal, set_aside, unseal
+from medgrape.model.manifest import Manifest, RunError, fitting, refuse_inside_run, seal, set_aside, unseal
 from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 from medgrape.model.safety_thresholds import SafetyThresholds
-from medgrape.own_parts import PartError
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """Where a run tells how it is built, and there the key that only runs of other methods than GRAPE have."""
@@ -153,13 +150,9 @@ class LoadedRun:
 def load_run(folder: Path) -> LoadedRun:
     """Everything in ``folder``, after every checksum was compared."""
     manifest = unseal(folder)
-    _refuse_baseline(folder)
-    try:
+    with fitting(folder):
+        _refuse_baseline(folder)
         return LoadedRun(folder, _load(folder), manifest)
-    except (PartError, RunError):
-        raise
-    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-        raise RunError(f"{folder} does not fit this version of medgrape: {first_line(error)}") from error
 
 
 def _refuse_baseline(folder: Path) -> None:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
 from torch import Tensor
 
-from medgrape.errors import first_line
 from medgrape.model.atlas import Atlas
 from medgrape.model.checkpoint import LoadedRun, load_run
 from medgrape.model.export_record import FORMAT, PREFIX, SEAL, Record
 from medgrape.model.grape import Maps, Prediction
-from medgrape.model.manifest import RunError
+from medgrape.model.manifest import RunError, fitting
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -84,11 +82,9 @@ def load_export(path: Path) -> LoadedRun:
         raise RunError(f"{path} is of another version of medgrape; export the run again.")
     if properties.get(SEAL) != seal_of(graph, properties):
         raise RunError(f"{path} was altered after it was exported; copy it again, or export the run again.")
-    try:
+    with fitting(path):
         record = Record.of(properties)
         return LoadedRun(path, record.run(ExportedGrape(graph, record)), record.manifest)
-    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
-        raise RunError(f"{path} does not fit this version of medgrape: {first_line(error)}") from error
 
 
 def seal_of(graph: "ModelProto", properties: Mapping[str, str]) -> str:

@@ -2,13 +2,19 @@
 
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from medgrape.data.files import sha256, whole_file
-from medgrape.errors import UserError
+from medgrape.errors import UserError, first_line
+from medgrape.model.backbone_blueprint import BackboneError
+from medgrape.own_parts import PartError
 
 MANIFEST = "manifest.json"
 FORMAT = 2
@@ -64,10 +70,21 @@ def unseal(folder: Path) -> Manifest:
 
 def manifest_files(folder: Path) -> dict[str, str]:
     """SHA-256 of every file that a manifest names, before any of them is looked at."""
-    files = _read(folder)["files"]
-    if not (isinstance(files, dict) and all(isinstance(told, str) for told in files.values())):
-        raise RunError(f"{folder / MANIFEST} does not name files with their checksums.")
+    files: dict[str, str] = _read(folder)["files"]
     return files
+
+
+@contextmanager
+def fitting(run: Path) -> Iterator[None]:
+    """Whatever a run lacks, or has in another form, while it is read: told as one sentence."""
+    try:
+        yield
+    except (BackboneError, PartError, RunError):
+        raise
+    except FileNotFoundError as error:
+        raise RunError(f"{run} is not whole ({first_line(error)}); copy it again, or train it anew.") from error
+    except (AttributeError, LookupError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise RunError(f"{run} does not fit this version of medgrape: {first_line(error)}") from error
 
 
 def version_of(folder: Path) -> str:
@@ -93,17 +110,26 @@ def set_aside(folder: Path) -> Path:
 def _read(folder: Path) -> dict[str, Any]:
     try:
         told = json.loads((folder / MANIFEST).read_text("utf-8"))
-        if not {"format", "files", "versions", "dataset"} <= set(told):
+        if not isinstance(told, dict) or not {"format", "files", "versions", "dataset"} <= set(told):
             raise ValueError("it lacks something")
     except FileNotFoundError:
         raise _no_run(folder) from None
     except NotADirectoryError:
         raise RunError(f"{folder} is a file; this wants the folder of a run, as medgrape train leaves it.") from None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{folder / MANIFEST} cannot be read: {error}.") from error
     if told["format"] != FORMAT:
         raise RunError(f"{folder} is a run of format {told['format']}, this version reads {FORMAT}; train it anew.")
-    return dict(told)
+    _refuse_malformed(folder, told)
+    return told
+
+
+def _refuse_malformed(folder: Path, told: dict[str, Any]) -> None:
+    for kind in ("files", "versions", "dataset"):
+        if not isinstance(told[kind], dict) or not all(isinstance(text, str) for text in told[kind].values()):
+            raise RunError(f"{folder / MANIFEST} does not tell {kind} by name; copy the whole run again.")
+    if not {"name", "checksum"} <= set(told["dataset"]):
+        raise RunError(f"{folder / MANIFEST} does not name its data set and that one's checksum; train it anew.")
 
 
 def _no_run(folder: Path) -> RunError:

@@ -1,6 +1,5 @@
 """A backbone that another package brings along: its chain of parts, and the greys that it wants."""
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from medgrape.config.model import BackboneSettings
-from medgrape.errors import UserError, first_line
 from medgrape.model.backbone_blueprint import Blueprint, Chain, Greys
 from medgrape.own_parts import OwnPart, same_again
 
@@ -47,7 +45,7 @@ def rebuild_own(blueprint: Blueprint) -> Chain:
 def _made(part: OwnPart, pretrained: bool, asked: Mapping[str, object]) -> OwnBackbone:
     """A setting that the function has no parameter for cannot be asked of it."""
     usual = {"leave_off": 0, "last_stride": True, "weights": None}
-    takes = inspect.signature(part.load()).parameters
+    takes = part.parameters()
     for name, value in asked.items():
         if name not in takes and value != usual[name]:
             raise part.refuse(f"takes no {name!r}, so leave backbone.{name} as it is")
@@ -55,9 +53,20 @@ def _made(part: OwnPart, pretrained: bool, asked: Mapping[str, object]) -> OwnBa
     made = part.make(pretrained=pretrained, **given)
     if not isinstance(made, OwnBackbone):
         raise part.refuse(f"made a {type(made).__name__}, not an OwnBackbone")
-    if not made.chain.parts or not all(isinstance(one, nn.Module) for one in made.chain.parts):
-        raise part.refuse("has a chain of something else than torch modules")
+    if not isinstance(made.chain, Chain) or not isinstance(made.greys, Greys):
+        found = f"{type(made.chain).__name__} and {type(made.greys).__name__}"
+        raise part.refuse(f"made an OwnBackbone of {found}, not of Chain and Greys")
+    _check_chain(part, made.chain)
     return made
+
+
+def _check_chain(part: OwnPart, chain: Chain) -> None:
+    with part.answering("has a chain of something else than torch modules"):
+        if not chain.parts or not all(isinstance(one, nn.Module) for one in chain.parts):
+            raise part.refuse("has a chain of something else than torch modules")
+    for name, number in (("features", chain.features), ("multiple", chain.multiple)):
+        if not isinstance(number, int) or number < 1:
+            raise part.refuse(f"has a chain whose {name} is {number!r}, which is no number of one or more")
 
 
 @torch.no_grad()
@@ -65,13 +74,8 @@ def try_out(backbone: nn.Module, blueprint: Blueprint, features: int, side: int)
     """Two made-up films, before anybody trains with it or reads by it."""
     part = same_again("backbone", blueprint.config)
     films = torch.rand(2, 1, side, side, generator=torch.Generator().manual_seed(0))
-    try:
+    with part.answering(f"fails on films of {side} x {side} pixels"):
         maps, alone = backbone(films), backbone(films[:1])
-    except UserError:
-        raise
-    except Exception as error:  # whatever somebody's modules raise
-        told = f"{type(error).__name__}: {first_line(error)}"
-        raise part.refuse(f"fails on films of {side} x {side} pixels ({told})") from error
     if not isinstance(maps, Tensor) or maps.ndim != 4 or maps.shape[:2] != (2, features):
         found = tuple(maps.shape) if isinstance(maps, Tensor) else type(maps).__name__
         raise part.refuse(f"gives {found} for two films, not (2, {features}, height, width)")

@@ -123,7 +123,8 @@ def _refuse_strange(origin: HubOrigin, checksums: Mapping[str, str]) -> None:
     """A manifest is somebody else's text: nothing that it names may lie elsewhere, or be what a run has no use for."""
     for name in checksums:
         path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or not name.endswith(_KINDS):
+        strange = path.is_absolute() or ".." in path.parts or path.as_posix() != name  # nor by a second name
+        if strange or "\\" in name or not name.endswith(_KINDS):
             raise RunError(f"{origin} names {name!r}, which no run of medgrape holds; it is not fetched.")
 
 

@@ -18,7 +18,8 @@ class OwnEncoder:
 
     def __init__(self, part: OwnPart) -> None:
         made = part.make()
-        missing = [wanted for wanted in ("name", "note", "width", "encode") if not hasattr(made, wanted)]
+        with part.answering("fails when it is asked what it is"):
+            missing = [wanted for wanted in ("name", "note", "width", "encode") if not hasattr(made, wanted)]
         if missing:
             raise part.refuse(f"has no {missing[0]!r}")
         if not isinstance(made.width, int) or made.width < 2:
@@ -30,7 +31,7 @@ class OwnEncoder:
 
     def encode(self, sentences: Sequence[str]) -> Float[Tensor, "n width"]:
         """A unit vector for each sentence, without gradient."""
-        with torch.no_grad():
+        with torch.no_grad(), self._part.answering(f"fails on {len(sentences)} sentences"):
             found = self._made.encode(list(sentences))
         if not isinstance(found, Tensor) or not found.is_floating_point():
             raise self._part.refuse(f"encodes sentences as {type(found).__name__}, not as a tensor of floats")

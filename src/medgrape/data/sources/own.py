@@ -2,15 +2,16 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from medgrape.data.dataset import SPLITS, FilmRecord
+from medgrape.data.dataset import SPLITS, DrawnBox, FilmRecord
 from medgrape.data.draft import Draft
 from medgrape.data.label_files import SourceError
+from medgrape.geometry import Box, FilmSize
 from medgrape.own_parts import OwnPart, get
 from medgrape.progress import Track, quietly
 from medgrape.spelling import nearest
@@ -29,14 +30,15 @@ _KINDS: Mapping[Any, Callable[[str], object]] = {
 def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Track = quietly) -> Draft:
     """What the source of that name makes of a folder; ``options`` are for its own parameters, by name."""
     part = get("source", name)
-    parameters = inspect.signature(part.load()).parameters
+    parameters = part.parameters()
     given = {key: _value(part, parameters, key, text) for key, text in options.items()}
     if "track" in parameters:
         given["track"] = track
     draft = part.make(folder, **given)
     if not isinstance(draft, Draft):
         raise part.refuse(f"made a {type(draft).__name__}, not a Draft")
-    _check(part, draft)
+    with part.answering("made a Draft of something else than films, boxes, concepts and classes"):
+        _check(part, draft)
     draft.notes.append(f"read by {part}")
     return replace(draft, kind=name)
 
@@ -80,23 +82,56 @@ def _evaluated(part: OwnPart, key: str, annotation: object) -> object:
 
 def _check(part: OwnPart, draft: Draft) -> None:
     """Everything that writing the set would stumble over, told to whoever wrote the source."""
-    ids = {film.id for film in draft.films}
     for film in draft.films:
+        if not isinstance(film, FilmRecord):
+            raise part.refuse(f"lists a {type(film).__name__} among its films, not a FilmRecord")
         _check_film(part, draft, film)
+    ids = {film.id for film in draft.films}
     for drawn in draft.boxes:
-        if drawn.film not in ids:
-            raise part.refuse(f"drew a box on {drawn.film!r}, which is none of its films")
-        if drawn.concept not in draft.concepts:
-            raise part.refuse(f"drew a box of {drawn.concept!r}, which is none of its concepts")
+        if not isinstance(drawn, DrawnBox) or not isinstance(drawn.box, Box):
+            raise part.refuse(f"lists a {type(drawn).__name__} among its boxes, not a DrawnBox with a Box")
+        _check_box(part, draft, ids, drawn)
+
+
+def _check_box(part: OwnPart, draft: Draft, ids: Collection[str], drawn: DrawnBox) -> None:
+    if drawn.film not in ids:
+        raise part.refuse(f"drew a box on {drawn.film!r}, which is none of its films")
+    if drawn.concept not in draft.concepts:
+        raise part.refuse(f"drew a box of {drawn.concept!r}, which is none of its concepts")
 
 
 def _check_film(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
-    unlabelled = [name for name in draft.concepts.names if name not in film.labels]
-    if unlabelled:
-        raise part.refuse(f"says nothing of {unlabelled[0]!r} on {film.id!r}; None is for what is not known")
+    _check_identity(part, film)
+    _check_labels(part, draft, film)
+    _check_file(part, draft, film)
     if film.class_name and film.class_name not in draft.classes:
         raise part.refuse(f"gives {film.id!r} the class {film.class_name!r}, which is none of its classes")
     if film.split not in SPLITS:
         raise part.refuse(f"puts {film.id!r} into the split {film.split!r}, which is none of {', '.join(SPLITS)}")
-    if film.path and not (draft.folder / film.path).is_file():
+
+
+def _check_identity(part: OwnPart, film: FilmRecord) -> None:
+    for name, text in (("id", film.id), ("patient", film.patient)):
+        if not isinstance(text, str) or not text.strip():
+            raise part.refuse(f"gives a film the {name} {text!r}, which is no text, or an empty one")
+    if not isinstance(film.size, FilmSize):
+        raise part.refuse(f"gives {film.id!r} the size {film.size!r}, which is no FilmSize")
+
+
+def _check_labels(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
+    for name in draft.concepts.names:
+        if name not in film.labels:
+            raise part.refuse(f"says nothing of {name!r} on {film.id!r}; None is for what is not known")
+        if film.labels[name] not in (True, False, None):
+            raise part.refuse(f"says {film.labels[name]!r} of {name!r} on {film.id!r}, not True, False or None")
+
+
+def _check_file(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
+    """A set may be moved together with its films, so none lies elsewhere."""
+    if not film.path:
+        return
+    path = Path(film.path)
+    if path.is_absolute() or ".." in path.parts:
+        raise part.refuse(f"names the film {film.path!r}, which is no path from {draft.folder} that stays in it")
+    if not (draft.folder / path).is_file():
         raise part.refuse(f"names the film {film.path!r}, which is not in {draft.folder}")

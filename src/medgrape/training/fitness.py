@@ -23,7 +23,8 @@ def refuse_unusable_place(out: Path) -> None:
 def refuse_changed_films(out: Path, run: Run | BaselineRun, data: Path) -> None:
     """A finished run is this training's only if the films that are there are those that it learnt from."""
     now = {fingerprint(content) for content in learnt_contents(data, run.config) if content}
-    if len(now - set(run.learnt_from)) > run.metrics.get("films_refused", 0):  # what could not be read taught it nothing
+    unread = run.metrics.get("films_refused", 0)  # taught it nothing, and so are not among those
+    if len(now - set(run.learnt_from)) > unread:
         raise TrainingError(
             f"{out} holds a run that learnt from these films before they were changed; choose another --out."
         )

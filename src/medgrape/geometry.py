@@ -15,6 +15,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from medgrape.errors import UserError
 
+_SAME_SHAPE = 0.02
+
 
 class GeometryError(UserError):
     """A box or a size that makes no sense."""
@@ -38,6 +40,12 @@ class FilmSize:
     def pixels(self) -> int:
         """How many pixels the film has."""
         return self.width * self.height
+
+    def is_shaped_like(self, other: "FilmSize") -> bool:
+        """Whether one may be the other resized: by the same factor both ways, but for 2 % and what rounding does."""
+        across, down = other.width / self.width, other.height / self.height
+        rounding = 1 / min(self.width, other.width) + 1 / min(self.height, other.height)
+        return max(across, down) / min(across, down) <= 1 + _SAME_SHAPE + rounding
 
 
 @dataclass(frozen=True)

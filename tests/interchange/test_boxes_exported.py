@@ -213,6 +213,18 @@ def test_films_that_the_set_lacks_and_findings_that_it_does_not_know_are_told(pr
     assert found(made) == found(Dataset.load(prepared))
 
 
+def test_a_film_of_the_set_that_lies_in_another_folder_than_the_file_names_is_counted(prepared, films_folder, tmp_path):
+    dataset = Dataset.load(prepared)
+    (films_folder / "p1/Röntgen pa.png").rename(films_folder / "p1/0001.png")
+    replace(dataset, films=(*dataset.films[:6], replace(dataset.films[6], path="p1/0001.png"))).save(prepared)
+    file = tmp_path / "annotations.xml"
+    file.write_text(cvat(image("p3/0001.png", box(70, 70, 80, 79)), image("mnt/film0.png")), "utf-8")
+    made = import_boxes(Import(prepared, file, tmp_path / "new"))
+    (told,) = [note for note in made.source.notes if "other folders" in note]
+    assert told.startswith("1 films were found in other folders than those that were named")
+    assert told.endswith("p3/0001.png as p1/0001.png")
+
+
 def test_a_file_of_no_tool_is_one_sentence(prepared, tmp_path):
     file = tmp_path / "annotations.zip"
     file.write_bytes(b"PK\x03\x04")

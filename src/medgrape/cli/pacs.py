@@ -13,6 +13,7 @@ from medgrape.errors import UserError
 if TYPE_CHECKING:  # slow to import
     from medgrape.interchange.pacs.connection import Connection
     from medgrape.interchange.pacs.servers import Server
+    from medgrape.interchange.pacs.storing import Stored
 
 app = typer.Typer(
     no_args_is_help=True, help="Films from a PACS, and readings back into it (DICOMweb), with configured servers only."
@@ -105,17 +106,23 @@ def push(
     Example: medgrape pacs push hospital report.dcm maps.dcm
     """
     with _connected(server, servers) as connection:
-        from medgrape.interchange.pacs.storing import dicom_files, store
+        from medgrape.interchange.pacs.storing import Stored, dicom_files, store
 
-        paths = dicom_files(files)
-        stored = [store(connection, path) for path in track(paths, "storing", len(paths))]
-    if as_json:
-        print_json({"server": server, "files": [one.to_json() for one in stored]})
-    else:
-        for one in stored:
-            note(f"{'accepted' if one.accepted else 'refused'}: {one.path}{'' if one.accepted else f': {one.reason}'}")
+        paths, stored = dicom_files(files), list[Stored]()
+        try:  # whatever ends it, what was sent until then is told
+            for path in paths:
+                stored.append(store(connection, path))
+                if not as_json:
+                    _tell_stored(stored[-1])
+        finally:
+            if as_json:
+                print_json({"server": server, "files": [one.to_json() for one in stored]})
     if not all(one.accepted for one in stored):
         raise typer.Exit(1)
+
+
+def _tell_stored(one: "Stored") -> None:
+    note(f"accepted: {one.path}" if one.accepted else f"refused: {one.path}: {one.reason}")
 
 
 def _connected(name: str, file: Path | None) -> "AbstractContextManager[Connection]":

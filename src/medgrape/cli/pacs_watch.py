@@ -13,7 +13,7 @@ from medgrape.cli.pacs import SINCE, ServerName, Servers, configured
 from medgrape.explain.words import NOTICE
 
 if TYPE_CHECKING:  # slow to import
-    from medgrape.interchange.pacs.watch import News
+    from medgrape.interchange.pacs.news import News
 
 
 def watch(

@@ -16,6 +16,7 @@ from medgrape.data.splits import SplitRule, split_films
 from medgrape.geometry import Box, FilmSize, GeometryError
 
 FILM_SUFFIXES = (".png", ".jpg", ".jpeg", ".dcm", ".dicom")
+OTHER_SHAPE = "boxes for which the tool saw a film of another shape"
 SLACK = 1.0
 """Pixels by which a published box may reach past its film before that counts as a contradiction."""
 
@@ -61,10 +62,16 @@ class Draft:
             self.turned.add(path)
         return found.size
 
-    def draw(self, film: FilmRecord, label: str, box: Box | None) -> bool:
-        """Add a box that somebody published, or complain about it; whether it was added."""
+    def draw(self, film: FilmRecord, label: str, box: Box | None, seen: FilmSize | None = None) -> bool:
+        """Add a box that somebody published, or complain about it; whether it was added.
+
+        ``seen`` is how large the film was where it was drawn, if that was told: one of another shape is another film,
+        or was cut.
+        """
         concept = self.concepts.published(label)
         refusal = self._refusal(film, concept, box)
+        if refusal is None and seen is not None and not seen.is_shaped_like(film.size):
+            refusal = OTHER_SHAPE
         if refusal is not None:
             self.doubt(film, label, refusal)
         elif concept is not None and box is not None:

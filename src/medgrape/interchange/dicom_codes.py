@@ -13,6 +13,7 @@ from medgrape.concepts import Concept
 SCHEME = "99MEDGRAPE"
 SCHEME_NAME = "medgrape: concepts on chest X-rays, and what people said of them"
 _LONGEST_MEANING = 64
+"""Bytes: DICOM counts letters, but programs that check or store objects count these."""
 
 STANDARD_FINDINGS: dict[str, tuple[str, str]] = {
     "pneumothorax": ("SCT", "Pneumothorax"),
@@ -86,7 +87,8 @@ def diagnosis(name: str) -> CodedConcept:
 def meaning(text: str) -> str:
     """Words as a code may carry them."""
     plain = " ".join(text.replace("\\", "/").split())
-    return plain if len(plain) <= _LONGEST_MEANING else f"{plain[: _LONGEST_MEANING - 1]}…"
+    whole = plain.encode()
+    return plain if len(whole) <= _LONGEST_MEANING else whole[: _LONGEST_MEANING - 3].decode(errors="ignore") + "..."
 
 
 def coding_scheme() -> CodingSchemeIdentificationItem:

@@ -5,9 +5,10 @@ from copy import deepcopy
 from pydicom import Dataset, Sequence
 from pydicom.valuerep import DSfloat
 
-from medgrape.data.dicom.values import first_number, window_of
+from medgrape.data.dicom.values import first_number, window_function, window_of
 
 _UNSPECIFIED = "US"
+_FUNCTIONS = ("LINEAR", "LINEAR_EXACT", "SIGMOID")
 
 
 def shown_greys(film: Dataset) -> Dataset:
@@ -47,8 +48,8 @@ def _voi(film: Dataset) -> Dataset | None:
         return None
     centre, width = first_number(film, "WindowCenter"), first_number(film, "WindowWidth")
     voi.WindowCenter, voi.WindowWidth = _decimal(centre or 0.0), _decimal(width or 0.0)
-    if film.get("VOILUTFunction"):
-        voi.VOILUTFunction = film.VOILUTFunction
+    if window_function(film) in _FUNCTIONS:
+        voi.VOILUTFunction = window_function(film)
     return voi
 
 

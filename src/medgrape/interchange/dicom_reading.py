@@ -1,5 +1,8 @@
 """A study as DICOM files: a structured report, the maps as a segmentation, the boxes as a presentation state."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +11,9 @@ import numpy as np
 from medgrape.config import FilmLimits
 from medgrape.data.decoder import Decoder, Request
 from medgrape.data.files import whole_folder
+from medgrape.data.film import FilmError
 from medgrape.errors import UserError
+from medgrape.explain.explanation import Explanation
 from medgrape.feedback.study import Study
 from medgrape.model.manifest import refuse_inside_run
 
@@ -20,10 +25,15 @@ if TYPE_CHECKING:
 REPORT, MAPS, BOXES, FILM = "report.dcm", "maps.dcm", "boxes.dcm", "film.dcm"
 LONGEST_NAME = 63
 """Of an observer, for DICOM has 64 characters for a name and may need one more."""
+_MOST_PARTS = 5
 
 
 class DicomOutError(UserError):
     """A study that cannot be written as DICOM."""
+
+
+class UnwritableFilmError(DicomOutError, FilmError):
+    """A film of which no objects can be made, for a reason that nobody foresaw."""
 
 
 def write_dicom_reading(study: Study, film: Path, out: Path, *, observer: str | None = None) -> tuple[Path, ...]:
@@ -62,9 +72,10 @@ def write_objects(study: Study, film: Path, out: Path, observer: str | None, lim
     _check_parts()
     from medgrape.interchange.dicom_source import read_source, write_named
 
-    source = read_source(film, limits)
-    objects = _objects(study, source, None if observer is None else person_name(observer))
-    with whole_folder(out) as draft:
+    source, explanation = read_source(film, limits), study.explain()
+    person = None if observer is None else person_name(observer)
+    with _silent_about_patients(film), whole_folder(out) as draft:
+        objects = _objects(study, explanation, source, person)
         for name, dataset in objects.items():
             dataset.save_as(draft / name, enforce_file_format=True)
         if source.unnamed:
@@ -72,12 +83,31 @@ def write_objects(study: Study, film: Path, out: Path, observer: str | None, lim
     return tuple(out / name for name in (*objects, *([FILM] if source.unnamed else [])))
 
 
+@contextmanager
+def _silent_about_patients(film: Path) -> Iterator[None]:
+    """Libraries repeat the header's words in warnings and errors; of those, what kind they are has to do."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as fault:
+        if isinstance(fault, OSError) and fault.errno is not None:  # a full disk; pydicom's own have no number
+            raise
+        raise UnwritableFilmError(
+            f"{film}: its reading cannot be written as DICOM ({type(fault).__name__}), for something in its header is "
+            "in the way: read it without DICOM objects, or export it anew."
+        ) from fault
+
+
 def person_name(name: str) -> str:
     """A name as DICOM writes it; one in a single piece is a family name."""
     plain = " ".join(name.split())
-    if not plain or len(plain) > LONGEST_NAME or set(plain) & set("\\=") or not plain.isprintable():
+    unwritable = set(plain) & set("\\=") or not plain.isprintable() or plain.count("^") >= _MOST_PARTS
+    if not plain or len(plain) > LONGEST_NAME or unwritable:
         raise DicomOutError(
-            f"An observer's name has 1 to {LONGEST_NAME} characters, none of them \\ or =, as in Curie^Marie."
+            f"An observer's name has 1 to {LONGEST_NAME} characters, none of them \\ or =, in up to {_MOST_PARTS} "
+            "parts with a ^ between them, as in Curie^Marie."
         )
     return plain if "^" in plain else f"{plain}^"
 
@@ -90,15 +120,16 @@ def _refuse_other_film(study: Study, film: Path) -> None:
         raise DicomOutError(f"{film} is not the film that was read: its pixels differ. Give the file of this study.")
 
 
-def _objects(study: Study, source: "SourceFilm", observer: str | None) -> dict[str, "Dataset"]:
+def _objects(
+    study: Study, explanation: Explanation, source: "SourceFilm", observer: str | None
+) -> dict[str, "Dataset"]:
     """What there is to write: no maps where no score tells anything, no boxes where nobody drew any."""
     from medgrape.interchange.dicom_equipment import Makers
     from medgrape.interchange.dicom_maps import mapped, segmentation
     from medgrape.interchange.dicom_presentation import presentation
     from medgrape.interchange.dicom_report import report
 
-    makers, explanation = Makers(study.model, observer, bool(study.corrections)), study.explain()
-    found = mapped(explanation)
+    makers, found = Makers(study.model, observer, bool(study.corrections)), mapped(explanation)
     maps = segmentation(found, explanation.grid, source, makers) if found else None
     names = tuple(one.concept.name for one in found)
     told = {

@@ -4,14 +4,18 @@ Its header is read again when a reading is written, and only then: no study keep
 """
 
 import hashlib
+import re
+import warnings
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pydicom import Dataset, FileDataset, config, dcmread
 from pydicom.datadict import dictionary_VR
-from pydicom.uid import ComputedRadiographyImageStorage, generate_uid
-from pydicom.valuerep import DA, TM
+from pydicom.multival import MultiValue
+from pydicom.uid import UID, ComputedRadiographyImageStorage, generate_uid
+from pydicom.valuerep import DA, TM, PersonName
 
 from medgrape.config import FilmLimits
 from medgrape.data.dicom.header import name_transfer_syntax, refuse_other_examinations
@@ -25,8 +29,9 @@ from medgrape.interchange.dicom_greys import shown_greys
 UTF8 = "ISO_IR 192"
 _WHOSE = (
     "PatientName", "PatientID", "IssuerOfPatientID", "PatientBirthDate", "PatientSex", "PatientAge", "PatientSize",
-    "PatientWeight", "PatientIdentityRemoved", "DeidentificationMethod", "StudyInstanceUID", "StudyDate", "StudyTime",
-    "StudyID", "StudyDescription", "AccessionNumber", "ReferringPhysicianName",
+    "PatientWeight", "PatientIdentityRemoved", "DeidentificationMethod", "DeidentificationMethodCodeSequence",
+    "StudyInstanceUID", "StudyDate", "StudyTime", "StudyID", "StudyDescription", "AccessionNumber",
+    "ReferringPhysicianName",
 )  # fmt: skip
 _ALWAYS_THERE = (
     "PatientName", "PatientID", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime", "StudyID",
@@ -38,7 +43,16 @@ _FILM = (
 )  # fmt: skip
 NAMES = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "StudyInstanceUID")
 """What a film is referred to by."""
-_SEXES = ("M", "F", "O")
+_FITTING = {
+    "PatientSex": "[MFO]",
+    "PatientAge": r"\d{3}[DWMY]",
+    "PatientIdentityRemoved": "YES|NO",
+    "PatientOrientation": r"[LRAPHF]{1,3}\\[LRAPHF]{1,3}",
+}
+"""What DICOM wants of values by which nobody is found; any other is left out."""
+_LONGEST_DESCRIPTION = 64
+_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\\]")
+"""Control characters, and the one that parts values."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,11 @@ class SourceFilm:
 
 def read_source(path: Path, limits: FilmLimits) -> SourceFilm:
     """What is needed of a film's header; a picture is refused, for it is nobody's."""
-    with film_file(path, limits) as file, whatever_goes_wrong_is_damage():
+    with (
+        film_file(path, limits) as file,
+        whatever_goes_wrong_is_damage(),
+        warnings.catch_warnings(action="ignore"),  # they repeat what the header says
+    ):
         if kind_of(file) == "picture":
             raise FilmError(
                 "it is a picture without patient or study, and a DICOM reading needs both: give the film as DICOM."
@@ -91,11 +109,22 @@ def _source(file: BinaryIO, limits: FilmLimits) -> SourceFilm:
     check_deflated(file, limits)
     dataset = dcmread(file, force=True, stop_before_pixels=True)
     refuse_other_examinations(dataset)
+    _refuse_other_kinds(dataset)
     with config.disable_value_validation():  # an odd number of a patient is still the patient's
         header = _header(dataset)
     file.seek(0)
     unnamed = _name(header, seed=str(header.get("SOPInstanceUID") or hashlib.sha256(file.read()).hexdigest()))
     return SourceFilm(header, shown_greys(dataset), turn_of(dataset), unnamed)
+
+
+def _refuse_other_kinds(dataset: Dataset) -> None:
+    """Whatever refers to a film names its kind, which others have to know, too."""
+    kind = UID(str(dataset.get("SOPClassUID") or ComputedRadiographyImageStorage))
+    if "Image Storage" not in kind.name or kind.is_retired:
+        raise FilmError(
+            "its SOP class is none that DICOM has for images, so that no report can refer to it: export it as CR or "
+            "DX, or read it without DICOM objects."
+        )
 
 
 def _header(dataset: FileDataset) -> Dataset:
@@ -112,19 +141,46 @@ def _header(dataset: FileDataset) -> Dataset:
 
 
 def _copy(header: Dataset, dataset: Dataset, keyword: str) -> None:
-    """Names and numbers word for word; of dates, times and sexes only what DICOM knows."""
+    """Names and numbers word for word; of dates, times and what else DICOM has rules for only what keeps them."""
     value = dataset.get(keyword)
     if value is None or value == "":
         return
     kind = dictionary_VR(keyword)
-    if kind in ("DA", "TM") and not _is_time(kind, str(value)):
-        return
-    if keyword == "PatientSex" and value not in _SEXES:
-        return
-    setattr(header, keyword, str(value) if kind == "PN" else value)
+    if kind == "SQ":
+        setattr(header, keyword, [_decoded(item) for item in value])
+    elif _fits(keyword, kind, _text(value)):
+        setattr(header, keyword, _as_written(keyword, kind, value))
+
+
+def _decoded(item: Dataset) -> Dataset:
+    """An item by itself, in letters of whichever character set it will be written in."""
+    copy = deepcopy(item)
+    copy.decode()
+    return copy
+
+
+def _text(value: object) -> str:
+    """As it stands in the file: several values with what parts them there."""
+    return "\\".join(str(one) for one in value) if isinstance(value, MultiValue) else str(value)
+
+
+def _fits(keyword: str, kind: str, text: str) -> bool:
+    if kind in ("DA", "TM"):
+        return _is_time(kind, text)
+    return re.fullmatch(_FITTING.get(keyword, "(?s).*"), text) is not None
+
+
+def _as_written(keyword: str, kind: str, value: Any) -> Any:  # noqa: ANN401 (pydicom's)
+    if kind == "PN":
+        return PersonName(_text(value))  # as a string it would come apart at a backslash
+    if keyword == "StudyDescription":
+        return _UNWRITABLE.sub(" ", _text(value))[:_LONGEST_DESCRIPTION]
+    return value
 
 
 def _is_time(kind: str, value: str) -> bool:
+    if kind == "DA" and not re.fullmatch(r"\d{8}", value):  # dots between were allowed before DICOM
+        return False
     try:
         (DA if kind == "DA" else TM)(value)
     except (ValueError, TypeError, NotImplementedError):

@@ -96,6 +96,38 @@ def test_a_film_is_never_taken_for_another_of_the_same_name(films_folder, annota
     assert draft.complaints.lines() == ("1 listed films missing: p2/pa.png",)
 
 
+@pytest.mark.parametrize("size", [(3000, 2000), (80, 96), (40, 100), (96, 84)])
+def test_a_box_is_not_stretched_onto_a_film_of_another_shape(films_folder, annotations, size):
+    annotations.write_text(coco(["film0.png"], [(0, 0, [1, 1, 9, 9])], size=size))
+    draft = read_folder(films_folder, annotations)
+    assert draft.boxes == []
+    assert draft.films[0].labels["cavity"] is None
+    told = ("1 boxes for which the tool saw a film of another shape: Cavity on film0",)
+    assert draft.complaints.lines() == told
+
+
+@pytest.mark.parametrize("size", [(192, 160), (3000, 2500), (48, 40), (13, 11), (973, 800)])
+def test_a_box_follows_a_film_that_was_resized_give_or_take_what_rounding_does(films_folder, annotations, size):
+    annotations.write_text(coco(["film0.png"], [(0, 0, [1, 1, 9, 9])], size=size))
+    draft = read_folder(films_folder, annotations)
+    assert len(draft.boxes) == 1
+    assert not draft.complaints
+
+
+def test_a_film_that_is_found_in_another_folder_than_the_file_names_is_counted(films_folder, annotations):
+    (films_folder / "patientB").mkdir()
+    (films_folder / "film0.png").rename(films_folder / "patientB/0001.png")
+    named = ["patientA/0001.png", "mnt/film1.png", "film2.png", r"D:\films\patientB\0002.png"]
+    (films_folder / "film3.png").rename(films_folder / "patientB/0002.png")
+    annotations.write_text(coco(named, [(0, 0, [1, 1, 9, 9])]))
+    draft = read_folder(films_folder, annotations)
+    assert [film.id for film in draft.films] == ["patientB/0001", "film1", "film2", "patientB/0002"]
+    assert [note for note in draft.notes if "other folders" in note] == [
+        "1 films were found in other folders than those that were named; look whether they are the same: "
+        "patientA/0001.png as patientB/0001.png"
+    ]
+
+
 def test_a_refused_box_leaves_its_finding_unknown_not_absent(films_folder, annotations):
     annotations.write_text(coco(["film0.png"], [(0, 0, [90, 70, 500, 500]), (0, 1, [1, 1, 9, 9])]))
     draft = read_folder(films_folder, annotations)

@@ -114,7 +114,7 @@ def test_a_rectangle_turned_about_its_corner_becomes_the_box_around_it_and_is_to
     export.write_text(label_studio(task("film0.png", [turned])))
     ((mark,),) = (film.marks for film in read_label_studio(export).films)
     assert mark.corners == pytest.approx((100, 100, 200, 400))
-    draft = read_folder(films_folder, export, "labelstudio")
+    draft = read(films_folder, export, task("film0.png", [rectangle(20, 20, 30, 20, size=(960, 800), rotation=90)]))
     assert len(draft.boxes) == 1
     with pytest.raises(IncompleteSourceError, match=r"no upright box.*Cavity on film0"):
         finish(draft, tmp_path / "out", SplitRule(), allow_missing=False)
@@ -149,6 +149,30 @@ def test_a_rectangle_whose_label_is_told_apart_is_one_box_and_one_without_label_
     draft = read(films_folder, export, task("film0.png", [bare, named, nameless]))
     assert [drawn.concept for drawn in draft.boxes] == ["cavity", "scar"]
     assert draft.complaints.lines() == ("1 marks without a label, left out: a mark on film0",)
+
+
+def about(mark, kind, *words):
+    """Another result for the same region."""
+    value = {key: entry for key, entry in mark["value"].items() if key != "rectanglelabels"}
+    return mark | {"type": kind, "from_name": kind, "value": value | {kind: list(words)}}
+
+
+def test_what_is_chosen_for_a_labelled_mark_is_about_it_and_no_finding(films_folder, export):
+    cavity = rectangle(25, 50, 12.5, 25, id="one")
+    said = [about(cavity, "choices", "severe"), about(cavity, "taxonomy", ["TB", "active"]), about(cavity, "rating", 3)]
+    draft = read(films_folder, export, task("film0.png", [said[0], cavity, *said[1:]]))
+    assert [(drawn.concept, drawn.box) for drawn in draft.boxes] == [("cavity", Box(24, 40, 36, 60))]
+    assert draft.concepts.names == ("cavity",)
+    assert not draft.complaints
+
+
+def test_what_is_chosen_for_a_mark_without_label_or_for_the_film_is_no_box_and_told(films_folder, export):
+    cavity, other = rectangle(25, 50, 12.5, 25), rectangle(1, 1, 50, 50, id="two")
+    film = {"type": "choices", "value": {"choices": ["Scar"]}, "from_name": "quality", "to_name": "image"}
+    draft = read(films_folder, export, task("film0.png", [cavity, about(other, "choices", "severe"), film]))
+    assert [drawn.concept for drawn in draft.boxes] == ["cavity"]
+    assert draft.concepts.names == ("cavity",)
+    assert draft.complaints.lines() == ("2 marks that are no box, left out: severe on film0, Scar on film0",)
 
 
 def test_marks_on_a_film_that_was_turned_in_the_tool_are_left_out(films_folder, export):

@@ -17,7 +17,7 @@ from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.dicom_json import IMAGES, number
 from medgrape.interchange.pacs.failures import RefusalError
 from medgrape.interchange.pacs.header import header_of
-from medgrape.interchange.pacs.ledger import Ledger
+from medgrape.interchange.pacs.ledger import Ledger, opened
 from medgrape.interchange.pacs.query import Wanted, series
 from medgrape.interchange.pacs.storing import store
 from medgrape.interchange.pacs.watch import WatchOrder
@@ -44,19 +44,19 @@ def test_what_the_header_does_not_say_is_noted(cabinet, graduate, tmp_path):
 def test_a_ledger_that_is_none_or_another_versions_is_one_sentence(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_bytes(b"this is no database, and never was one\n" * 100)
-    with pytest.raises(UserError, match="is damaged; restore it"):
-        Ledger(path)
-    with pytest.raises(UserError, match="is damaged; restore it"):
-        Ledger(tmp_path)
+    with pytest.raises(UserError, match="is damaged; restore it"), opened(path):
+        pass
+    with pytest.raises(UserError, match="cannot be opened or written"), opened(tmp_path):
+        pass
     path.unlink()
     Ledger(path).close()
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    with pytest.raises(UserError, match="is damaged; restore it"):
-        Ledger(path)
+    with pytest.raises(UserError, match="is damaged; restore it"), opened(path):
+        pass
     path.write_bytes(whole[:60] + (1).to_bytes(4, "big") + whole[64:])
-    with pytest.raises(UserError, match="another version"):
-        Ledger(path)
+    with pytest.raises(UserError, match="another version"), opened(path):
+        pass
 
 
 @pytest.mark.parametrize("count", ["1e999", "-1e999", "NaN", str(10**30), '"1e3"', "[]", "null"])

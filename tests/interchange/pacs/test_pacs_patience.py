@@ -54,6 +54,7 @@ def clock(monkeypatch):
     found = Clock()
     monkeypatch.setattr("medgrape.interchange.pacs.watch.time", found)
     monkeypatch.setattr("medgrape.interchange.pacs.ledger.time", found)
+    monkeypatch.setattr("medgrape.interchange.pacs.patience.time", found)
     return found
 
 

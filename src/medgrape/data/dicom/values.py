@@ -60,12 +60,17 @@ class Window:
     name: str
 
 
+def window_function(dataset: Dataset) -> str:
+    """What the header says of the way from black to white, in capitals; empty where it says nothing."""
+    return str(dataset.get("VOILUTFunction") or "").strip().upper()
+
+
 def window_of(dataset: Dataset) -> Window | None:
     """The header's first window, in rescaled values; DICOM PS3.3 C.11.2."""
     centre, width = first_number(dataset, "WindowCenter"), first_number(dataset, "WindowWidth")
     if centre is None or width is None:
         return None
-    exact = str(dataset.get("VOILUTFunction", "")) == "LINEAR_EXACT"
+    exact = window_function(dataset) == "LINEAR_EXACT"
     # LINEAR puts the centre between two values and counts both ends of the width.
     middle, half = (centre, width / 2) if exact else (centre - 0.5, (width - 1) / 2)
     if width >= 1 and half == 0:

@@ -52,6 +52,7 @@ def read_folder(
     shelf = Shelf(files, (film.listed for film in marked.films))
     for film in track(marked.films, "reading films", len(marked.films)):
         _read_film(draft, film, shelf)
+    draft.notes.extend(shelf.notes())
     draft.label_by_boxes()
     return draft
 

@@ -100,18 +100,31 @@ def _path(address: str) -> str:
 
 
 def _marks(results: list[dict[str, Any]]) -> Iterator[Mark]:
-    """Marks of one person. A bare rectangle is told once more, with its label, by another result of the same id."""
-    named = {one.get("id") for one in results if _labels(one)}
+    """Marks of one person. What else has the id of a mark with a label tells about it: its bare shape, or choices."""
+    named = {one.get("id") for one in results if _labels(one)} - {None}
     for result in results:
         labels = _labels(result)
         if labels:
             yield from (_mark(result, written(label)) for label in labels)
-        elif "original_width" in result and result.get("id") not in named:
-            yield Mark("a mark", None, PERCENT, UNNAMED)
+        elif result.get("id") not in named:
+            yield from _without_label(result)
+
+
+def _without_label(result: dict[str, Any]) -> Iterator[Mark]:
+    """Choices are said of the film, wherever they stand; of a shape without any nobody knows what it is."""
+    chosen = _words(result)
+    yield from (Mark(written(choice), None, PERCENT, NO_BOX) for choice in chosen)
+    if "original_width" in result and not chosen:
+        yield Mark("a mark", None, PERCENT, UNNAMED)
 
 
 def _labels(result: dict[str, Any]) -> list[Any]:
-    """Under the key that the result's type names: rectanglelabels, polygonlabels, labels, choices; arrows have none."""
+    """What a mark is called: rectanglelabels, polygonlabels, labels; unlike choices and taxonomy."""
+    return _words(result) if str(result.get("type")).endswith("labels") else []
+
+
+def _words(result: dict[str, Any]) -> list[Any]:
+    """Under the key that the result's type names; arrows have none."""
     found = (result.get("value") or {}).get(result.get("type"))
     return found if isinstance(found, list) else []
 

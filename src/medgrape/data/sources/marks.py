@@ -66,7 +66,8 @@ def place_marks(draft: Draft, marked: MarkedFilm, film: FilmRecord) -> None:
         if mark.corners is None:
             draft.doubt(film, mark.label, mark.trouble or NO_BOX)
             continue
-        drawn = draft.draw(film, mark.label, placed_box(Box, mark.corners, mark.size, film.size))
+        seen = None if mark.size is PERCENT else mark.size
+        drawn = draft.draw(film, mark.label, placed_box(Box, mark.corners, mark.size, film.size), seen)
         if drawn and mark.trouble is not None:
             draft.complaints.add(mark.trouble, f"{mark.label} on {film.id}")
 

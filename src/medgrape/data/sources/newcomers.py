@@ -45,7 +45,7 @@ def import_boxes(order: Import, track: Track = quietly) -> Dataset:
     counted: Counter[str] = Counter()
     joined = _joined(dataset, draft, named if order.anew else frozenset(), counted)
     sums = (f"boxes of {TOOLS[tool][0]}: {count} {what}" for what, count in counted.items() if count)
-    notes = (*dataset.source.notes, *draft.complaints.lines(), *marked.notes, *sums)
+    notes = (*dataset.source.notes, *draft.complaints.lines(), *marked.notes, *draft.notes, *sums)
     checksums = {**dataset.source.checksums, **draft.checksums}
     made = replace(joined, source=replace(dataset.source, checksums=checksums, notes=notes))
     with whole_folder(order.out) as folder:
@@ -65,6 +65,7 @@ def _named(draft: Draft, dataset: Dataset, marked: MarkedFilms, track: Track) ->
         elif not one.marks or draft.size_of(film.path) is not None:
             found.add(film.id)
             place_marks(draft, one, replace(film, labels=dict.fromkeys(film.labels)))
+    draft.notes.extend(shelf.notes())
     return frozenset(found)
 
 

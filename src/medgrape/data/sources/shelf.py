@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+_EXAMPLES = 3
+
 
 class Shelf:
     """Films by path; by path without suffix; by as much of its end as tells them apart; by name as web forms save it.
@@ -21,9 +23,22 @@ class Shelf:
         self._wholes = Counter(bare(name) for name in names)
         self._claims = Counter(end for name in names for end in _ends(name))
         self._forms = Counter(_as_uploaded(name) for name in names)
+        self._elsewhere: list[str] = []
 
     def find(self, listed: str) -> str | None:
         """The film's path, or None; a name that leads out of the folder leads nowhere."""
+        found = self._found(listed)
+        if found is not None and _contradict(_forward(listed), found):
+            self._elsewhere.append(f"{listed} as {found}")
+        return found
+
+    def notes(self) -> tuple[str, ...]:
+        """How many were found by their name although the folders before it are other ones."""
+        count = len(self._elsewhere)
+        told = f"{count} films were found in other folders than those that were named; look whether they are the same: "
+        return (told + ", ".join(self._elsewhere[:_EXAMPLES]),) if count else ()
+
+    def _found(self, listed: str) -> str | None:
         if listed in self._files:
             return listed
         name = _forward(listed)
@@ -42,6 +57,12 @@ def bare(path: str) -> str:
     """A path without suffix: tools and mirrors re-encode films but keep their names."""
     pure = PurePosixPath(path)
     return pure.with_suffix("").as_posix() if pure.name else path
+
+
+def _contradict(listed: str, found: str) -> bool:
+    """Whether the folders of two paths differ, from the last one back as far as both have any."""
+    named, actual = PurePosixPath(listed).parent.parts, PurePosixPath(found).parent.parts
+    return any(one != other for one, other in zip(reversed(named), reversed(actual), strict=False))
 
 
 def _forward(path: str) -> str:

@@ -5,6 +5,7 @@ import ssl
 from base64 import b64encode
 
 from medgrape.errors import UserError
+from medgrape.interchange.pacs.failures import SecretError
 from medgrape.interchange.pacs.servers import Server
 
 
@@ -22,16 +23,16 @@ def _secret(server: Server, variable: str, file: str) -> str:
     if variable:
         found = os.environ.get(variable, "")
         if not found:
-            raise UserError(f"{server.name}: the environment variable {variable} is not set.")
+            raise SecretError(f"{server.name}: the environment variable {variable} is not set.")
         return found
     if not file:
         return ""
     try:
         found = server.file(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise UserError(f"{server.name}: the secret in {server.file(file)} cannot be read.") from None
+        raise SecretError(f"{server.name}: the secret in {server.file(file)} cannot be read.") from None
     if not found:
-        raise UserError(f"{server.name}: {server.file(file)} is empty.")
+        raise SecretError(f"{server.name}: {server.file(file)} is empty.")
     return found
 
 

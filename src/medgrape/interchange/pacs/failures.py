@@ -23,6 +23,10 @@ class RefusalError(PacsError):
     """It answered with something that is of no use."""
 
 
+class SecretError(UserError):
+    """A password or a token that cannot be had; as a rule somebody is just writing its file anew."""
+
+
 def refusal(name: str, status: int) -> PacsError:
     """What an answer's status says, where it is not 2xx."""
     if status in (401, 403):

@@ -1,6 +1,7 @@
 """What an object is, from its header; nothing of its patient."""
 
 import io
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -41,7 +42,7 @@ class Header:
 def header_of(path: Path) -> Header | None:
     """The header of a DICOM file; None for any other file."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, warnings.catch_warnings(action="ignore"):  # they repeat what it says
             return _header(_opened(file))
     except OSError:
         raise

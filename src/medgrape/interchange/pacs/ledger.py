@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,20 @@ own: an object that we made ourselves."""
 _FORMAT = 2
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 30.0, 3600.0
 """Seconds before something that failed, for a reason that may pass, is tried again."""
+_BUSY = 30.0
+"""Seconds for which another program may be at work in the ledger: a backup, or somebody who looks into it."""
+_IN_USE = "is in use by another program; close that and start again."
+_UNWRITABLE = (
+    "cannot be opened or written (is the disk full, or the folder somebody else's?); mend that and start again."
+)
+_DAMAGED = "is damaged; restore it from a backup, or choose another --out."
+_TROUBLES = {
+    sqlite3.SQLITE_BUSY: _IN_USE, sqlite3.SQLITE_LOCKED: _IN_USE, sqlite3.SQLITE_FULL: _UNWRITABLE,
+    sqlite3.SQLITE_IOERR: _UNWRITABLE, sqlite3.SQLITE_READONLY: _UNWRITABLE, sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
+    sqlite3.SQLITE_PERM: _UNWRITABLE, sqlite3.SQLITE_CORRUPT: _DAMAGED, sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_ERROR: _DAMAGED,
+}  # fmt: skip
+"""What SQLite has against a file, in words; anything else is our own fault."""
 _TABLES = """
 CREATE TABLE films (
     number INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, series TEXT NOT NULL, study TEXT NOT NULL,
@@ -52,15 +66,27 @@ class Entry:
         return self.attempts - self.failures - self.troubles
 
 
+@contextmanager
+def opened(path: Path) -> Iterator["Ledger"]:
+    """The ledger in a file; what goes wrong with that file, now or later, is one sentence."""
+    try:
+        with closing(Ledger(path)) as ledger:
+            yield ledger
+    except sqlite3.DatabaseError as error:
+        words = _TROUBLES.get(
+            getattr(error, "sqlite_errorcode", 0) & 0xFF
+        )  # the rest of the number says more than we do
+        if words is None:
+            raise
+        raise UserError(f"{path} {words}") from None
+
+
 class Ledger:
     """Held by one process at a time."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._rows = sqlite3.connect(path, isolation_level=None)
-            found = self._set_up()
-        except sqlite3.DatabaseError:
-            raise UserError(f"{path} is damaged; restore it from a backup, or choose another --out.") from None
+        self._rows = sqlite3.connect(path, timeout=_BUSY, isolation_level=None)
+        found = self._set_up()
         if found != _FORMAT:
             self.close()
             raise UserError(f"{path} is of another version of medgrape; choose another --out.")
@@ -91,10 +117,11 @@ class Ledger:
         self._rows.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._rows.execute("COMMIT")
         except BaseException:
-            self._rows.execute("ROLLBACK")
+            if self._rows.in_transaction:  # a full disk has ended it already
+                self._rows.execute("ROLLBACK")
             raise
-        self._rows.execute("COMMIT")
 
     def remember(self, key: str, value: str) -> None:
         """Something about the whole, said once."""
@@ -141,8 +168,9 @@ class Ledger:
         self._rows.execute("UPDATE films SET attempts = attempts + 1, tried = ? WHERE uid = ?", (number, film.uid))
 
     def acquit(self, film: ListedFilm) -> None:
-        """The attempt ended for a reason that is not the film's: it does not count."""
-        self._rows.execute("UPDATE films SET attempts = max(attempts - 1, 0) WHERE uid = ?", (film.uid,))
+        """The attempt ended for a reason that is not the film's: it does not count. That reason is what to tell of."""
+        with suppress(sqlite3.DatabaseError):
+            self._rows.execute("UPDATE films SET attempts = max(attempts - 1, 0) WHERE uid = ?", (film.uid,))
 
     def postpone(self, film: ListedFilm) -> None:
         """It did not work out, and the film may be at fault."""

@@ -47,8 +47,8 @@ class Pulled:
 
 def pull(connection: Connection, order: PullOrder, track: Track = quietly) -> Pulled:
     """Fetch what is not there yet. A server that goes away ends it; given again, it goes on."""
-    listed = list(_listed(connection, order))
     pulled = Pulled()
+    listed = list(_listed(connection, order, pulled))
     with tempfile.TemporaryDirectory(prefix="medgrape-pulled-") as private, Decoder() as decoder:
         scratch = Path(private) / "film.dcm"
         for film in track(listed, "fetching films", len(listed)):
@@ -78,13 +78,18 @@ def reason_of(refusal: Exception, file: Path) -> str:
     return str(refusal).removeprefix(f"{file}: ")
 
 
-def _listed(connection: Connection, order: PullOrder) -> Iterator[ListedFilm]:
+def _listed(connection: Connection, order: PullOrder, pulled: Pulled) -> Iterator[ListedFilm]:
+    """The films that are asked for; a study that was named and has none is refused."""
     if not order.studies:
         for one in series(connection, order.wanted):
             yield from films(connection, one)
     for study in dict.fromkeys(order.studies):
-        for one in series_of(connection, study, order.wanted):
-            yield from films(connection, one)
+        found = [film for one in series_of(connection, study, order.wanted) for film in films(connection, one)]
+        if not found:
+            kinds = " or ".join(order.wanted.modalities)
+            reason = f"{connection.name} has no {kinds} film of it; see --modality."
+            pulled.refused.append({"film": f"study {study}", "reason": reason})
+        yield from found
 
 
 def _pull(connection: Connection, film: ListedFilm, target: Path, scratch: Path, decoder: Decoder | None) -> None:

@@ -14,7 +14,8 @@ from medgrape.errors import UserError
 from medgrape.interchange.pacs.header import header_of
 
 LEDGER = "ledger.db"
-READING, OBJECTS = "reading.json", "dicom"
+READING, OBJECTS, REPORT = "reading.json", "dicom", "report.dcm"
+"""A film's reading, the folder with its DICOM objects, and the one among these that is always there."""
 _LOCK, _DRAFT = ".lock", ".draft"
 
 

@@ -19,6 +19,7 @@ from medgrape.interchange.pacs.dicom_json import (
     text,
     values,
 )
+from medgrape.interchange.pacs.failures import MissingError, RefusalError
 from medgrape.interchange.pacs.header import header_of
 from medgrape.interchange.pacs.multipart import OneFile
 
@@ -63,7 +64,10 @@ def store(connection: Connection, path: Path) -> Stored:
     if header is None:
         return Stored(path, "", False, "it is no DICOM file with a UID of its own")
     body = OneFile(path)
-    status, answer = connection.store(iter(body), body.length, body.media_type)
+    try:
+        status, answer = connection.store(iter(body), body.length, body.media_type)
+    except (RefusalError, MissingError) as refusal:  # of this file; the next may be smaller
+        return Stored(path, header.uid, False, str(refusal))
     said = next(iter(items(answer)), Item())
     failed = [*values(said, FAILED), *values(said, OTHER_FAILURES)]
     if header.uid in _uids(said, STORED) or (status == 200 and not failed):  # 202: some, and it must say which

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
 from medgrape.data.decoder import DecoderLostError
 from medgrape.data.film import FilmError
@@ -17,7 +16,9 @@ from medgrape.errors import UserError
 from medgrape.interchange.pacs.chest_reader import ChestReader
 from medgrape.interchange.pacs.connection import Connection
 from medgrape.interchange.pacs.failures import AwayError, BarredError, MissingError, PacsError, RefusalError
-from medgrape.interchange.pacs.ledger import Entry, Ledger, State
+from medgrape.interchange.pacs.ledger import Entry, Ledger, State, opened
+from medgrape.interchange.pacs.news import News, Tell
+from medgrape.interchange.pacs.patience import MAY_PASS, StrainError, go_round, is_enough
 from medgrape.interchange.pacs.pulling import reason_of
 from medgrape.interchange.pacs.query import (
     CHEST_MODALITIES,
@@ -28,20 +29,15 @@ from medgrape.interchange.pacs.query import (
     series,
     since_when,
 )
-from medgrape.interchange.pacs.readings import Readings, alone_in
+from medgrape.interchange.pacs.readings import REPORT, Readings, alone_in
 from medgrape.interchange.pacs.retrieval import fetch
 from medgrape.interchange.pacs.servers import Server
 from medgrape.interchange.pacs.storing import store
 
 _LOOK_AGAIN = 3600.0
 """Seconds after which a series is looked into although it seems to have no other images than before."""
-_FAILURES = 5
-"""Rounds in which a server may fail to give a film, or to take a report, before that counts as its answer."""
-_PATIENCE = 86400.0
-"""Seconds, besides, for which trouble may last that can pass: somebody has to notice, and to mend it."""
 _DEATHS = 20
 """Watches that may end without a word over a film before it is left alone."""
-_LONGEST_WAIT = 60.0
 
 
 @dataclass(frozen=True)
@@ -63,36 +59,13 @@ class WatchOrder:
     """Whether to end after one round."""
 
 
-@dataclass(frozen=True)
-class News:
-    """Something that happened."""
-
-    what: Literal["read", "refused", "stored", "unsendable", "later", "away", "back"]
-    film: str = ""
-    words: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"what": self.what, "film": self.film or None, "words": self.words or None}
-
-
-Tell = Callable[[News], None]
-
-
-class StrainError(UserError):
-    """This machine could not read a film: it had too little memory, as a rule."""
-
-
-_MAY_PASS = AwayError | BarredError | DecoderLostError | StrainError
-
-
 def watch(order: WatchOrder, tell: Tell, wait: Callable[[float], None] = time.sleep) -> dict[str, int]:
     """Read what is new, again and again; the number of films in each state, at the end of a single round."""
     since_when(order.since)
     reader = ChestReader(order.model, dicom=order.push or order.keep_dicom)
     with (
         alone_in(order.out) as readings,
-        closing(Ledger(readings.ledger)) as ledger,
+        opened(readings.ledger) as ledger,
         closing(reader),
         Connection(order.server) as connection,
     ):
@@ -101,26 +74,8 @@ def watch(order: WatchOrder, tell: Tell, wait: Callable[[float], None] = time.sl
         if order.once:
             watcher.round()
         else:
-            _go_round(watcher, wait)
+            go_round(watcher.round, order.every, order.server.name, tell, wait)
         return ledger.counts()
-
-
-def _go_round(watcher: "Watcher", wait: Callable[[float], None]) -> None:
-    """For ever; a server that is away is told of once, and asked less and less often."""
-    away = 0
-    while True:
-        try:
-            watcher.round()
-        except AwayError as gone:
-            if not away:
-                watcher.tell(News("away", words=f"{gone} Waiting for it."))
-            wait(min(2.0 ** min(away, 10), _LONGEST_WAIT))
-            away += 1
-            continue
-        if away:
-            watcher.tell(News("back", words=f"{watcher.order.server.name} answers again."))
-        away = 0
-        wait(watcher.order.every)
 
 
 def _refuse_other(order: WatchOrder, ledger: Ledger, version: str) -> None:
@@ -238,9 +193,15 @@ class Watcher:
             self.ledger.settle(film, "read", own=objects)
 
     def _send(self, entry: Entry) -> None:
-        film = entry.film
+        film, objects = entry.film, self.readings.objects(entry.film.uid)
+        if REPORT not in [path.name for path in objects]:
+            self._leave(
+                film,
+                "its objects are no longer here; to have them made again, remove its reading and set it to waiting.",
+            )
+            return
         try:
-            sent = [store(self.connection, path) for path in self.readings.objects(film.uid)]
+            sent = [store(self.connection, path) for path in objects]
         except PacsError as error:
             self._later(entry, error, lambda why: self._leave(film, why))
             return
@@ -268,10 +229,10 @@ class Watcher:
         if isinstance(error, AwayError | BarredError):
             self._ask_whether_it_is_there()
         reason = reason_of(error, self.readings.arrival)
-        if _is_enough(entry, error):
+        if is_enough(entry, error):
             give_up(reason)
             return
-        if isinstance(error, _MAY_PASS):
+        if isinstance(error, MAY_PASS):
             self.ledger.pause(entry.film)
         else:
             self.ledger.postpone(entry.film)
@@ -288,10 +249,3 @@ class Watcher:
     def _leave(self, film: ListedFilm, reason: str) -> None:
         self.ledger.settle(film, "unsendable", reason)
         self.tell(News("unsendable", film.uid, reason))
-
-
-def _is_enough(entry: Entry, error: UserError) -> bool:
-    """Whether a film has failed for the last time; trouble that may pass needs to last for long, too."""
-    if not isinstance(error, _MAY_PASS):
-        return entry.failures + 1 >= _FAILURES
-    return entry.troubles + 1 >= _FAILURES and time.time() - entry.troubled >= _PATIENCE

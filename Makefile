@@ -43,7 +43,7 @@ demo: $(STAMP) $(PAGE) ## draw films, train on them, evaluate, open the reading 
 # One thread to a process: two test processes that each want all cores mostly wait for each other.
 test: $(STAMP) $(PAGE) ## all tests that end within minutes
 	$(NPM) test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup --durations=15
 
 test-slow: $(STAMP) $(PAGE) ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

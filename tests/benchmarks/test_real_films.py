@@ -25,7 +25,7 @@ from medgrape.progress import quietly, unwatched
 from medgrape.training.run import Order
 from schooling import SMALL
 
-pytestmark = pytest.mark.xdist_group("real films")  # what they share is made once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real films")]  # what they share is made once
 
 VARIANTS = """
 [[variants]]

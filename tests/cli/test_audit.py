@@ -76,6 +76,7 @@ def test_an_audit_prints_a_table_for_each_attribute_and_each_flagged_gap_as_a_se
         assert sentence in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pupil", ["graduate", pytest.param("bottleneck", marks=pytest.mark.slow)])
 def test_insertion_and_deletion_are_counted_when_asked_for_whatever_the_method(pupil, ward, tmp_path, request):
     run = request.getfixturevalue(pupil)

@@ -21,9 +21,24 @@ LEFT_BEHIND = {
 """Files that must be there when a page has been read to its end."""
 
 
+LONG = {
+    "docs/how-to/export.md",
+    "docs/how-to/new-concepts.md",
+    "docs/reference/server.md",
+    "docs/tutorial/add-a-finding.md",
+    "docs/tutorial/first-reading.md",
+    "docs/tutorial/own-csv.md",
+}
+"""Pages that take half a minute or more each even without their slow blocks: only the slow suite runs them."""
+
+
 def with_blocks(*, slow: bool):
     """Pages with something to run, in the suite of minutes or in the slow one."""
-    return [page for page in PAGES if any(one.runs and (slow is False or "slow" in one.notes) for one in blocks(page))]
+    if not slow:
+        return [page for page in PAGES if name(page) not in LONG and any(one.runs for one in blocks(page))]
+    return [
+        page for page in PAGES if name(page) in LONG or any(one.runs and "slow" in one.notes for one in blocks(page))
+    ]
 
 
 def made_by(wanted: list[Block]) -> set[str]:

@@ -109,6 +109,7 @@ def test_an_address_where_no_cluster_is_and_a_machine_without_ray_are_told_in_on
         pass
 
 
+@pytest.mark.slow
 def test_a_cluster_of_ones_own_listens_to_this_machine_alone(tiny, films, tmp_path):
     command = [sys.executable, "-m", "medgrape", "predict", str(films[0].parent), "--model", str(tiny)]
     running = subprocess.Popen([*command, "--out", str(tmp_path / "out"), "--engine", "ray"], stdout=subprocess.PIPE)

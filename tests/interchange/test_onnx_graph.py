@@ -60,6 +60,7 @@ def test_every_head_answers_as_it_does_in_torch_for_any_number_of_films(head):
     compare(model_of(head=head, standardise=True)[0], films(1, 2, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backbone",
     [
@@ -71,10 +72,12 @@ def test_layers_that_are_written_otherwise_for_training_give_the_same_maps(backb
     compare(model_of(backbone)[0], films(2))
 
 
+@pytest.mark.slow
 def test_smooth_maps_and_mirror_images_are_part_of_the_graph():
     compare(model_of(smooth=True, mirror=True)[0], films(2))
 
 
+@pytest.mark.slow
 def test_discarded_prototypes_are_in_no_map_and_the_head_hears_silence():
     grape, _ = model_of()
     kept = torch.ones(3, 5, dtype=torch.bool)

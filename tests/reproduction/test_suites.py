@@ -215,6 +215,7 @@ def test_tables_of_the_second_set_are_left_out_without_one(ward, brief, tmp_path
     assert "There is no second data set, so these tables are left out: nih." in told["warnings"]
 
 
+@pytest.mark.slow
 def test_a_suite_that_was_killed_goes_on_and_does_nothing_twice(ward, brief, tmp_path):
     out = tmp_path / "out"
     words = ["reproduce", "heads", "--data", str(ward), "--out", str(out), "--seeds", "0", "--config", str(brief)]

@@ -94,6 +94,7 @@ def test_two_processes_learn_what_one_learns_but_for_rounding(pair, ward, tmp_pa
     torch.testing.assert_close(apart["cam.maps.weight"], together["cam.maps.weight"], rtol=0.05, atol=5e-3)
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_by_itself_when_any_of_its_processes_is_killed(pair, order, arguments, tmp_path):
     """First a helper is killed, then the leader, who held the lock; torchrun starts all anew each time."""
     command = [*torchrun("--nproc-per-node", "2", "--max-restarts", "3"), *arguments]

@@ -8,6 +8,7 @@ from medgrape.data.phantom import PROFILES
 BOXED = sorted(PROFILES["nih"].reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concept", PROFILES["tb"].concepts)
 def test_no_fixed_point_and_no_random_point_finds_a_tb_concept(concept, drawn_boxes):
     films = [film for film in drawn_boxes("tb", 1800) if any(name == concept for name, _ in film.boxes)]

@@ -103,6 +103,7 @@ def test_another_table_is_refused_by_the_column_it_lacks(nih):
         read_nih(nih)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real films are not beside the project")
 def test_the_real_folder_is_read_whole(tmp_path):

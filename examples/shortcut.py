@@ -26,16 +26,18 @@ from shortcut_picture import Accuracy, draw_picture
 import medgrape
 from medgrape.cli.console import note, table, track, watch
 from medgrape.config import Config, load_config
-from medgrape.data.dataset import Dataset
-from medgrape.data.phantom import Shortcut, draw, plan
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
-from medgrape.evaluation.reading import read_split
-from medgrape.feedback.curation import discard, spelled
-from medgrape.feedback.reader import Reader, load
-from medgrape.training.kept_scores import films_for, kept_scores
+from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.evaluation.evaluate import read_split
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.film import draw
+from medgrape.reader import Reader, load
+from medgrape.training.film_scores import films_for, kept_scores
 from medgrape.training.refit import refit
 from medgrape.training.run import Order, train
+from medgrape.vocabulary.curation import discard, spelled
 
 DEVICE = "pacemaker"
 TOUCHED = 0.02

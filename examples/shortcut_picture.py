@@ -9,11 +9,11 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from PIL import Image
 
-from medgrape.explain.render_layout import stacked
-from medgrape.feedback.contact_sheet import draw_sheet
-from medgrape.feedback.curation import prototypes_of
-from medgrape.feedback.reader import Reader
-from medgrape.palette import colour
+from medgrape.concepts import colour
+from medgrape.explain.atlas_sheet import draw_sheet
+from medgrape.explain.layout import stacked
+from medgrape.reader import Reader
+from medgrape.vocabulary.curation import prototypes_of
 
 SHOWN = 20
 """Discarded prototypes in the picture."""

@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import pytest
 
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
 from schooling import small
 
 
@@ -53,8 +53,8 @@ def graduate(ward, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def sceptic(graduate, tmp_path_factory) -> Path:
     """The graduate, who doubts every box in which another finding leads by ever so little."""
-    from medgrape.feedback.reader import load  # slow to import
-    from medgrape.model.safety_thresholds import SafetyThresholds
+    from medgrape.reader import load  # slow to import
+    from medgrape.runs.checkpoint import SafetyThresholds
 
     reader = load(graduate)
     thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})

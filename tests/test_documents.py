@@ -13,9 +13,9 @@ from typer.main import get_command
 
 from medgrape.cli.app import app
 from medgrape.config import Config
-from medgrape.server.answers import _CODES
 from medgrape.server.app import ROUTERS
-from medgrape.server.desk import Needs
+from medgrape.server.error_responses import _CODES
+from medgrape.server.services import Needs
 from medgrape.server.settings import API, ServerSettings
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,17 +5,19 @@ import json
 import numpy as np
 import pytest
 import torch
+from medgrape.model.heads.heads.heads import build_head
 from typer.main import get_command
 
 from medgrape.cli.app import app
 from medgrape.config import BackboneSettings, TextSettings
-from medgrape.data.sources.own import read_own
+from medgrape.datasets.sources.plugin import read_own
 from medgrape.errors import UserError
-from medgrape.model import backbone_lite, backbone_resnet
-from medgrape.model.backbone import BackboneError, build_backbone
-from medgrape.model.heads import build_head
-from medgrape.own_parts import BUILT_IN, GROUPS, PartError, find, get, offered, same_again
-from medgrape.vocabulary.text_encoder import TextEncoderError, open_text_encoder
+from medgrape.model.backbones import lite, resnet
+from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones.base import BackboneError
+from medgrape.plugins import BUILT_IN, GROUPS, PartError, find, get, offered, same_again
+from medgrape.vocabulary.encoder_folder import TextEncoderError
+from medgrape.vocabulary.text_encoder import open_text_encoder
 from own_packages import on_path, written
 
 
@@ -38,9 +40,9 @@ def test_names_that_medgrape_has_are_those_that_it_knows():
     commands = set(get_command(app).commands["data"].commands["prepare"].commands)
     assert set(BUILT_IN["source"]) == commands - {"own"}
     for head in BUILT_IN["head"]:
-        assert type(build_head(head, 3, 4, 2, 0.1)).__module__ == "medgrape.model.heads"
+        assert type(build_head(head, 3, 4, 2, 0.1)).__module__ == "medgrape.model.heads.heads.heads"
     assert open_text_encoder(TextSettings(encoder="none")) is None
-    assert set(BUILT_IN["backbone"]) == {backbone_lite.NAME, *backbone_resnet.BUILT_IN}
+    assert set(BUILT_IN["backbone"]) == {lite.NAME, *resnet.BUILT_IN}
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
@@ -122,8 +124,8 @@ class part(nn.Module):
 BACKBONE = """
 import torch
 from torch import nn
-from medgrape.model.backbone_blueprint import Chain, Greys
-from medgrape.model.own_backbone import OwnBackbone
+from medgrape.model.backbones.base import Chain, Greys
+from medgrape.model.backbones.plugin import OwnBackbone
 class Noise(nn.Module):
     def forward(self, films):
         return films + torch.rand_like(films)
@@ -139,8 +141,8 @@ class part:
 """
 SOURCE = """
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.data.dataset import DrawnBox, FilmRecord
-from medgrape.data.draft import Draft
+from medgrape.datasets.dataset import DrawnBox, FilmRecord
+from medgrape.datasets.draft import Draft
 from medgrape.geometry import Box, FilmSize
 def part(folder):
     draft = Draft("mine", "x", folder, ("ill",), ConceptSet((Concept.named("cavity"),)))

@@ -12,9 +12,9 @@ import torch
 import medgrape as mg
 from documents.document_blocks import Block, blocks
 from medgrape.cli.app import app
-from medgrape.data.dataset import Dataset
-from medgrape.model.checkpoint import load_run
-from medgrape.own_parts import PartError
+from medgrape.datasets.dataset import Dataset
+from medgrape.plugins import PartError
+from medgrape.runs.checkpoint import load_run
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from own_packages import EXAMPLE, on_path, pip_installed
@@ -170,7 +170,7 @@ def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared
     order = Order(OWN, prepared, tmp_path / "run")
     with on_path(site):
         from medgrape.training import run as running
-        from medgrape.training.plan import agree
+        from medgrape.training.run import agree
 
         order.work.mkdir(parents=True)
         agree(order.work, OWN, prepared, running._films(order, running.quietly))
@@ -190,7 +190,7 @@ def test_a_head_that_nobody_has_is_refused_before_a_film_is_read(site, prepared,
 
 @pytest.mark.slow
 def test_an_export_of_a_run_with_own_parts_answers_as_torch_does_and_needs_no_package(site, run, prepared, tmp_path):
-    from medgrape.interchange.onnx_export import export_onnx
+    from medgrape.runs.export import export_onnx
 
     with on_path(site):
         export_onnx(load_run(run), tmp_path / "own.onnx")

@@ -88,7 +88,7 @@ def test_every_public_name_is_described_on_the_page_of_the_api(site):
     text = (site / "reference/api.html").read_text("utf-8")
     assert [name for name in medgrape.__all__ if f'id="medgrape.{name}"' not in text] == ["__version__"]
     for name in ("reader.Reader.open", "study.Study.apply", "study.Study.prediction", "safety.SafetyCheck.gap"):
-        assert f'id="medgrape.feedback.{name}"' in text
+        assert f'id="medgrape.study.{name}"' in text
 
 
 def test_every_address_of_the_server_is_described_for_people(site):

@@ -92,13 +92,13 @@ def test_a_user_s_mypy_knows_what_every_call_gives_and_finds_mistakes(elsewhere)
     assert code == 0, said
     revealed = [line.split("Revealed type is ")[1].strip('"') for line in said.splitlines() if "Revealed" in line]
     assert revealed == [
-        "medgrape.feedback.reader.Reader",
-        "medgrape.feedback.study.Study",
+        "medgrape.reader.Reader",
+        "medgrape.study.Study",
         "typing.Mapping[str, float]",
         "medgrape.explain.explanation.Explanation",
-        "medgrape.feedback.safety.SafetyCheck",
-        "medgrape.feedback.study.Study",
-        "medgrape.feedback.reader.Reader",
+        "medgrape.safety.check.SafetyCheck",
+        "medgrape.study.Study",
+        "medgrape.reader.Reader",
         "str",
     ]
     code, said = checked(elsewhere, MISTAKE)

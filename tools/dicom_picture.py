@@ -12,12 +12,12 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from pydicom import Dataset, dcmread
 
-from medgrape.data.dicom.writer import Person, write_dicom
-from medgrape.data.phantom import draw, plan
-from medgrape.data.phantom.film import PhantomFilm
-from medgrape.feedback.reader import load
+from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.geometry import Box, FilmSize, Turn
-from medgrape.interchange.dicom_reading import write_dicom_reading
+from medgrape.hospital.objects import write_dicom_reading
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import PhantomFilm, draw
+from medgrape.reader import load
 
 PLACE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "dicom-boxes.png"
 SIDE, GAP = 480, 20

@@ -15,13 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from medgrape import Box, load
+from medgrape import load
+from medgrape.concepts import colour
 from medgrape.explain.explanation import ConceptEvidence, Explanation
-from medgrape.explain.render_maps import HEAT, painted, strengths, upsampled
+from medgrape.explain.maps import HEAT, painted, strengths, upsampled
 from medgrape.explain.words import seen
-from medgrape.feedback.study import Study
-from medgrape.geometry import FilmSize, peak
-from medgrape.palette import colour
+from medgrape.geometry import Box, FilmSize, peak
+from medgrape.study import Study
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SHOWN = FilmSize(448, 448)

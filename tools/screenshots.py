@@ -14,13 +14,13 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from medgrape.benchmarks.page import ARGUMENTS, chromium
-from medgrape.cli.demo_room import Suggestion, filed, hung, suggest
-from medgrape.data.dataset import Dataset
-from medgrape.feedback.reader import load
+from medgrape.cli.demo import Suggestion, filed, hung, suggest
+from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize
+from medgrape.reader import load
 from medgrape.server import process
-from medgrape.server.folder import RoomFolder
-from medgrape.server.furnishing import furnish
+from medgrape.server.demo_films import furnish
+from medgrape.server.room_folder import RoomFolder
 from medgrape.server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[1]

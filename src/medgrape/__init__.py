@@ -8,11 +8,10 @@ from medgrape.errors import UserError
 from medgrape.geometry import Box, FilmSize, PatchGrid
 
 if TYPE_CHECKING:
-    from medgrape.estimator import GrapeClassifier, labelled_films
-    from medgrape.feedback.reader import Reader
+    from medgrape.reader import Reader
+    from medgrape.sklearn.classifier import GrapeClassifier
 
 __version__ = "0.1.0"
-
 __all__ = [
     "Box", "Concept", "ConceptSet", "FilmSize", "GrapeClassifier", "PatchGrid", "UserError", "__version__",
     "labelled_films", "load",
@@ -25,7 +24,7 @@ def load(run: Path | str, revision: str | None = None) -> "Reader":
 
     Every checksum is compared. ``revision`` is a branch, a tag or, best, a commit of the hub's repository.
     """
-    from medgrape.feedback.reader import load as load_reader  # torch takes seconds to import
+    from medgrape.reader import load as load_reader  # torch takes seconds to import
 
     return load_reader(run, revision)
 
@@ -33,7 +32,7 @@ def load(run: Path | str, revision: str | None = None) -> "Reader":
 def __getattr__(name: str) -> object:
     """What brings torch and scikit-learn along is imported when it is asked for."""
     if name in _SLOW_TO_IMPORT:
-        from medgrape import estimator
+        from medgrape import sklearn as estimator
 
         return getattr(estimator, name)
     raise AttributeError(f"module 'medgrape' has no attribute {name!r}")

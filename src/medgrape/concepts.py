@@ -1,4 +1,4 @@
-"""What row k of every tensor means: named findings, in a fixed order, each with a sentence a physician would sign."""
+"""Colours that people with any colour vision tell apart (Okabe and Ito), used in every picture and plot."""
 
 import re
 import tomllib
@@ -8,8 +8,7 @@ from functools import cached_property
 from importlib import resources
 from typing import Any, Self
 
-from medgrape.errors import UserError
-from medgrape.spelling import nearest
+from medgrape.errors import UserError, nearest
 
 BUILT_IN = ("tbx11k", "nih", "vindr")
 EVERY_CONCEPT = "all"
@@ -71,7 +70,7 @@ class ConceptSet:
         """One of the vocabularies that come with the package: ``tbx11k``, ``nih`` or ``vindr``."""
         if name not in BUILT_IN:
             raise ConceptError(f"There is no built-in vocabulary {name!r}; choose one of {', '.join(BUILT_IN)}.")
-        text = resources.files("medgrape").joinpath("concept_sets", f"{name}.toml").read_text("utf-8")
+        text = resources.files("medgrape").joinpath("config", "vocabularies", f"{name}.toml").read_text("utf-8")
         return cls.from_tables(tomllib.loads(text)["concepts"])
 
     @classmethod
@@ -133,3 +132,11 @@ def _concept(table: Mapping[str, Any]) -> Concept:
         raise ConceptError(f"A concept has name, title, description and perhaps aliases; got {sorted(table)}.")
     aliases = tuple(str(alias) for alias in table.get("aliases", ()))
     return Concept(str(table["name"]), str(table["title"]), str(table["description"]), aliases)
+
+
+OKABE_ITO = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
+
+
+def colour(position: int) -> str:
+    """The colour of concept or class number ``position``; with more of them than colours, names must tell."""
+    return OKABE_ITO[position % len(OKABE_ITO)]

@@ -22,6 +22,10 @@ class GeometryError(UserError):
     """A box or a size that makes no sense."""
 
 
+class BoxOutsideError(UserError):
+    """A box that lies beside the film."""
+
+
 @dataclass(frozen=True)
 class FilmSize:
     """Width and height in pixels."""
@@ -278,3 +282,13 @@ def _between(
     after = np.minimum(before + 1, patches - 1)
     share = (rest / (2 * length))[:, None]
     return np.asarray(values[before] + share * (values[after] - values[before]))
+
+
+def on_film(box: Box, grid: PatchGrid) -> Box:
+    """The part of a box that lies on the film; a box beside it is refused."""
+    part = box.clipped(grid.film)
+    if part is None:
+        raise BoxOutsideError(
+            f"The box {box.corners} lies outside the film of {grid.film} pixels; draw it on the film."
+        )
+    return part

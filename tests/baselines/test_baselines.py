@@ -3,11 +3,18 @@
 import pytest
 import torch
 
-from medgrape.baselines.black_box import BlackBox
-from medgrape.baselines.cbm import ConceptBottleneck, classes_loss
-from medgrape.baselines.pip_net import HEAD_PACE, PipNet, alignment_loss, presence, presence_loss
+from medgrape.baselines.methods import (
+    HEAD_PACE,
+    BlackBox,
+    ConceptBottleneck,
+    PipNet,
+    alignment_loss,
+    classes_loss,
+    presence,
+    presence_loss,
+)
 from medgrape.config import BackboneSettings
-from medgrape.model.backbone import build_backbone
+from medgrape.model.backbones.backbone import build_backbone
 from oracles import pip_net as slow
 
 

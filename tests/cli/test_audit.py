@@ -10,11 +10,11 @@ import torch
 from test_commands import medgrape
 
 from medgrape.baselines.checkpoint import load_any
-from medgrape.data.dataset import Dataset
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
+from medgrape.datasets.cache import cached_films
+from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.faithfulness import faithfulness
-from medgrape.feedback.boxes import opened
 from medgrape.training.run import Order, train
 from schooling import small
 
@@ -98,7 +98,7 @@ def test_insertion_and_deletion_are_counted_when_asked_for_whatever_the_method(p
 def changed_by_hand(run, data):
     """All training films at once, by the highest of all maps that the model shows."""
     model, config, dataset = load_any(run).run.model, load_any(run).run.config, Dataset.load(data)
-    cached = opened(config, dataset, data)
+    cached = cached_films(config, dataset, data)
     pixels = [cached[place] for place, film in enumerate(dataset.pictured) if film.split == "train"]
     films = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float() / 255.0
 

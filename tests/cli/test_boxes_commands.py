@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from medgrape.data.dataset import Dataset
+from medgrape.datasets.dataset import Dataset
 from tool_exports import label_studio, rectangle, task
 
 

@@ -135,7 +135,7 @@ def test_phantoms_are_drawn_checked_and_pictured(phantoms):
 
 
 def test_every_box_of_a_phantom_is_the_box_of_a_written_mask(phantoms):
-    from medgrape.data.dataset import Dataset
+    from medgrape.datasets.dataset import Dataset
     from medgrape.geometry import Box
 
     drawn = {(box.film, box.concept, box.box) for box in Dataset.load(phantoms).boxes}
@@ -156,7 +156,7 @@ def test_the_same_seed_draws_the_same_bytes_and_dicom_shows_the_same_film(phanto
     assert film.read_bytes() == (phantoms / "films" / film.name).read_bytes()
     dicom = tmp_path / "dicom"
     assert medgrape("data", "prepare", "phantom", "--films", 6, "--dicom", "--out", dicom).returncode == 0
-    from medgrape.data.reading import read_prepared
+    from medgrape.films.reading import read_prepared
 
     seen = read_prepared(dicom / "films" / "tb-000001-00.dcm")
     assert np.abs(seen.pixels.astype(int) - np.asarray(Image.open(film))).max() <= 1

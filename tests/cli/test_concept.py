@@ -10,7 +10,7 @@ import medgrape as mg
 from command_line import medgrape
 from medgrape.cli.app import app
 from medgrape.cli.concept import parsed_example
-from medgrape.data.dataset import Dataset
+from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 
 HOLE = "A thick-walled lucency in the lung."

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from medgrape.cli import demo_room
-from medgrape.data.dataset import Dataset
+from medgrape.cli import demo
+from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
-from medgrape.feedback.reader import load
-from medgrape.model.safety_thresholds import SafetyThresholds
+from medgrape.reader import load
+from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.server import process
-from medgrape.server.archive import Archive
+from medgrape.server.room_folder import Archive
 from medgrape.server.storage.tables import FilmRow
 
 
@@ -26,7 +26,7 @@ def sceptic(graduate):
 @pytest.fixture
 def opened(graduate, ward, tmp_path, monkeypatch):
     """Opens the demo's room without anybody coming: the films in it, the newest first."""
-    monkeypatch.setattr(demo_room, "_open_once_it_answers", lambda *_: None)
+    monkeypatch.setattr(demo, "_open_once_it_answers", lambda *_: None)
 
     def open_room():
         found = []
@@ -40,7 +40,7 @@ def opened(graduate, ward, tmp_path, monkeypatch):
             ready.lock.release()
 
         monkeypatch.setattr(process, "run", run)
-        demo_room.open_room(load(graduate), ward, tmp_path / "room", port=0)
+        demo.open_room(load(graduate), ward, tmp_path / "room", port=0)
         return found
 
     return open_room
@@ -49,7 +49,7 @@ def opened(graduate, ward, tmp_path, monkeypatch):
 def test_films_hang_with_view_sex_and_age(opened, ward):
     films = opened()
     test_films = len(list(Dataset.load(ward).in_split("test")))
-    assert len(films) == min(test_films, demo_room.FILMS)
+    assert len(films) == min(test_films, demo.FILMS_IN_ROOM)
     for film in films:
         assert film.facts["format"] == "DICOM"
         assert film.view in ("PA", "AP")
@@ -62,22 +62,22 @@ def test_opening_the_room_again_hangs_nothing_twice(opened):
 
 
 def test_what_is_suggested_is_a_claim_to_which_the_model_objects(sceptic, ward):
-    suggestion = demo_room.suggest(sceptic, Dataset.load(ward))
+    suggestion = demo.suggest(sceptic, Dataset.load(ward))
     assert suggestion is not None, "the sceptic objects to nothing; draw other films for the ward"
     study = sceptic.open(Dataset.load(ward).film_path(suggestion.film))
     assert study.check(suggestion.box, suggestion.concept).mismatch
-    assert demo_room.hung(Dataset.load(ward), suggestion)[-1] == suggestion.film
-    address = demo_room.page("0" * 16, suggestion)
+    assert demo.hung(Dataset.load(ward), suggestion)[-1] == suggestion.film
+    address = demo.page("0" * 16, suggestion)
     assert address.startswith(f"#/try/{'0' * 16}/{suggestion.concept}/")
     assert len(address.rsplit("/", 1)[1].split(",")) == 4
 
 
 def test_without_a_suggestion_the_film_is_simply_opened(ward):
-    assert demo_room.page("0" * 16, None) == f"#/films/{'0' * 16}"
-    assert len(demo_room.hung(Dataset.load(ward), None)) > 1
+    assert demo.page("0" * 16, None) == f"#/films/{'0' * 16}"
+    assert len(demo.hung(Dataset.load(ward), None)) > 1
 
 
 def test_what_the_room_would_lack_is_told_before_the_work(monkeypatch):
-    monkeypatch.setattr(demo_room.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(demo.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="--no-serve"):
-        demo_room.check_parts()
+        demo.check_parts()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from medgrape.cli import voice
-from medgrape.cli.voice import BAD_INPUT, INTERRUPTED, one_voice
+from medgrape.cli import rank_zero
+from medgrape.cli.rank_zero import BAD_INPUT, INTERRUPTED, one_voice
 from medgrape.errors import UserError
 from medgrape.training.launchers import ForsakenError
 
@@ -23,7 +23,7 @@ def rank(monkeypatch):
         for name, value in {**BESIDE_OTHERS, "RANK": str(number)}.items():
             monkeypatch.setenv(name, value)
 
-    monkeypatch.setattr(voice, "_RESPECT", 0.0)
+    monkeypatch.setattr(rank_zero, "_RESPECT", 0.0)
     return take
 
 
@@ -65,7 +65,7 @@ def test_being_asked_to_leave_while_the_first_one_complains_is_silent_too(rank, 
         raise KeyboardInterrupt
 
     rank(1)
-    monkeypatch.setattr(voice.time, "sleep", interrupted)
+    monkeypatch.setattr(rank_zero.time, "sleep", interrupted)
     with pytest.raises(SystemExit) as left, one_voice():
         raise UserError("There is no disk.")
     assert left.value.code == INTERRUPTED
@@ -74,7 +74,7 @@ def test_being_asked_to_leave_while_the_first_one_complains_is_silent_too(rank, 
 def test_a_process_that_was_left_alone_makes_room_at_once(rank, monkeypatch):
     """On another machine nobody would end it, and a new attempt waits for it."""
     rank(1)
-    monkeypatch.setattr(voice.time, "sleep", pytest.fail)
+    monkeypatch.setattr(rank_zero.time, "sleep", pytest.fail)
     with pytest.raises(SystemExit) as left, one_voice():
         raise ForsakenError
     assert left.value.code == BAD_INPUT

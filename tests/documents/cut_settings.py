@@ -7,7 +7,7 @@ from typing import Any
 import tomli_w
 from document_blocks import ROOT
 
-CONFIGS = ROOT / "src/medgrape/configs"
+CONFIGS = ROOT / "src/medgrape/config/recipes"
 MOST = {"epochs": 1, "batch": 16, "views": 1, "parts": 8}
 """What a stage may have of each at most; 0 stays 0."""
 PROTOTYPES = {"demo": 8}

@@ -6,6 +6,7 @@ import ipaddress
 import json
 from pathlib import Path
 
+from benchmarks.published_films import publish_nih, publish_tbx11k
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -13,11 +14,11 @@ from cryptography.x509.oid import NameOID
 from cut_settings import write_cut
 from PIL import Image
 
-from benchmarks.published_films import publish_nih, publish_tbx11k
-from medgrape.data.dicom.writer import Person, write_dicom
-from medgrape.data.phantom import PhantomFilm, draw, plan
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.films.dicom.writer import Person, write_dicom
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import PhantomFilm, draw
 from schooling import small
 
 SIDE = 512

@@ -17,8 +17,8 @@ PASSWORD = "correct horse battery"  # noqa: S105
 """What the person in front of the pages types where a password is asked for."""
 PACKAGE_SETTINGS = {
     "medgrape.cli.demo.CONFIG": "demo.toml",
-    "medgrape.reproduction.reproduce.FULL": "reproduce.toml",
-    "medgrape.reproduction.reproduce.QUICK": "reproduce-quick.toml",
+    "medgrape.paper.reproduce.FULL": "reproduce.toml",
+    "medgrape.paper.reproduce.QUICK": "reproduce-quick.toml",
 }
 """Where commands find settings by themselves; here they find the cut ones."""
 
@@ -78,12 +78,12 @@ def _piped(stdin: int) -> bool:
 
 @contextlib.contextmanager
 def _cut_settings(configs: Path) -> Iterator[None]:
-    from medgrape.benchmarks import real_films
+    from medgrape.paper.real_films import reproduce
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch("medgrape.cli.demo.QUICK_FILMS", QUICK_FILMS))
         for where, file in PACKAGE_SETTINGS.items():
             stack.enter_context(mock.patch(where, configs / file))
-        suite = real_films.Suite
-        stack.enter_context(mock.patch.object(real_films, "Suite", lambda *told: suite(*told, configs)))
+        suite = reproduce.Suite
+        stack.enter_context(mock.patch.object(reproduce, "Suite", lambda *told: suite(*told, configs)))
         yield

@@ -19,7 +19,7 @@ from left_running import Servers
 from typed_shell import Shell, may_be_missing, missing_program
 
 from medgrape.config import ConfigError, parse_config
-from medgrape.interchange.pacs.servers import ServerSettings as PacsSettings
+from medgrape.hospital.pacs.servers import ServerSettings as PacsSettings
 from medgrape.server.settings import ServerSettings
 
 FOREIGN = {"project", "build-system", "tool"}

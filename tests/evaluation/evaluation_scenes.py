@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord, Source
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.evaluation.readings import Readings
 from medgrape.geometry import Box, FilmSize
 

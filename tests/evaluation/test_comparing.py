@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from medgrape.evaluation.comparing import compare, holm, paired_t_test
+from medgrape.evaluation.statistics import compare, holm, paired_t_test
 
 
 def share(sums):

@@ -4,7 +4,7 @@ from evaluation_scenes import SIDE, bump, dataset, film, patch_box, readings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medgrape.evaluation.energy import FRAME, box_energies
+from medgrape.evaluation.localisation import FRAME, box_energies
 from medgrape.geometry import Box
 from oracles import faithfulness as slow
 

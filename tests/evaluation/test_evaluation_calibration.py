@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from evaluation_scenes import dataset, film, readings
 
-from medgrape.evaluation.calibration import BINS, brier, calibration, expected_error, reliability
+from medgrape.evaluation.classification import BINS, brier, calibration, expected_error, reliability
 
 
 def sure_of_ill(probability, ill, healthy):

@@ -6,9 +6,8 @@ from evaluation_scenes import bump, dataset, film, readings, ward
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
-from medgrape.evaluation.checks import EvaluationError, check_readings, true_classes
-from medgrape.evaluation.classification import classify
-from medgrape.evaluation.detection import detect
+from medgrape.evaluation.classification import classify, detect
+from medgrape.evaluation.readings import EvaluationError, check_readings, true_classes
 from medgrape.evaluation.statistics import resampled_sums
 
 SURE = {"healthy": (0.9, 0.1), "ill": (0.2, 0.8)}

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from medgrape.evaluation.geometry import dispersion
+from medgrape.evaluation.dispersion import dispersion
 
 
 def slow(prototypes):

@@ -13,18 +13,18 @@ import torch
 from medgrape.baselines import mc_dropout
 from medgrape.baselines.mc_dropout import doubt, quantile_threshold
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord, Source
-from medgrape.evaluation.alarm_rates import check_figures
-from medgrape.evaluation.interaction import simulate_mistakes
-from medgrape.evaluation.reading import evaluate_run, read_split
+from medgrape.datasets.cache import cached_films
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
+from medgrape.evaluation.evaluate import evaluate_run, read_split
+from medgrape.evaluation.safety_check import check_figures, simulate_mistakes
 from medgrape.evaluation.verdicts import cautions, headline
-from medgrape.feedback.boxes import BoxSeen, VocabularyError, boxed_films, look, opened
-from medgrape.feedback.calibration import calibrate
-from medgrape.feedback.claims import Claims, always
-from medgrape.feedback.safety import inside
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.model.checkpoint import load_run
 from medgrape.progress import quietly
+from medgrape.runs.checkpoint import load_run
+from medgrape.safety.boxes import BoxSeen, boxed_films, look
+from medgrape.safety.calibration import calibrate
+from medgrape.safety.check import inside
+from medgrape.safety.claims import Claims, always
 
 NAMES = ("cavity", "effusion", "nodule")
 CONCEPTS = ConceptSet(tuple(Concept(name, name.title(), "A finding.") for name in NAMES))
@@ -112,7 +112,7 @@ def test_intervals_are_wider_where_the_same_boxes_come_from_few_patients():
 @pytest.fixture(scope="module")
 def scene(graduate, ward):
     loaded, data = load_run(graduate), Dataset.load(ward)
-    return loaded, data, opened(loaded.run.config, data, ward)
+    return loaded, data, cached_films(loaded.run.config, data, ward)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_a_run_calibrated_for_balance_is_called_so_and_dropout_keeps_its_usual_b
     two = tuple(drawn for drawn in data.boxes if drawn.concept != "pulmonary_tb")  # as on TBX11K, it has no box
     replace(data, films=everyone, boxes=two).save(tmp_path / "all")
     learnt, data = calibrate(loaded, tmp_path / "all", balanced=True), Dataset.load(tmp_path / "all")
-    cached = opened(loaded.run.config, data, tmp_path / "all")
+    cached = cached_films(loaded.run.config, data, tmp_path / "all")
     found = simulate_mistakes(replace(loaded.run, safety=learnt.thresholds), data, cached, "val")
     assert learnt.thresholds.by_concept.keys() == {"active_tb", "obsolete_tb"}
     assert (found.main.name, found.main.title) == ("calibrated", "calibrated for balance")

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medgrape.concepts import ConceptSet
-from medgrape.data.dataset import Dataset, DrawnBox
-from medgrape.data.guessing import guess
+from medgrape.datasets.dataset import Dataset, DrawnBox
+from medgrape.datasets.statistics import guess
+from medgrape.evaluation.evaluate import read_split
 from medgrape.evaluation.localisation import localise
-from medgrape.evaluation.reading import read_split
-from medgrape.feedback.reader import load
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
-from medgrape.model.checkpoint import load_run
 from medgrape.progress import quietly
+from medgrape.reader import load
+from medgrape.runs.checkpoint import load_run
 
 
 def slow_map(scores, film):

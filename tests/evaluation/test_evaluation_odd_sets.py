@@ -5,8 +5,8 @@ import pytest
 import torch
 from evaluation_scenes import bump, dataset, film, patch_box, readings
 
-from medgrape.evaluation.checks import EvaluationError
 from medgrape.evaluation.examples import draw
+from medgrape.evaluation.readings import EvaluationError
 from medgrape.evaluation.report import evaluate_readings, write_report
 
 

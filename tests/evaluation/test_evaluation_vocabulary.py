@@ -5,17 +5,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from medgrape.data.dataset import Dataset
-from medgrape.data.guessing import guess
-from medgrape.evaluation import vocabulary
-from medgrape.evaluation.checks import EvaluationError
+from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.statistics import guess
+from medgrape.evaluation import few_shot
+from medgrape.evaluation.evaluate import read_split
+from medgrape.evaluation.few_shot import ConceptTrial, Shots, TrialPlan, VocabularyTrial, leave_one_out, write_trial
+from medgrape.evaluation.few_shot_films import untaught_anchor
 from medgrape.evaluation.localisation import localise
-from medgrape.evaluation.reading import read_split
-from medgrape.evaluation.vocabulary import TrialPlan, leave_one_out, write_trial
-from medgrape.evaluation.vocabulary_figures import ConceptTrial, Shots, VocabularyTrial
-from medgrape.evaluation.vocabulary_films import untaught_anchor
-from medgrape.model.checkpoint import load_run
+from medgrape.evaluation.readings import EvaluationError
 from medgrape.progress import quietly
+from medgrape.runs.checkpoint import load_run
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +68,7 @@ def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervisio
         rows.append(own)
         return own
 
-    monkeypatch.setattr(vocabulary, "tune", remembered)
+    monkeypatch.setattr(few_shot, "tune", remembered)
     tried = leave_one_out(loaded, ward, TrialPlan((0, 1), seeds=2))
     assert len(rows) == 4 * len(tried.concepts)
     for one in tried.concepts:
@@ -80,7 +79,7 @@ def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervisio
 @pytest.mark.parametrize("boxes", [True, False])
 def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(loaded, ward, monkeypatch, boxes):
     seen, drawn = [], []
-    tune, original = vocabulary.tune, vocabulary.Candidate.drawn
+    tune, original = few_shot.tune, few_shot.Candidate.drawn
 
     def watched(start, examples, others, *, seed):
         seen.extend(examples)
@@ -91,8 +90,8 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(lo
         drawn.extend(found)
         return found
 
-    monkeypatch.setattr(vocabulary, "tune", watched)
-    monkeypatch.setattr(vocabulary.Candidate, "drawn", noted)
+    monkeypatch.setattr(few_shot, "tune", watched)
+    monkeypatch.setattr(few_shot.Candidate, "drawn", noted)
     leave_one_out(loaded, ward, TrialPlan((1,), seeds=2, boxes=boxes))
     assert {film.split for film in drawn} == {"train"}
     assert seen
@@ -102,7 +101,7 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(lo
 
 def test_more_films_are_the_same_films_and_others_besides(ward):
     films = Dataset.load(ward).in_split("train")
-    candidate = vocabulary.Candidate("active_tb", 0, films, films)
+    candidate = few_shot.Candidate("active_tb", 0, films, films)
     draws = [{film.id for film in candidate.drawn(5, seed)} for seed in range(4)]
     assert {film.id for film in candidate.drawn(2, 0)} < draws[0]
     assert len({frozenset(draw) for draw in draws}) > 1

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from medgrape.benchmarks.faithfulness import bench_faithfulness
 from medgrape.config import BackboneSettings, ModelSettings
 from medgrape.errors import UserError
-from medgrape.evaluation.checks import EvaluationError
 from medgrape.evaluation.faithfulness import (
     BLUR,
     answer_of,
@@ -18,7 +17,8 @@ from medgrape.evaluation.faithfulness import (
     random_order,
     strongest_saliency,
 )
-from medgrape.model.backbone import build_backbone
+from medgrape.evaluation.readings import EvaluationError
+from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from oracles import faithfulness as slow

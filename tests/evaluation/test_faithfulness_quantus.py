@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from medgrape.data.phantom import draw, plan
 from medgrape.evaluation.faithfulness import blurred, faithfulness, random_order
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
 from oracles import faithfulness as slow
 
 quantus = pytest.importorskip("quantus")

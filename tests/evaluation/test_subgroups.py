@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 import torch
 from evaluation_scenes import bump, dataset, film, patch_box, readings, ward
+from medgrape.evaluation.audit.audit.audit import audit_readings, write_audit
+from medgrape.evaluation.audit.audit.groups import attributes, divide
+from medgrape.evaluation.audit.audit.measures import Changed, Checked
+from medgrape.evaluation.audit.audit.sampling import compared, holm, loosened, rounds_for
 from test_evaluation_report import Page, at
 
-from medgrape.evaluation.audit import audit_readings, write_audit
-from medgrape.evaluation.calibration import calibration
-from medgrape.evaluation.checks import EvaluationError
-from medgrape.evaluation.classification import classify
-from medgrape.evaluation.energy import box_energies
-from medgrape.evaluation.localisation import localise
+from medgrape.evaluation.classification import calibration, classify
+from medgrape.evaluation.localisation import box_energies, localise
+from medgrape.evaluation.readings import EvaluationError
 from medgrape.evaluation.statistics import interval
-from medgrape.evaluation.subgroup_gaps import compared, holm, loosened, rounds_for
-from medgrape.evaluation.subgroup_measures import Changed, Checked
-from medgrape.evaluation.subgroups import attributes, divide
-from medgrape.feedback.boxes import BoxSeen
-from medgrape.feedback.claims import Claims, always
+from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.claims import Claims, always
 
 SEX, AGE, VIEW = ("sex",), ("age",), ("view",)
 

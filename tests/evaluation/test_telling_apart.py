@@ -8,12 +8,12 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.data.dataset import Dataset, DrawnBox, FilmRecord, Source
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.evaluation.statistics import auc, resampled_aucs
 from medgrape.evaluation.telling_apart import tell_apart
-from medgrape.feedback.boxes import BoxSeen
-from medgrape.feedback.claims import Claims
 from medgrape.geometry import Box, FilmSize
+from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.claims import Claims
 
 HERE, NEARLY_HERE = Box(10, 10, 30, 30), Box(11, 11, 30, 30)
 NAMES = ("active", "obsolete", "effusion", "nodule", "never boxed")

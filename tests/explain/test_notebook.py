@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import medgrape as mg
-from medgrape.data.dataset import Dataset
+from medgrape.datasets.dataset import Dataset
 from medgrape.explain import render
 from medgrape.explain.notebook import PIXELS, SHOWN
 

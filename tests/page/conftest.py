@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from medgrape.server.front import FOLDER
+from medgrape.server.page_files import FOLDER
 from page.browser import PATIENCE, PLAIN, Watch, chromium
 from page.house import House
 from page.light_box import LightBox

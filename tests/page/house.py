@@ -17,11 +17,11 @@ from typing import Any
 from PIL import Image
 
 from medgrape.benchmarks.server_under_test import ServerUnderTest
-from medgrape.data.phantom import draw, plan
-from medgrape.server.archive import Archive
-from medgrape.server.folder import RoomFolder
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
+from medgrape.server.room_folder import Archive, RoomFolder
 from medgrape.server.security.accounts import add_user, create_token
-from medgrape.server.security.passwords import hashed
+from medgrape.server.security.credentials import hashed
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
 

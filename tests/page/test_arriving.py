@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from medgrape.data.dicom.writer import Person, write_dicom
+from medgrape.films.dicom.writer import Person, write_dicom
 from page.house import PASSWORD, SIDE, pixels, png
 from page.light_box import LightBox
 

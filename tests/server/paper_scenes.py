@@ -4,11 +4,11 @@ import numpy as np
 from reading_room import corners
 
 from medgrape.concepts import ConceptSet
-from medgrape.data.film import Film, FilmFacts
 from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.words import NOTICE
+from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.server.schemas.exports import ReadingExported
+from medgrape.server.api.exports.reading import ReadingExported
 
 NIH = ConceptSet.built_in("nih").concepts
 WHEN = "2026-11-18T09:30:00.000000Z"

@@ -10,17 +10,16 @@ import numpy as np
 from PIL import Image
 from starlette.testclient import TestClient
 
-from medgrape.data.dataset import Dataset
+from medgrape.datasets.dataset import Dataset
 from medgrape.server.app import create_app
-from medgrape.server.archive import Archive
-from medgrape.server.folder import RoomFolder
-from medgrape.server.model_rows import register
+from medgrape.server.models import register
 from medgrape.server.room import Room
+from medgrape.server.room_folder import Archive, RoomFolder
 from medgrape.server.security.accounts import add_user, create_token, users
-from medgrape.server.security.passwords import hashed
+from medgrape.server.security.credentials import hashed
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
-from medgrape.server.storage.migrating import migrate
+from medgrape.server.storage.migrate import migrate
 
 PASSWORD = "correct horse battery"  # noqa: S105
 PEOPLE = {"rita": Role.READER, "rolf": Role.READER, "cora": Role.CURATOR, "alma": Role.ADMIN}

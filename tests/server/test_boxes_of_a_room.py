@@ -6,7 +6,7 @@ import io
 import pytest
 from reading_room import corners, doubted
 
-from medgrape.data.sources.annotated import read_folder
+from medgrape.datasets.sources.annotated import read_folder
 
 FIRST, SECOND, THIRD = (5, 5, 40, 60), (50, 10, 70, 30), (1, 1, 9, 9)
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from medgrape.data.film import Film, FilmFacts
+from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import FilmSize
-from medgrape.server.reading.encoder import Encoder
-from medgrape.server.reading.features import FeatureStore
-from medgrape.server.reading.lately import Lately
+from medgrape.server.inference.encoder import Encoder, FeatureStore
+from medgrape.server.inference.lru_cache import Lately
 from medgrape.server.storage.tables import FilmRow
 
 

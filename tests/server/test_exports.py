@@ -14,7 +14,7 @@ from pydicom import dcmread
 from pydicom.uid import generate_uid
 from reading_room import corners
 
-from medgrape.feedback.reader import load
+from medgrape.reader import load
 from scenes import SECRET, planted
 
 LEFT = corners((5, 5, 40, 80))

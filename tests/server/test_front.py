@@ -5,7 +5,7 @@ import json
 import runpy
 from pathlib import Path
 
-from medgrape.server.front import FOLDER, page_files
+from medgrape.server.page_files import FOLDER, page_files
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 600 * 1024

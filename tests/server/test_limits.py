@@ -8,9 +8,8 @@ from urllib.parse import quote
 import pytest
 from reading_room import corners, drawn, reading_room
 
-from medgrape.server.gate import HEADERS
-from medgrape.server.rates import RateLimit
-from medgrape.server.routes import films, health
+from medgrape.server.api import films, health
+from medgrape.server.middleware import HEADERS, RateLimit
 
 ID = "0" * 16
 SECRET = "Mrs-Erika-Mustermann"  # noqa: S105

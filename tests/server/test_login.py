@@ -9,13 +9,12 @@ from reading_room import PASSWORD, reading_room
 from sqlalchemy import inspect, select, text
 from starlette.testclient import TestClient
 
-from medgrape.server.archive import Archive
-from medgrape.server.folder import RoomFolder
 from medgrape.server.process import ServeError, prepare
+from medgrape.server.room_folder import Archive, RoomFolder
 from medgrape.server.security.accounts import FREE_ATTEMPTS, LOCAL, LONGEST_LOCK, add_user, user_named
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
-from medgrape.server.storage.migrating import migrate
+from medgrape.server.storage.migrate import migrate
 from medgrape.server.storage.tables import EventRow, SessionRow, UserRow
 
 ELSEWHERE = [

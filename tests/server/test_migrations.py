@@ -7,12 +7,11 @@ from alembic.script import ScriptDirectory
 from reading_room import reading_room
 from sqlalchemy import text
 
-from medgrape.server.archive import Archive
-from medgrape.server.folder import RoomFolder
+from medgrape.server.room_folder import Archive, RoomFolder
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database
 from medgrape.server.storage.events import Deed
-from medgrape.server.storage.migrating import MigrationError, config_for, migrate
+from medgrape.server.storage.migrate import MigrationError, config_for, migrate
 from medgrape.server.storage.tables import Base
 
 NOW = "2026-11-18T09:30:00.000000Z"

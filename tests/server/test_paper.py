@@ -10,8 +10,8 @@ import pytest
 from paper_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
 from medgrape.explain.words import NOTICE
-from medgrape.server.paper.letters import UNPRINTABLE, said
-from medgrape.server.paper.reading import paper
+from medgrape.server.api.exports.pdf import paper
+from medgrape.server.api.exports.pdf_layout import UNPRINTABLE, said
 
 
 def sheets(explained, steps=(), warnings=(), **changes):

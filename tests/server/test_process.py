@@ -15,10 +15,10 @@ from medgrape.benchmarks.server import Order, bench_server
 from medgrape.benchmarks.server_kills import kill_again_and_again
 from medgrape.benchmarks.server_load import crowd
 from medgrape.benchmarks.server_under_test import ServerUnderTest, server
-from medgrape.data.phantom import draw, plan
-from medgrape.server.archive import Archive, NoPairError
-from medgrape.server.folder import RoomFolder
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
 from medgrape.server.process import ServeError, prepare
+from medgrape.server.room_folder import Archive, NoPairError, RoomFolder
 from medgrape.server.settings import ServerSettings
 
 

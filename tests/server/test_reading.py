@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 from reading_room import boxed_film, corners, doubted, drawn, reading_room
 
-from medgrape.feedback.reader import load
 from medgrape.geometry import Box
+from medgrape.reader import load
 from scenes import radiograph
 
 LEFT = corners((5, 5, 40, 80))

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reading_room import corners, doubted, reading_room
 
-from medgrape.feedback.correction import Rejection, correction_from_json
-from medgrape.server.reading.steps import CORRECTED, REDONE, REDRAWN, UNDONE, WITHDRAWN, Standing, standing
+from medgrape.corrections.statements import Rejection, correction_from_json
 from medgrape.server.storage.events import Event
+from medgrape.server.study_history import CORRECTED, REDONE, REDRAWN, UNDONE, WITHDRAWN, Standing, standing
 
 LEFT, RIGHT, TOP = corners((5, 5, 40, 80)), corners((50, 5, 90, 80)), corners((5, 5, 90, 30))
 

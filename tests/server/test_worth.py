@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 
 import medgrape as mg
 from medgrape.cli.app import app
-from medgrape.data.dataset import Dataset, DatasetError, checksum
-from medgrape.feedback.curation import discard
-from medgrape.server.folder import RoomFolder
+from medgrape.datasets.dataset import Dataset, DatasetError, checksum
 from medgrape.server.process import prepare
+from medgrape.server.room_folder import RoomFolder
 from medgrape.server.settings import ServerSettings
 
 
@@ -100,7 +99,7 @@ def test_what_discarding_did_is_told_beside_the_parent_and_the_trivial_answer(tm
         assert measured(room, made)["state"] == "done"
         told = room.get("rita", f"/models/{made}/worth").json()
     reader, dataset = mg.load(wayward), Dataset.load(ward)
-    curated, films = discard(reader, "active_tb", [0, 1, 2]), dataset.in_split("val")
+    curated, films = reader.discard("active_tb", [0, 1, 2]), dataset.in_split("val")
     before, after = ([named(one, dataset.film_path(film)) for film in films] for one in (reader, curated))
     truth, common = [film.class_name for film in films], commonest(dataset)
     assert told["films"] == len(films)
@@ -127,9 +126,9 @@ def test_a_model_that_is_removed_takes_its_worth_with_it(measuring):
 
 
 def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(tmp_path, graduate, ward, monkeypatch):
-    from medgrape.training import worth
+    from medgrape.training import assessment
 
-    real = worth.worth_of
+    real = assessment.worth_of
     with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
         made = without(room, room.model_in_use(), 1)
 
@@ -138,7 +137,7 @@ def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(tmp_pat
             assert room.ask("cora", "DELETE", f"/models/{made}").status_code == 204
             return found
 
-        monkeypatch.setattr(worth, "worth_of", slow)
+        monkeypatch.setattr(assessment, "worth_of", slow)
         end = measured(room, made)
         assert end["state"] == "failed"
         assert made in end["news"]

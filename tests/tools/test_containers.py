@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from medgrape import __version__
 from medgrape.cli.app import app
-from medgrape.interchange.pacs.servers import configured_server
+from medgrape.hospital.pacs.servers import configured_server
 from medgrape.server.settings import ServerSettings, load_server_settings
 
 ROOT = Path(__file__).resolve().parents[2]

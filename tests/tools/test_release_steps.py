@@ -74,7 +74,7 @@ def test_refused_packages_never_lie_where_uploads_are_taken_from(
 
 def test_a_wheel_without_its_settings_or_with_a_film_is_found_out():
     names = ["medgrape/py.typed", "medgrape/server/page/index.html", "tests/film.png", "medgrape/film.DCM".lower()]
-    assert "medgrape/configs/*.toml" in missing(names, IN_WHEEL)
+    assert "medgrape/config/recipes/*.toml" in missing(names, IN_WHEEL)
     assert "medgrape/py.typed" not in missing(names, IN_WHEEL)
     assert unwanted(names, NEVER) == ["tests/film.png", "medgrape/film.dcm"]
 

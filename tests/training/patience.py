@@ -7,7 +7,7 @@ from datetime import timedelta
 import torch.distributed as dist
 from lightning_fabric import Fabric
 
-from medgrape.training.meeting import Meeting
+from medgrape.training.barrier import Meeting
 
 SHORT = 1.0
 

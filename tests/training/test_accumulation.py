@@ -12,10 +12,9 @@ from medgrape.config.training import Schedule
 from medgrape.errors import UserError
 from medgrape.progress import unwatched
 from medgrape.training.journal import Journal
-from medgrape.training.lesson import Figure
-from medgrape.training.loop import Workshop, learn
+from medgrape.training.loop import Workshop, learn, pace
 from medgrape.training.run import Order, train
-from medgrape.training.steps import pace
+from medgrape.training.stage import Figure
 from schooling import small
 
 FILMS = 22

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from medgrape.baselines.checkpoint import LoadedBaseline, load_any
-from medgrape.data.augment import Lots, view
-from medgrape.data.dataset import Dataset
-from medgrape.evaluation.reading import evaluate_run
-from medgrape.model.checkpoint import load_run
-from medgrape.model.manifest import RunError
-from medgrape.training.early import Views
+from medgrape.datasets.augment import Lots, view
+from medgrape.datasets.dataset import Dataset
+from medgrape.evaluation.evaluate import evaluate_run
+from medgrape.runs.checkpoint import load_run
+from medgrape.runs.manifest import RunError
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
+from medgrape.training.stored_features import Views
 from schooling import small
 
 pytestmark = pytest.mark.xdist_group("baselines")  # each is trained once for all of these tests

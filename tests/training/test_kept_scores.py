@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import medgrape as mg
-from medgrape.feedback.curation import discard, prototypes_of
-from medgrape.training.kept_scores import _name, films_for, kept_scores, usage_of
+from medgrape.training.film_scores import _name, films_for, kept_scores, usage_of
+from medgrape.vocabulary.curation import prototypes_of
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def reader(graduate):
 
 def passes(monkeypatch):
     """Counts how often a batch goes through the backbone."""
-    from medgrape.model.backbone import Backbone
+    from medgrape.model.backbones.backbone import Backbone
 
     counted = []
     late = Backbone.late
@@ -60,7 +60,7 @@ def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(
 
 
 def test_usage_counts_films_on_which_a_prototype_is_the_strongest_of_its_concept(reader, ward):
-    curated = discard(reader, "active_tb", [0, 2])
+    curated = reader.discard("active_tb", [0, 2])
     films = films_for(reader.loaded.run, ward)
     used = usage_of(reader.loaded.run, ward)
     for row, name in enumerate(reader.concepts.names):

@@ -9,8 +9,8 @@ from medgrape.config.training import Schedule
 from medgrape.progress import unwatched
 from medgrape.training.films import TrainingError
 from medgrape.training.journal import Journal
-from medgrape.training.lesson import Figure
 from medgrape.training.loop import Workshop, learn
+from medgrape.training.stage import Figure
 
 
 class Lesson:

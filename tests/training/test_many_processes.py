@@ -13,7 +13,7 @@ import torch
 from launching import MODULE, begun, epochs_of, free_port, members, ranks, torchrun, until
 from safetensors.torch import load_file
 
-from medgrape.model.checkpoint import load_run
+from medgrape.runs.checkpoint import load_run
 from medgrape.training.run import Order, train
 from schooling import small
 

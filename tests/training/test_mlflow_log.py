@@ -13,7 +13,7 @@ from cable import Cable
 from lightning_fabric import Fabric
 
 from medgrape.config import parse_config
-from medgrape.data.dataset import Dataset, checksum
+from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.training import run as running
 from medgrape.training.journal import Journal, figures
 from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log, without_password

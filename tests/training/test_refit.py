@@ -7,13 +7,12 @@ import pytest
 import torch
 
 import medgrape as mg
-from medgrape.data.dataset import Dataset
-from medgrape.evaluation.reading import read_split
-from medgrape.feedback.curation import discard, restore
+from medgrape.datasets.dataset import Dataset
+from medgrape.evaluation.evaluate import read_split
 from medgrape.model.evidence import mean_maps
 from medgrape.progress import quietly
+from medgrape.training.film_scores import films_for
 from medgrape.training.films import TrainingError
-from medgrape.training.kept_scores import films_for
 from medgrape.training.refit import refit
 
 
@@ -24,7 +23,7 @@ def reader(graduate):
 
 @pytest.fixture(scope="module")
 def curated(reader):
-    return discard(reader, "active_tb", [0, 2])
+    return reader.discard("active_tb", [0, 2])
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def weights(reader, part):
 
 def passes(monkeypatch):
     """Counts how often a batch goes through the backbone."""
-    from medgrape.model.backbone import Backbone
+    from medgrape.model.backbones.backbone import Backbone
 
     counted = []
     late = Backbone.late
@@ -96,7 +95,7 @@ def test_two_refits_give_the_same_weights(curated, fitted, ward):
 def test_the_second_refit_looks_at_no_film(curated, fitted, ward, monkeypatch):
     assert fitted.figures.films > 0  # the first one has looked at all
     counted = passes(monkeypatch)
-    refit(restore(curated, "active_tb", [0, 2]), ward)
+    refit(curated.restore("active_tb", [0, 2]), ward)
     assert sum(counted) <= 1  # one empty film tells how many patches there are
 
 
@@ -134,8 +133,8 @@ def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other
 
 
 def test_a_run_refitted_on_another_data_set_says_so_and_may_not_be_tested_on_its_films(reader, tmp_path):
-    from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-    from medgrape.data.splits import SplitRule
+    from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+    from medgrape.datasets.splits import SplitRule
 
     other = tmp_path / "other"
     draw_dataset(PhantomOrder(films=24, seed=9, size=64), other, SplitRule(validation=0.3))

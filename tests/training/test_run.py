@@ -13,16 +13,15 @@ from safetensors.torch import load_file, save_file
 import medgrape as mg
 from medgrape.cli.demo import CONFIG
 from medgrape.config import BackboneSettings, Preprocessing, TextSettings, TrainingSettings, load_config
-from medgrape.data.cache import FilmCache
-from medgrape.data.dataset import Dataset, checksum
+from medgrape.datasets.cache import FilmCache
+from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError
-from medgrape.feedback.calibration import calibrate
-from medgrape.model.checkpoint import load_run
-from medgrape.model.manifest import RunError
+from medgrape.runs.checkpoint import load_run
+from medgrape.runs.manifest import RunError
+from medgrape.safety.calibration import calibrate
 from medgrape.training.building import build_model
 from medgrape.training.films import TrainingError
-from medgrape.training.plan import PARTS, agree
-from medgrape.training.run import Order, train
+from medgrape.training.run import PARTS, Order, agree, train
 from schooling import small
 
 HERE = Path(__file__).resolve().parent
@@ -186,11 +185,11 @@ def test_two_processes_get_the_same_loss_as_one(graduate, ward, tmp_path):
 
 def test_frozen_parts_are_bit_identical_before_and_after_later_stages(ward, tmp_path, monkeypatch):
     """Every tensor, buffers included."""
-    from medgrape.training import course
+    from medgrape.training import pipeline
 
     seen = {}
 
-    def keep(lesson, workshop, learn=course.learn):
+    def keep(lesson, workshop, learn=pipeline.learn):
         model = watched["model"]
         before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         state = learn(lesson, workshop)
@@ -202,9 +201,9 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(ward, tmp_
         return state
 
     watched = {}
-    build = course.build_model
-    monkeypatch.setattr(course, "build_model", lambda *given: watched.setdefault("model", build(*given)))
-    monkeypatch.setattr(course, "learn", keep)
+    build = pipeline.build_model
+    monkeypatch.setattr(pipeline, "build_model", lambda *given: watched.setdefault("model", build(*given)))
+    monkeypatch.setattr(pipeline, "learn", keep)
     train(Order(small(), ward, tmp_path / "run"))
     assert seen == {
         "concepts": ({"backbone", "cam"}, True),
@@ -401,7 +400,7 @@ def test_a_run_with_a_file_altered_missing_or_added_is_refused_by_name(name, spo
 
 
 def test_weights_that_do_not_fit_are_refused_even_with_a_right_checksum(graduate, tmp_path):
-    from medgrape.model.manifest import seal
+    from medgrape.runs.manifest import seal
 
     run = tmp_path / "copy"
     shutil.copytree(graduate, run)

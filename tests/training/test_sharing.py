@@ -8,10 +8,10 @@ import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medgrape.training import meeting
+from medgrape.training import barrier
+from medgrape.training.barrier import Meeting
 from medgrape.training.films import TrainingError, shuffled, whole_batch
-from medgrape.training.meeting import Meeting
-from medgrape.training.rendezvous import agreed
+from medgrape.training.processes import agreed
 
 COUNTS = {"films": st.integers(1, 300), "batch": st.integers(1, 64), "world": st.integers(1, 8)}
 SEEDS = st.integers(0, 2**32 - 1)
@@ -61,7 +61,7 @@ def test_batches_in_a_row_make_up_a_larger_batch(batch, accumulate, films, seed)
 
 
 def test_a_disk_that_processes_do_not_share_is_told_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(meeting, "_SHARED_WITHIN", 0.3)
+    monkeypatch.setattr(barrier, "_SHARED_WITHIN", 0.3)
     monkeypatch.setattr(dist, "get_rank", lambda: 5)
     with pytest.raises(TrainingError, match=r"process 5 does not see it.*disks that all processes share"):
         Meeting(group=object()).expect((tmp_path / "plan.json").is_file, tmp_path / "plan.json")

@@ -9,22 +9,28 @@ from torch import nn
 
 from medgrape.config import ConceptStage, HeadStage, PrototypeStage, load_config
 from medgrape.config.training import Schedule
-from medgrape.data.cache import FilmCache
-from medgrape.data.dataset import Dataset, DrawnBox
+from medgrape.datasets.cache import FilmCache
+from medgrape.datasets.dataset import Dataset, DrawnBox
 from medgrape.geometry import Box
 from medgrape.model.evidence import mean_maps
 from medgrape.progress import quietly
-from medgrape.training.balance import film_rarity, positive_weights, rarity_weights
 from medgrape.training.building import build_model, grid_of
-from medgrape.training.early import Inputs, Views, open_inputs
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
-from medgrape.training.losses import alignment_loss, contrastive_loss, detection_loss, soft_similarity
-from medgrape.training.patches import open_patches
-from medgrape.training.stage1_concepts import ConceptLesson
-from medgrape.training.stage2_vectors import open_vectors
-from medgrape.training.stage3_prototypes import Batch, PrototypeLesson, prototype_loss
-from medgrape.training.stage4_head import head_loss
-from medgrape.training.steps import pace
+from medgrape.training.loop import pace
+from medgrape.training.losses import (
+    alignment_loss,
+    contrastive_loss,
+    detection_loss,
+    film_rarity,
+    positive_weights,
+    rarity_weights,
+    soft_similarity,
+)
+from medgrape.training.stages.concepts import ConceptLesson
+from medgrape.training.stages.head import head_loss
+from medgrape.training.stages.prototypes import Batch, PrototypeLesson, prototype_loss
+from medgrape.training.stages.vectors import open_vectors
+from medgrape.training.stored_features import Inputs, Views, open_inputs, open_patches
 from medgrape.vocabulary.lexical import LexicalEncoder
 from schooling import small
 

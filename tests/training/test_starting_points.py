@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from medgrape.training.starting_points import starting_points
+from medgrape.training.stages.prototypes import starting_points
 
 
 def directions(count, width=8, seed=0):

@@ -7,8 +7,8 @@ import torch
 from tiny_encoders import SENTENCES, TINY, Scene, scene
 from torch.nn.functional import normalize
 
-from medgrape.vocabulary.bert_loading import load_bert
-from medgrape.vocabulary.text_encoder import TextEncoderError
+from medgrape.vocabulary.bert import load_bert
+from medgrape.vocabulary.encoder_folder import TextEncoderError
 
 CAVITY = ("a", "cavity", "in", "the", "apex", "of", "the", "left", "lung", ".")
 

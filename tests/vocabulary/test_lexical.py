@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from medgrape.concepts import ConceptSet
+from medgrape.vocabulary.encoder_folder import TextEncoderError
 from medgrape.vocabulary.lexical import LexicalEncoder
-from medgrape.vocabulary.text_encoder import TextEncoderError
 
 SENTENCES = ["Fluid in the pleural space.", "A cavity, a cavity, a cavity!", "Höhle im Oberlappen", "结核空洞"]
 FINGERPRINT = """

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.data.dataset import FilmRecord
-from medgrape.data.draft import Draft, film_files
+from medgrape.datasets.dataset import FilmRecord
+from medgrape.datasets.draft import Draft, film_files
 from medgrape.errors import UserError
 from medgrape.progress import Track, quietly
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from torch import nn
 
 from medgrape.errors import UserError
-from medgrape.model.backbone_blueprint import Chain, Greys
-from medgrape.model.backbone_weights import load_strictly, read_weights
-from medgrape.model.own_backbone import OwnBackbone
+from medgrape.model.backbones.base import Chain, Greys, load_strictly, read_weights
+from medgrape.model.backbones.plugin import OwnBackbone
 
 WIDTHS = (16, 24, 40, 64)
 

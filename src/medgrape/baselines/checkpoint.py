@@ -8,18 +8,15 @@ from typing import Any
 import tomli_w
 from safetensors.torch import load_file
 
-from medgrape.baselines.baseline import Baseline
-from medgrape.baselines.black_box import BlackBox
-from medgrape.baselines.cbm import ConceptBottleneck
-from medgrape.baselines.pip_net import PipNet
+from medgrape.baselines.methods import Baseline, BlackBox, ConceptBottleneck, PipNet
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
-from medgrape.data.tensors import write_tensors
-from medgrape.model.backbone import Backbone
-from medgrape.model.checkpoint import ARCHITECTURE, METHOD, LoadedRun
-from medgrape.model.exported import load_readable
-from medgrape.model.manifest import Manifest, fitting, seal, unseal
-from medgrape.model.own_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
+from medgrape.files import write_tensors
+from medgrape.model.backbones.backbone import Backbone
+from medgrape.runs.checkpoint import ARCHITECTURE, METHOD, LoadedRun
+from medgrape.runs.exported import load_readable
+from medgrape.runs.manifest import Manifest, fitting, seal, unseal
+from medgrape.runs.plugin_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 
 
 @dataclass(frozen=True)

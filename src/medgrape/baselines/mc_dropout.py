@@ -15,12 +15,12 @@ from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from medgrape.data.cache import CachedFilms
-from medgrape.data.dataset import Dataset, FilmRecord
-from medgrape.feedback.boxes import boxed_films, boxes_on, within
-from medgrape.model.checkpoint import Run
+from medgrape.datasets.cache import CachedFilms
+from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.model.evidence import mean_maps, scores
 from medgrape.progress import Track, quietly
+from medgrape.runs.checkpoint import Run
+from medgrape.safety.boxes import boxed_films, boxes_on, within
 
 PASSES = 30
 DROPPED = 0.1

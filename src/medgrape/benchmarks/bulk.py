@@ -20,17 +20,18 @@ from PIL import Image
 
 from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.benchmarks.untrained import untrained_reader
+from medgrape.bulk.film_reader import Job
+from medgrape.bulk.local import LocalSeat
+from medgrape.bulk.run import Order, read_in_bulk
+from medgrape.bulk.scheduler import Seat
 from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
-from medgrape.data.dicom.writer import Person, write_dicom
-from medgrape.data.phantom import draw, plan
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
-from medgrape.engine.bulk import Order, read_in_bulk
-from medgrape.engine.local import LocalSeat
-from medgrape.engine.reading import Job
-from medgrape.engine.seat import Seat
-from medgrape.interchange.onnx_export import Calibration, export_onnx
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.films.dicom.writer import Person, write_dicom
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
+from medgrape.runs.export import Calibration, export_onnx
 
 TARGET = 1 / 0.9
 """Most that bulk reading may take, in bare forward passes of the same films."""

@@ -8,7 +8,7 @@ def main(run: Path, batch: int) -> None:
     """Films are noise that lies in memory."""
     import torch
 
-    from medgrape.feedback.reader import load
+    from medgrape.reader import load
 
     torch.set_num_threads(1)
     loaded = load(run).loaded.run

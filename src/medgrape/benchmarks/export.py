@@ -9,13 +9,13 @@ import torch
 from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
-from medgrape.config import Config, load_config, parse_config
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
-from medgrape.interchange.loss import loss_of_export
-from medgrape.interchange.onnx_export import Calibration, export_onnx
-from medgrape.model.checkpoint import LoadedRun, load_run
+from medgrape.config import RECIPES, Config, load_config, parse_config
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.evaluation.export_quality import loss_of_export
 from medgrape.model.grape import ReadingModel
+from medgrape.runs.checkpoint import LoadedRun, load_run
+from medgrape.runs.export import Calibration, export_onnx
 from medgrape.training.run import Order, train
 
 BACKBONES = {"resnet-50": False, "efficientnet-lite0": True}
@@ -27,7 +27,7 @@ ALLOWED = {"macro-F1": 0.5, "pointing game, mean map": 1.0}
 FILMS, TESTED = 1600, 0.6
 """Drawn for the quality of int8, and the share of them that it is counted on."""
 EPOCHS = 4
-DEMO = Path(__file__).resolve().parents[1] / "configs" / "demo.toml"
+DEMO = RECIPES / "demo.toml"
 
 
 def bench_export(rounds: int = 9) -> Iterator[Ratio]:

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from medgrape.benchmarks.cores import one_core
 from medgrape.benchmarks.ratio import Ratio, race
-from medgrape.data.phantom import draw, plan
 from medgrape.errors import UserError
 from medgrape.evaluation.faithfulness import STEPS, blurred, faithfulness, random_order
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
 
 TARGET = 10.0
 FILMS, SIDE = 32, 224

@@ -13,10 +13,12 @@ from pydicom.uid import JPEG2000Lossless, JPEGLSLossless, RLELossless
 
 from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.config import Config, FilmLimits, Preprocessing
-from medgrape.data.cache import FilmCache
-from medgrape.data.dicom.writer import Person, write_dicom
-from medgrape.data.phantom import PROFILES, draw, plan
-from medgrape.data.reading import read_prepared
+from medgrape.datasets.cache import FilmCache
+from medgrape.films.dicom.writer import Person, write_dicom
+from medgrape.films.reading import read_prepared
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
+from medgrape.phantoms.profile import PROFILES
 
 READING_TARGET, CACHE_TARGET = 1.25, 20.0
 PROMISED_FILMS = 60

@@ -11,11 +11,12 @@ from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import BackboneSettings, parse_config
-from medgrape.data.decoder import Decoder
-from medgrape.data.phantom import draw, plan
-from medgrape.feedback.reader import Reader
-from medgrape.feedback.study import Study
+from medgrape.films.decoder import Decoder
 from medgrape.geometry import Box
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
+from medgrape.reader import Reader
+from medgrape.study import Study
 
 TARGETS = {"tbx11k": 1 / 20, "nih": 1 / 10}
 """Most that a question may cost, in openings of the film, for 3 and for 14 concepts."""

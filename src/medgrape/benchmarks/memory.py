@@ -9,10 +9,10 @@ from pathlib import Path
 from medgrape.benchmarks.ratio import Measured, Ratio
 from medgrape.benchmarks.untrained import untrained_run
 from medgrape.config import parse_config
-from medgrape.data.files import whole_folder
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
+from medgrape.files import whole_folder
 
 TARGET = 1 / 10
 FILMS, DRAWN, SIDE = 640, 64, 112

@@ -7,12 +7,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from medgrape.data.dataset import Dataset
-from medgrape.evaluation.reading import BATCH, read_split
+from medgrape.datasets.dataset import Dataset
+from medgrape.evaluation.evaluate import BATCH, read_split
 from medgrape.evaluation.report import evaluate_readings
-from medgrape.model.checkpoint import LoadedRun, load_run
 from medgrape.model.evidence import similarity
 from medgrape.progress import quietly
+from medgrape.runs.checkpoint import LoadedRun, load_run
 
 
 def main() -> None:

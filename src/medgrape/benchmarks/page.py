@@ -15,8 +15,9 @@ from PIL import Image
 
 from medgrape.benchmarks.server import Finding, free_port
 from medgrape.benchmarks.server_under_test import Caller, ServerUnderTest
-from medgrape.data.phantom import draw, plan
 from medgrape.errors import UserError
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
 
 if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Page

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from medgrape.benchmarks.ratio import Ratio
-from medgrape.data.files import whole_file
 from medgrape.errors import UserError
+from medgrape.files import whole_file
 
 FORMAT = 1
 PACKAGES = ("medgrape", "torch", "numpy", "transformers", "torch_geometric", "onnxruntime", "quantus")

@@ -15,19 +15,19 @@ from medgrape.benchmarks.cores import one_core
 from medgrape.benchmarks.ratio import clocked
 from medgrape.benchmarks.training import FILMS, stage_epochs
 from medgrape.benchmarks.untrained import untrained_reader
+from medgrape.bulk.film_reader import Columns, Finding, Sight
+from medgrape.bulk.listing import ListedFilm
+from medgrape.bulk.plan import LARGEST_PART, Part, Plan
+from medgrape.bulk.results import Parts
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, parse_config
-from medgrape.data.reading import read_prepared
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
-from medgrape.engine.listing import ListedFilm
-from medgrape.engine.parts import Parts
-from medgrape.engine.plan import LARGEST_PART, Part, Plan
-from medgrape.engine.table import Columns, Finding, Sight
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.films.reading import read_prepared
 from medgrape.geometry import FilmSize
-from medgrape.interchange.onnx_export import Calibration, export_onnx
-from medgrape.model.checkpoint import LoadedRun
 from medgrape.model.grape import ReadingModel
+from medgrape.runs.checkpoint import LoadedRun
+from medgrape.runs.export import Calibration, export_onnx
 
 BACKBONE, VOCABULARY, BATCH = "resnet-50", "nih", 8
 ARCHIVED, PUBLISHED = Kind("dcm", 2048), Kind("png", 1024)

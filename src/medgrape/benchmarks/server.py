@@ -15,7 +15,8 @@ from medgrape.benchmarks.postgres import temporary_postgres
 from medgrape.benchmarks.server_kills import Kills, kill_again_and_again
 from medgrape.benchmarks.server_load import Crowd, Memory, crowd, memory
 from medgrape.benchmarks.server_under_test import server
-from medgrape.data.phantom import draw, plan
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
 from medgrape.progress import Track, quietly
 
 FILMS, SIDE = 12, 224

@@ -13,8 +13,9 @@ from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.benchmarks.untrained import untrained_run
 from medgrape.concepts import ConceptSet
 from medgrape.config import BackboneSettings, parse_config
-from medgrape.data.phantom import draw, plan
 from medgrape.errors import UserError
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.film import draw
 
 TARGET, SIDE = 1.3, 224
 

@@ -1,5 +1,6 @@
 """Stages 3 and 4, which learn from what lies on disk, against the same with the backbone run each time; a dilated
-layer against torch's own; films through the backbone against its layers one by one."""
+layer against torch's own; films through the backbone against its layers one by one.
+"""
 
 import copy
 import tempfile
@@ -12,21 +13,21 @@ from torch import nn
 
 from medgrape.benchmarks.ratio import Ratio, race
 from medgrape.config import BackboneSettings, Config, parse_config
-from medgrape.data.cache import FilmCache
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
-from medgrape.model.backbone import build_backbone
-from medgrape.model.backbone_lite import ConvNorm, DilatedConv2d
+from medgrape.datasets.cache import FilmCache
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones.lite import ConvNorm, DilatedConv2d
 from medgrape.model.grape import Grape
 from medgrape.progress import quietly
 from medgrape.training.building import build_model, grid_of
-from medgrape.training.early import Inputs, Views
 from medgrape.training.films import TrainingFilms
-from medgrape.training.lesson import Lesson, hold_still
 from medgrape.training.scores import open_scores
-from medgrape.training.stage2_vectors import open_vectors
-from medgrape.training.stage3_prototypes import PrototypeLesson
-from medgrape.training.stage4_head import HeadLesson
+from medgrape.training.stage import Lesson, hold_still
+from medgrape.training.stages.head import HeadLesson
+from medgrape.training.stages.prototypes import PrototypeLesson
+from medgrape.training.stages.vectors import open_vectors
+from medgrape.training.stored_features import Inputs, Views
 from medgrape.vocabulary.lexical import LexicalEncoder
 
 TARGET, FASTER, SOMEWHAT_FASTER = 100.0, 2.0, 1.5

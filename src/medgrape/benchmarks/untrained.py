@@ -8,13 +8,12 @@ import torch
 
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
-from medgrape.feedback.reader import Reader
-from medgrape.model.backbone import build_backbone
-from medgrape.model.checkpoint import LoadedRun, Run, UsualScores
-from medgrape.model.exemplars import ExemplarFilms
+from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.manifest import Manifest
+from medgrape.reader import Reader
+from medgrape.runs.checkpoint import ExemplarFilms, LoadedRun, Run, UsualScores
+from medgrape.runs.manifest import Manifest
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")
 

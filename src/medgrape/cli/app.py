@@ -23,20 +23,19 @@ from medgrape.cli.export import export
 from medgrape.cli.film import film
 from medgrape.cli.hub import app as hub
 from medgrape.cli.pacs import app as pacs
-from medgrape.cli.pacs_watch import watch as pacs_watch
+from medgrape.cli.pacs import watch as pacs_watch
 from medgrape.cli.parts import parts
 from medgrape.cli.predict import predict
+from medgrape.cli.rank_zero import BAD_INPUT, INTERRUPTED
 from medgrape.cli.read import read
 from medgrape.cli.readings import app as readings
 from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
 from medgrape.cli.user import tokens, users
-from medgrape.cli.voice import BAD_INPUT, INTERRUPTED
 from medgrape.errors import UserError, told_of_file
 
 BUG = 70
-
 app = typer.Typer(
     name="medgrape",
     help="Read chest X-rays with concepts that one can point at, correct and extend. Research software, not a medical "

@@ -10,14 +10,13 @@ from medgrape.cli.console import note, print_json, printable, table, track, watc
 from medgrape.cli.options import Json, RunArgument, outside_runs, picture_place
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.feedback.curation import PrototypeCard
-    from medgrape.feedback.reader import Reader
+if TYPE_CHECKING:
+    from medgrape.reader import Reader
+    from medgrape.training.assessment import Standing
     from medgrape.training.refit import Refit, RefitFigures
-    from medgrape.training.standing import Standing
+    from medgrape.vocabulary.curation import PrototypeCard
 
 app = typer.Typer(no_args_is_help=True, help="The prototypes that a model goes by: list, discard, restore.")
-
 Name = Annotated[str, typer.Argument(help="A concept's short name, e.g. active_tb.")]
 Numbers = Annotated[str, typer.Argument(help="Prototypes of that concept, counted from 0: 3,7,12-15.")]
 Out = Annotated[Path, typer.Option(help="Folder for the changed run; RUN itself changes it in place.")]
@@ -44,16 +43,16 @@ def list_(
 
     Example: medgrape atlas list runs/demo --concept active_tb --save sheet.png
     """
-    from medgrape.feedback.contact_sheet import save_sheet
-    from medgrape.feedback.curation import prototypes_of
-    from medgrape.feedback.reader import load
+    from medgrape.explain.atlas_sheet import save_sheet
+    from medgrape.reader import load
+    from medgrape.vocabulary.curation import prototypes_of
 
     if save is not None:
         picture_place(save)
     loaded = load(run).loaded.run
     usage = None
     if data is not None:
-        from medgrape.training.kept_scores import usage_of
+        from medgrape.training.film_scores import usage_of
 
         usage = usage_of(loaded, data, track)
     cards = prototypes_of(loaded, concept, usage)
@@ -81,9 +80,7 @@ def discard(
 
     Example: medgrape atlas discard runs/demo active_tb 3,7,12-15 --out runs/curated --refit --data demo/data
     """
-    from medgrape.feedback.curation import discard as discarded
-
-    _change(run, out, lambda reader, chosen: discarded(reader, concept, chosen), numbers, refit, data, as_json)
+    _change(run, out, lambda reader, chosen: reader.discard(concept, chosen), numbers, refit, data, as_json)
 
 
 @app.command()
@@ -100,9 +97,7 @@ def restore(
 
     Example: medgrape atlas restore runs/curated active_tb 7 --out runs/again
     """
-    from medgrape.feedback.curation import restore as restored
-
-    _change(run, out, lambda reader, chosen: restored(reader, concept, chosen), numbers, refit, data, as_json)
+    _change(run, out, lambda reader, chosen: reader.restore(concept, chosen), numbers, refit, data, as_json)
 
 
 def _change(
@@ -114,8 +109,8 @@ def _change(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    from medgrape.feedback.curation import numbers_in
-    from medgrape.feedback.reader import load
+    from medgrape.reader import load
+    from medgrape.vocabulary.curation import numbers_in
 
     _check_place(run, out)
     original = load(run)

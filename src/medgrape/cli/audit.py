@@ -9,8 +9,8 @@ import typer
 from medgrape.cli.console import note, print_json, table, track
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.evaluation.audit import Audit, AuditFiles
+if TYPE_CHECKING:
+    from medgrape.evaluation.audit.audit.audit import Audit, AuditFiles
 
 _CLASSES = {
     "macro_f1": "macro-F1",
@@ -56,8 +56,8 @@ def audit(
     Example: medgrape audit runs/demo --data demo/data --by sex,age,view,sex+age
     """
     from medgrape.baselines.checkpoint import load_any
-    from medgrape.evaluation.audit import audit_folder, audit_run
-    from medgrape.evaluation.subgroups import attributes
+    from medgrape.evaluation.audit.audit.audit import audit_folder, audit_run
+    from medgrape.evaluation.audit.audit.groups import attributes
 
     asked, loaded = attributes(by), load_any(run)
     folder = outside_runs(out or audit_folder(run, split))

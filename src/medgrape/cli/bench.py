@@ -18,7 +18,6 @@ from medgrape.cli.options import Json, outside_runs
 from medgrape.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="Speed, as ratios against a named alternative in the same run.")
-
 Save = Annotated[Path | None, typer.Option(help="Keep what was measured in this JSON file, to compare with later.")]
 Compare = Annotated[
     Path | None, typer.Option("--compare", help="A file of --save: show what changed since, and what is noise.")

@@ -11,7 +11,7 @@ from medgrape.cli.console import err, print_json, table, track
 from medgrape.cli.options import Json
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:  # the server is slow to import
+if TYPE_CHECKING:
     from medgrape.benchmarks.server import Finding
 
 

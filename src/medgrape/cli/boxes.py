@@ -12,7 +12,7 @@ from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, a
 from medgrape.cli.user import COMMAND
 
 if TYPE_CHECKING:
-    from medgrape.server.archive import Archive
+    from medgrape.server.room_folder import Archive
 
 app = typer.Typer(no_args_is_help=True, help="Boxes out for other programs, boxes of other programs in.")
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A prepared data set.")]
@@ -25,7 +25,7 @@ def export_command(data: Data, out: OutFile, as_json: Json = False) -> None:
 
     Example: medgrape boxes export data/tb --out boxes.json
     """
-    from medgrape.interchange.dataset_boxes import export_boxes
+    from medgrape.exchange.boxes import export_boxes
 
     told = export_boxes(data, outside_runs(out))
     _tell(len(told.films), len(told.marks), out, as_json=as_json)
@@ -49,7 +49,7 @@ def import_command(
 
     Example: medgrape boxes import data/tb project-1.json --out data/tb-annotated
     """
-    from medgrape.data.sources.newcomers import Import, import_boxes
+    from medgrape.datasets.sources.import_boxes import Import, import_boxes
 
     order = Import(data, annotations, outside_runs(out), anew=anew, allow_missing=allow_missing)
     tell_dataset(import_boxes(order, track), out)
@@ -67,11 +67,11 @@ def collect_command(
 
     Example: medgrape boxes collect --room reading-room --out drawn.json
     """
-    from medgrape.interchange.boxes import form_of
+    from medgrape.exchange.boxes import form_of
 
     form = form_of(outside_runs(out))
     opened = room_archive(room, database, config)
-    from medgrape.server.drawn import collect
+    from medgrape.server.collect import collect
 
     told = collect(opened, COMMAND, form)
     told.write(out)

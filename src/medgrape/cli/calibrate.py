@@ -8,9 +8,9 @@ import typer
 from medgrape.cli.console import note, print_json, table, track
 from medgrape.cli.options import Json
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.feedback.calibration import CalibratedConcept, Calibration
-    from medgrape.feedback.claims import Counted
+if TYPE_CHECKING:
+    from medgrape.safety.calibration import CalibratedConcept, Calibration
+    from medgrape.safety.claims import Counted
 
 
 def calibrate(
@@ -35,9 +35,9 @@ def calibrate(
 
     Example: medgrape calibrate runs/demo --data demo/data --max-false-alarms 0.10
     """
-    from medgrape.feedback.calibration import calibrate as learn
-    from medgrape.feedback.calibration import keep
-    from medgrape.model.checkpoint import load_run
+    from medgrape.runs.checkpoint import load_run
+    from medgrape.safety.calibration import calibrate as learn
+    from medgrape.safety.calibration import keep
 
     loaded = load_run(run)
     calibration = learn(

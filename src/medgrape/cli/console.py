@@ -14,7 +14,6 @@ from rich.text import Text
 
 T = TypeVar("T")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
 out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
 err = Console(stderr=True, width=None if sys.stderr.isatty() else 140, highlight=False)
 

@@ -9,13 +9,12 @@ from medgrape.cli.console import err, note, print_json, table, track
 from medgrape.cli.options import ConfigFile, Json, Size, config_with
 from medgrape.cli.prepare import app as prepare
 from medgrape.config import Config
-from medgrape.data.check import CheckReport, check, open_films
-from medgrape.data.dataset import SPLITS, Dataset
-from medgrape.data.figures import draw_figures
+from medgrape.datasets.check import CheckReport, check, open_films
+from medgrape.datasets.dataset import SPLITS, Dataset
+from medgrape.datasets.figures import draw_figures
 from medgrape.errors import UserError
 
 EDGES_SHOWN = 15
-
 app = typer.Typer(no_args_is_help=True, help="Prepare a data set, and check one.")
 app.add_typer(prepare, name="prepare")
 

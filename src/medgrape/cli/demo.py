@@ -1,24 +1,128 @@
 """``medgrape demo``: everything there is, on drawn films, with one command."""
 
+import importlib.util
 import os
+import tempfile
+import threading
+import time
+import urllib.request
+import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
+from PIL import Image
 
 from medgrape.cli.console import note, track, watch
 from medgrape.cli.data import run_check
-from medgrape.cli.demo_room import check_parts, open_room
-from medgrape.config import MAX_SEED, Config, load_config
-from medgrape.data.dataset import Dataset
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.splits import SplitRule
+from medgrape.cli.serve import announce, server_process
+from medgrape.config import MAX_SEED, RECIPES, Config, load_config
+from medgrape.datasets.dataset import Dataset, FilmRecord
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.errors import UserError
+from medgrape.geometry import Box
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.feedback.reader import Reader
+if TYPE_CHECKING:
+    from medgrape.reader import Reader
+
+FILMS_IN_ROOM = 12
+TRIED = 40
+"""Films that are looked at for something worth trying."""
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A film, and a box on it in which the model will not see what one is told to say."""
+
+    film: FilmRecord
+    concept: str
+    box: Box
+
+
+def check_parts() -> None:
+    """Refuse before the work what the room at its end would lack."""
+    server_process()
+    if importlib.util.find_spec("pydicom") is None:
+        raise UserError("The demo's films are DICOM files: pip install 'medgrape[dicom]', or say --no-serve.")
+
+
+def open_room(reader: "Reader", data: Path, room: Path, *, port: int) -> None:
+    """Serve the room until somebody presses Ctrl-C."""
+    from medgrape.server import process
+    from medgrape.server.demo_films import furnish
+    from medgrape.server.room_folder import RoomFolder
+    from medgrape.server.settings import ServerSettings
+
+    dataset = Dataset.load(data)
+    suggestion = suggest(reader, dataset)
+    ready = process.prepare([reader.loaded.folder], RoomFolder(room), ServerSettings(port=port, data=str(data)))
+    with tempfile.TemporaryDirectory(prefix="medgrape-demo-") as folder:
+        ids = furnish(ready, [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)], track)
+    announce(ready)
+    address = f"{ready.address}/{page(ids[-1], suggestion)}"
+    note(f"Open {address}")
+    threading.Thread(target=_open_once_it_answers, args=(ready.address, address), daemon=True).start()
+    process.run(ready)
+
+
+def suggest(reader: "Reader", dataset: Dataset) -> Suggestion | None:
+    """The first test film on which the model objects to another finding than the one that is there."""
+    boxed = [film for film in dataset.in_split("test") if film.id in dataset.boxes_by_film]
+    for film in boxed[:TRIED]:
+        study = reader.open(dataset.film_path(film))
+        for drawn in dataset.boxes_by_film[film.id]:
+            for claimed in reader.concepts.names:
+                check = study.check(drawn.box, claimed)
+                if claimed != drawn.concept and check.mismatch and check.dominant == drawn.concept:
+                    return Suggestion(film, claimed, drawn.box)
+    return None
+
+
+def hung(dataset: Dataset, suggestion: Suggestion | None) -> list[FilmRecord]:
+    """Some test films; the one to begin with last, which puts it on top of the list."""
+    films = list(dataset.in_split("test"))
+    first = films[0] if suggestion is None else suggestion.film
+    return [*[film for film in films if film.id != first.id][: FILMS_IN_ROOM - 1], first]
+
+
+def filed(film: FilmRecord, dataset: Dataset, folder: Path) -> Path:
+    """The film as a hospital would send it, with a header that tells view, sex, age and millimetres."""
+    from medgrape.films.dicom.writer import Person, write_dicom
+
+    path = folder / f"{film.id}.dcm"
+    pixels = np.asarray(Image.open(dataset.film_path(film)).convert("L"))
+    write_dicom(path, pixels, Person(film.patient, film.sex, film.age or 0), film.id, film.view)
+    return path
+
+
+def page(film: str, suggestion: Suggestion | None) -> str:
+    """Where the page begins."""
+    if suggestion is None:
+        return f"#/films/{film}"
+    corners = ",".join(f"{edge:g}" for edge in suggestion.box.corners)
+    return f"#/try/{film}/{suggestion.concept}/{corners}"
+
+
+def _open_once_it_answers(server: str, address: str) -> None:
+    ends_at = time.monotonic() + PATIENCE
+    while time.monotonic() < ends_at:
+        try:
+            with urllib.request.urlopen(f"{server}/api/v1/ready", timeout=5):  # noqa: S310 (our own server)
+                break
+        except OSError:
+            time.sleep(0.2)
+    try:
+        webbrowser.get().open(address)
+    except webbrowser.Error:
+        note("There is no browser here; open the address above with one.")
+
 
 FILMS, QUICK_FILMS = 1600, 160
-CONFIG = Path(__file__).resolve().parents[1] / "configs" / "demo.toml"
+CONFIG = RECIPES / "demo.toml"
 
 
 def demo(
@@ -72,10 +176,11 @@ def _model(config: Config, data: Path, run: Path) -> "Reader":
     """Train, evaluate, audit, read one film of the test split that shows something."""
     from medgrape.cli.evaluate import print_evaluation
     from medgrape.cli.train import report as report_training
-    from medgrape.evaluation.audit import audit_folder, audit_run
-    from medgrape.evaluation.reading import evaluate_run, report_folder
-    from medgrape.evaluation.subgroups import attributes
-    from medgrape.feedback.reader import load
+    from medgrape.evaluation.audit.audit.audit import audit_folder, audit_run
+    from medgrape.evaluation.audit.audit.groups import attributes
+    from medgrape.evaluation.evaluate import evaluate_run
+    from medgrape.reader import load
+    from medgrape.runs.manifest import report_folder
     from medgrape.training.run import Order, train
 
     train(Order(config, data, run), track=track, watch=watch)

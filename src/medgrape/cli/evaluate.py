@@ -8,7 +8,7 @@ import typer
 from medgrape.cli.console import note, print_json, table, track
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
-if TYPE_CHECKING:  # torch is slow to import
+if TYPE_CHECKING:
     from medgrape.evaluation.report import Evaluation, ReportFiles
 
 
@@ -26,7 +26,8 @@ def evaluate(
     Example: medgrape evaluate runs/demo --data demo/data
     """
     from medgrape.baselines.checkpoint import load_any
-    from medgrape.evaluation.reading import evaluate_run, report_folder
+    from medgrape.evaluation.evaluate import evaluate_run
+    from medgrape.runs.manifest import report_folder
 
     loaded = load_any(run)
     folder = outside_runs(out or report_folder(run, split))

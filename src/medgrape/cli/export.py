@@ -9,8 +9,8 @@ from medgrape.cli.console import err, note, print_json, table, track
 from medgrape.cli.options import Json, RunArgument
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.interchange.loss import Loss
+if TYPE_CHECKING:
+    from medgrape.evaluation.export_quality import Loss
 
 
 def export(
@@ -37,10 +37,10 @@ def export(
         raise UserError("--int8 is calibrated on training films: name a prepared data set with --data DIR.")
     if data is not None and not int8:
         raise UserError("--data is for --int8 only; leave it out, or add --int8.")
-    from medgrape.interchange.loss import loss_of_export
-    from medgrape.interchange.onnx_export import Calibration, export_onnx
-    from medgrape.model.checkpoint import load_run
-    from medgrape.model.hub_origin import place_beside
+    from medgrape.evaluation.export_quality import loss_of_export
+    from medgrape.runs.checkpoint import load_run
+    from medgrape.runs.export import Calibration, export_onnx
+    from medgrape.runs.manifest import place_beside
 
     beside = place_beside(run)
     target = out or beside.with_name(f"{beside.name}{'-int8' if int8 else ''}.onnx")

@@ -9,10 +9,10 @@ from PIL import Image
 from medgrape.cli.console import complain, note, out, print_json, printable
 from medgrape.cli.options import ConfigFile, Json, MaxBytes, MaxPixels, MaxRatio, Size, config_with
 from medgrape.config import Config
-from medgrape.data.decoder import Decoder, Request
-from medgrape.data.files import whole_file
-from medgrape.data.film import Film, FilmError, FilmFacts
 from medgrape.errors import UserError
+from medgrape.files import whole_file
+from medgrape.films.decoder import Decoder, Request
+from medgrape.films.film import Film, FilmError, FilmFacts
 
 
 def film(

@@ -8,11 +8,10 @@ import typer
 from medgrape.cli.console import err, note, print_json
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.hub import Packed, Publishing
+if TYPE_CHECKING:
+    from medgrape.runs.hub.publish import Packed, Publishing
 
 app = typer.Typer(no_args_is_help=True, help="Runs for others: a model card, a folder as a hub keeps it, a push.")
-
 Licence = Annotated[
     str, typer.Option("--license", help="As hubs spell them, such as apache-2.0 or cc-by-nc-4.0; other: none is named.")
 ]
@@ -43,8 +42,8 @@ def card(
 
     Example: medgrape hub card runs/demo --out README.md
     """
-    from medgrape.data.files import whole_file
-    from medgrape.hub import card_of
+    from medgrape.files import whole_file
+    from medgrape.runs.hub.card import card_of
 
     if out is not None:
         outside_runs(out)
@@ -70,8 +69,8 @@ def pack(
 
     Example: medgrape hub pack runs/demo --out published --license apache-2.0 --without-pictures
     """
-    from medgrape.hub import Publishing
-    from medgrape.hub import pack as packed
+    from medgrape.runs.hub.publish import Publishing
+    from medgrape.runs.hub.publish import pack as packed
 
     made = packed(run, out, Publishing(repository, licence, pictures))
     if as_json:
@@ -96,15 +95,15 @@ def push(
 
     Example: medgrape hub push runs/demo org/demo --license apache-2.0 --without-pictures --private
     """
-    from medgrape.hub import Publishing
-    from medgrape.model.run_hub import refuse_unnameable
+    from medgrape.runs.hub.download import refuse_unnameable
+    from medgrape.runs.hub.publish import Publishing
 
     refuse_unnameable(repository)
     publishing = Publishing(repository, licence, pictures)
     if dry_run:
         _rehearse(run, publishing, as_json=as_json)
         return
-    from medgrape.hub import push as pushed
+    from medgrape.runs.hub.publish import push as pushed
 
     with err.status(f"pushing to {repository}"):
         done = pushed(run, publishing, branch=branch, private=private)
@@ -120,7 +119,7 @@ def push(
 def _rehearse(run: Path, publishing: "Publishing", *, as_json: bool) -> None:
     import tempfile
 
-    from medgrape.hub import pack as packed
+    from medgrape.runs.hub.publish import pack as packed
 
     with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
         made = packed(run, Path(folder) / "run", publishing)

@@ -29,7 +29,7 @@ def found_run(run: Path) -> Path:
     if run.exists():
         return run
     from medgrape.cli.console import complain, track
-    from medgrape.model.run_hub import fetch_run, hub_name
+    from medgrape.runs.hub.download import fetch_run, hub_name
 
     wanted = hub_name(run)
     if wanted is None:
@@ -58,7 +58,7 @@ def refuse_lost_address(engine: str, address: str | None) -> None:
 
 def outside_runs(path: Path) -> Path:
     """The same path, unless it lies in a run, which would no longer load with another file in it."""
-    from medgrape.model.manifest import refuse_inside_run
+    from medgrape.runs.manifest import refuse_inside_run
 
     refuse_inside_run(path)
     return path

@@ -1,5 +1,7 @@
-"""``medgrape pacs``: films from a hospital's archive, and readings back into it."""
+"""``medgrape pacs watch``: films read as they arrive."""
 
+import json
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,16 +11,17 @@ import typer
 from medgrape.cli.console import note, print_json, table, track
 from medgrape.cli.options import Json, outside_runs
 from medgrape.errors import UserError
+from medgrape.explain.words import NOTICE
 
-if TYPE_CHECKING:  # slow to import
-    from medgrape.interchange.pacs.connection import Connection
-    from medgrape.interchange.pacs.servers import Server
-    from medgrape.interchange.pacs.storing import Stored
+if TYPE_CHECKING:
+    from medgrape.hospital.pacs.connection import Connection
+    from medgrape.hospital.pacs.servers import Server
+    from medgrape.hospital.pacs.transfer import Stored
+    from medgrape.hospital.pacs.watch import News
 
 app = typer.Typer(
     no_args_is_help=True, help="Films from a PACS, and readings back into it (DICOMweb), with configured servers only."
 )
-
 ServerName = Annotated[str, typer.Argument(metavar="SERVER", help="Its name in pacs.toml; addresses are not taken.")]
 Servers = Annotated[
     Path | None, typer.Option(help="TOML file that names servers. [default: $MEDGRAPE_PACS, else pacs.toml]")
@@ -43,8 +46,8 @@ def list_studies(
     Example: medgrape pacs list hospital --since today
     """
     with _connected(server, servers) as connection:
-        from medgrape.interchange.pacs.query import Wanted, since_when
-        from medgrape.interchange.pacs.studies import list_studies as listed
+        from medgrape.hospital.pacs.query import Wanted, since_when
+        from medgrape.hospital.pacs.query import list_studies as listed
 
         wanted = Wanted(since_when(since), _modalities(modality))
         shown, more = listed(connection, wanted, limit)
@@ -77,9 +80,9 @@ def pull(
     if bool(study) == bool(since):
         raise UserError("Name studies by their UIDs, or all of them by --since; pacs list shows both.")
     with _connected(server, servers) as connection:
-        from medgrape.interchange.pacs.pulling import PullOrder, pull
-        from medgrape.interchange.pacs.query import Wanted, since_when
-        from medgrape.interchange.pacs.uids import checked_uid
+        from medgrape.hospital.pacs.messages import checked_uid
+        from medgrape.hospital.pacs.query import Wanted, since_when
+        from medgrape.hospital.pacs.transfer import PullOrder, pull
 
         uids = tuple(checked_uid(one) for one in study or ())
         wanted = Wanted(since_when(since) if since else None, _modalities(modality))
@@ -106,7 +109,7 @@ def push(
     Example: medgrape pacs push hospital report.dcm maps.dcm
     """
     with _connected(server, servers) as connection:
-        from medgrape.interchange.pacs.storing import Stored, dicom_files, store
+        from medgrape.hospital.pacs.transfer import Stored, dicom_files, store
 
         paths, stored = dicom_files(files), list[Stored]()
         try:  # whatever ends it, what was sent until then is told
@@ -127,7 +130,7 @@ def _tell_stored(one: "Stored") -> None:
 
 def _connected(name: str, file: Path | None) -> "AbstractContextManager[Connection]":
     server = configured(name, file)
-    from medgrape.interchange.pacs.connection import Connection
+    from medgrape.hospital.pacs.connection import Connection
 
     return Connection(server)
 
@@ -139,16 +142,70 @@ def configured(name: str, file: Path | None) -> "Server":
         import pydicom  # noqa: F401
     except ModuleNotFoundError as missing:
         raise UserError("A PACS needs: pip install 'medgrape[pacs]'.") from missing
-    from medgrape.interchange.pacs.servers import configured_server
+    from medgrape.hospital.pacs.servers import configured_server
 
     return configured_server(name, file)
 
 
 def _modalities(given: list[str] | None) -> tuple[str, ...]:
-    from medgrape.interchange.pacs.query import CHEST_MODALITIES
+    from medgrape.hospital.pacs.query import CHEST_MODALITIES
 
     return tuple(given) if given else CHEST_MODALITIES
 
 
 def _count(images: int | None) -> str:
     return "?" if images is None else f"{images:,}"
+
+
+def watch(
+    server: ServerName,
+    model: Annotated[Path, typer.Option(help="A run, as medgrape train leaves it, or a model in one file.")],
+    out: Annotated[Path, typer.Option(help="Folder for readings, and for what is known of each film.")],
+    since: Annotated[str, typer.Option(help=f"First study date to look at: {SINCE}.")] = "7d",
+    push: Annotated[bool, typer.Option("--push", help="Store report, maps and boxes of each film there.")] = False,
+    dicom: Annotated[bool, typer.Option("--dicom", help="Keep them here, with the patient's name in them.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 30.0,
+    once: Annotated[bool, typer.Option("--once", help="End after one look; exit code 1 if something is left.")] = False,
+    servers: Servers = None,
+    as_json: Json = False,
+) -> None:
+    """Read new CR and DX chest films as they arrive, each exactly once, whatever is killed or restarted in between.
+
+    Example: medgrape pacs watch hospital --model runs/demo --out readings --push
+    """
+    configuration = configured(server, servers)
+    from medgrape.hospital.pacs.watch import WatchOrder
+    from medgrape.hospital.pacs.watch import watch as watch_server
+
+    tell = _tell_programs if as_json else _tell_people
+    order = WatchOrder(configuration, model, outside_runs(out), since, push, dicom, every, once)
+    try:
+        counts = watch_server(order, tell)
+    except KeyboardInterrupt:  # the way in which an endless watch ends well
+        if once:
+            raise
+        note("Stopped; given again, it goes on.") if not as_json else None
+        return
+    left = counts.get("waiting", 0) + (counts.get("unsent", 0) if push else 0)
+    if as_json:
+        _say({"what": "done", "films": counts, "notice": NOTICE})
+    else:
+        told = ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items())) or "none yet"
+        note(f"{out}: {told}")
+        note(NOTICE)
+    if left:
+        raise typer.Exit(1)
+
+
+def _tell_people(news: "News") -> None:
+    note(": ".join(part for part in (news.what, news.film, news.words) if part))
+
+
+def _tell_programs(news: "News") -> None:
+    _say(news.to_json())
+
+
+def _say(told: object) -> None:
+    """A line of JSON, at once: whoever reads along waits for it."""
+    sys.stdout.write(json.dumps(told, allow_nan=False) + "\n")
+    sys.stdout.flush()

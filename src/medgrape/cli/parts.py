@@ -7,7 +7,7 @@ import typer
 from medgrape.cli.console import note, print_json, table
 from medgrape.cli.options import Json
 from medgrape.errors import UserError
-from medgrape.own_parts import BUILT_IN, KINDS, Kind, OwnPart, offered
+from medgrape.plugins import BUILT_IN, KINDS, Kind, OwnPart, offered
 
 MEDGRAPE = "medgrape"
 _SIDE = 224
@@ -63,15 +63,15 @@ def _try(part: OwnPart) -> None:
         part.load()
     elif part.kind == "backbone":
         from medgrape.config import BackboneSettings  # torch is slow to import
-        from medgrape.model.backbone import build_backbone
+        from medgrape.model.backbones.backbone import build_backbone
 
         build_backbone(BackboneSettings(name=part.name, pretrained=False)).grid(_SIDE)
     elif part.kind == "text encoder":
-        from medgrape.vocabulary.own_encoder import OwnEncoder
+        from medgrape.vocabulary.plugin import OwnEncoder
 
         OwnEncoder(part)
     else:
-        from medgrape.model.own_head import OwnHead
+        from medgrape.model.heads.heads.plugin import OwnHead
 
         OwnHead(part, concepts=3, prototypes=4, classes=2, dropout=0.1)
 

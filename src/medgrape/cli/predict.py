@@ -8,9 +8,9 @@ import typer
 from medgrape.cli.console import note, print_json, watch
 from medgrape.cli.options import Address, EngineName, Json, found_run, outside_runs, refuse_lost_address
 
-if TYPE_CHECKING:  # slow to import
-    from medgrape.engine.bulk import Order
-    from medgrape.engine.parts import Summary
+if TYPE_CHECKING:
+    from medgrape.bulk.results import Summary
+    from medgrape.bulk.run import Order
 
 
 def predict(
@@ -40,7 +40,7 @@ def predict(
 
     Example: medgrape predict films/ --model runs/demo --out readings
     """
-    from medgrape.engine.bulk import Order
+    from medgrape.bulk.run import Order
 
     refuse_lost_address(engine, address)
     order = Order(tuple(paths), model, outside_runs(out), batch, shard)
@@ -52,15 +52,15 @@ def predict(
 
 
 def _here(order: "Order", workers: int | None) -> "Summary":
-    from medgrape.engine.bulk import read_in_bulk
-    from medgrape.engine.local import LocalEngine
+    from medgrape.bulk.local import LocalEngine
+    from medgrape.bulk.run import read_in_bulk
 
     return read_in_bulk(order, LocalEngine.of(workers), watch)
 
 
 def _on_ray(order: "Order", address: str | None, workers: int | None) -> "Summary":
-    from medgrape.engine.bulk import read_in_bulk
-    from medgrape.engine.cluster import RayEngine, cluster
+    from medgrape.bulk.ray_cluster import RayEngine, cluster
+    from medgrape.bulk.run import read_in_bulk
 
     with cluster(address):
         return read_in_bulk(order, RayEngine.of(workers), watch)

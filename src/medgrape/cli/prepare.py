@@ -9,23 +9,22 @@ import typer
 
 from medgrape.cli.console import note, track
 from medgrape.config import MAX_SEED
-from medgrape.data.dataset import SPLITS, Dataset
-from medgrape.data.draft import Draft, finish
-from medgrape.data.phantom import Shortcut
-from medgrape.data.sources.annotated import read_folder
-from medgrape.data.sources.nih import read_nih
-from medgrape.data.sources.own import read_own
-from medgrape.data.sources.phantom import PhantomOrder, draw_dataset
-from medgrape.data.sources.table import BoxColumns, FilmColumns, read_table
-from medgrape.data.sources.tbx11k import read_tbx11k
-from medgrape.data.sources.vindr import read_vindr
-from medgrape.data.splits import SplitRule
+from medgrape.datasets.dataset import SPLITS, Dataset
+from medgrape.datasets.draft import Draft, finish
+from medgrape.datasets.sources.annotated import read_folder
+from medgrape.datasets.sources.nih import read_nih
+from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.plugin import read_own
+from medgrape.datasets.sources.table import BoxColumns, FilmColumns, read_table
+from medgrape.datasets.sources.tbx11k import read_tbx11k
+from medgrape.datasets.sources.vindr import read_vindr
+from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
+from medgrape.phantoms.devices import Shortcut
 
 app = typer.Typer(
     no_args_is_help=True, help="Make a prepared data set from a published one, your own, or from nothing."
 )
-
 Folder = Annotated[Path, typer.Argument(metavar="SOURCE", exists=True, file_okay=False, help="The data set's folder.")]
 Out = Annotated[Path, typer.Option(help="Folder for the prepared data set; it must be new or empty.")]
 AllowMissing = Annotated[bool, typer.Option("--allow-missing", help="Go on without what is missing or contradictory.")]

@@ -9,12 +9,12 @@ from medgrape.cli.console import err, note, print_json, printable, table
 from medgrape.cli.options import Json, RunOption, boxed, one_or_all, picture_place
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:  # torch is slow to import
+if TYPE_CHECKING:
+    from medgrape.corrections.statements import Correction
     from medgrape.explain.explanation import Explanation
-    from medgrape.feedback.correction import Correction
-    from medgrape.feedback.safety import SafetyCheck
-    from medgrape.feedback.study import Study
     from medgrape.geometry import Box
+    from medgrape.safety.check import SafetyCheck
+    from medgrape.study import Study
 
 Boxes = Annotated[
     list[str] | None, typer.Option("--box", help="CONCEPT:x1,y1,x2,y2: it is inside this box (all: look here).")
@@ -75,7 +75,7 @@ def read(
 def _written(study: "Study", film: Path, out: Path | None, observer: str | None) -> tuple[Path, ...]:
     if out is None:
         return ()
-    from medgrape.interchange.dicom_reading import write_dicom_reading
+    from medgrape.hospital.objects import write_dicom_reading
 
     with err.status("writing DICOM"):
         return write_dicom_reading(study, film, out, observer=observer)
@@ -88,7 +88,7 @@ def _check_targets(film: Path, save: Path | None, dicom_out: Path | None, observ
         if save.resolve() == film.resolve():
             raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
     if dicom_out is not None:
-        from medgrape.interchange.dicom_reading import check_place
+        from medgrape.hospital.objects import check_place
 
         check_place(dicom_out, observer)
     elif observer is not None:
@@ -101,7 +101,7 @@ def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) ->
     negative = [boxed("--not-box", text) for text in ruled_out]
     if not (positive or negative or rejected):
         return []
-    from medgrape.feedback.correction import BoxCorrection, Rejection
+    from medgrape.corrections.statements import BoxCorrection, Rejection
 
     return [
         *(BoxCorrection(place, concept) for concept, place in positive),
@@ -111,7 +111,7 @@ def _corrections(shown: list[str], ruled_out: list[str], rejected: list[str]) ->
 
 
 def _corrected(study: "Study", corrections: "list[Correction]", *, confirmed: bool) -> "Study":
-    from medgrape.feedback.study import ConceptMismatchError
+    from medgrape.study import ConceptMismatchError
 
     try:
         return study.correct(*corrections, confirmed=confirmed)
@@ -121,15 +121,15 @@ def _corrected(study: "Study", corrections: "list[Correction]", *, confirmed: bo
 
 def _opened(model: Path, film: Path, *, filed: bool = False) -> "Study":
     """The decoder starts while torch is being imported. What cannot be filed as DICOM is refused before it is read."""
-    from medgrape.data.decoder import Decoder
+    from medgrape.films.decoder import Decoder
 
     with Decoder() as decoder:
         decoder.start()
-        from medgrape.feedback.reader import load
+        from medgrape.reader import load
 
         reader = load(model)
         if filed:
-            from medgrape.interchange.dicom_reading import check_source
+            from medgrape.hospital.objects import check_source
 
             check_source(film, reader.loaded.run.config.limits)
         return reader.open(film, decoder)

@@ -11,8 +11,8 @@ from medgrape.cli.console import note, print_json, track
 from medgrape.cli.options import Json, outside_runs
 from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile
 from medgrape.cli.user import COMMAND
-from medgrape.data.files import whole_file
 from medgrape.errors import UserError
+from medgrape.files import whole_file
 
 app = typer.Typer(no_args_is_help=True, help="What was read in bulk, or in a reading room, for other programs.")
 
@@ -27,8 +27,8 @@ def export_command(
 
     Example: medgrape readings export readings --out readings.csv
     """
-    from medgrape.engine.results import results_in
-    from medgrape.interchange.readings import write_readings
+    from medgrape.bulk.results import results_in
+    from medgrape.exchange.readings import write_readings
 
     results = results_in(readings)
     written = write_readings(results.schema, lambda: results.batches(track), outside_runs(out))
@@ -53,7 +53,7 @@ def collect_command(
     if outside_runs(out).suffix.lower() != ".csv":
         raise UserError(f"--out takes a .csv file, not {out}.")
     opened = room_archive(room, database, config)
-    from medgrape.server.readings import collect_readings
+    from medgrape.server.collect import collect_readings
 
     count, text = collect_readings(opened, COMMAND)
     with whole_file(out) as draft:

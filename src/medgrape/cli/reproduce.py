@@ -11,9 +11,9 @@ from medgrape.cli.options import Address, EngineName, Json, outside_runs, refuse
 from medgrape.config import MAX_SEED
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:  # torch is slow to import
-    from medgrape.reproduction.reproduce import Request
-    from medgrape.reproduction.suites.building import Suite
+if TYPE_CHECKING:
+    from medgrape.paper.reproduce import Request
+    from medgrape.paper.suites.base import Suite
 
 REAL_FILMS, ALL, REPORT = "real-films", "all", "report"
 OTHERS = {
@@ -65,11 +65,11 @@ def reproduce(
     elif suites == [REAL_FILMS]:
         _real_films(tbx11k, nih, outside_runs(out), variant or [], _numbers(seeds), as_json=as_json)
     elif suites == [REPORT]:
-        from medgrape.reproduction.reproduce import report_again
+        from medgrape.paper.reproduce import report_again
 
         _show(report_again(outside_runs(out)), as_json=as_json)
     else:
-        from medgrape.reproduction.reproduce import Request
+        from medgrape.paper.reproduce import Request
 
         wanted, films = _wanted(suites), _films(data)
         request = Request(wanted, films, outside_runs(out), second, _numbers(seeds), quick, config, second_config)
@@ -77,7 +77,7 @@ def reproduce(
 
 
 def _wanted(names: list[str]) -> "tuple[Suite, ...]":
-    from medgrape.reproduction.suites.registry import chosen
+    from medgrape.paper.suites.registry import chosen
 
     wrong = next((name for name in (REAL_FILMS, REPORT) if name in names), None)
     if wrong is not None or (ALL in names and len(names) > 1):
@@ -92,7 +92,7 @@ def _films(data: Path | None) -> Path:
 
 
 def _tables(request: "Request", *, plan: bool, engine: str, address: str | None, as_json: bool) -> None:
-    from medgrape.reproduction.reproduce import reproduce as run_suites
+    from medgrape.paper.reproduce import reproduce as run_suites
 
     if plan:
         _plan(request, as_json=as_json)
@@ -106,17 +106,17 @@ def _tables(request: "Request", *, plan: bool, engine: str, address: str | None,
 
 
 def _on_ray(request: "Request", address: str | None, tell: Callable[[str], None]) -> dict[str, Any]:
-    from medgrape.engine.cluster import cluster
-    from medgrape.reproduction.cluster_work import do_all_on_cluster
-    from medgrape.reproduction.reproduce import reproduce as run_suites
+    from medgrape.bulk.ray_cluster import cluster
+    from medgrape.paper.ray_jobs import do_all_on_cluster
+    from medgrape.paper.reproduce import reproduce as run_suites
 
     with cluster(address):
         return run_suites(request, tell=tell, track=track, watch=watch, work=do_all_on_cluster)
 
 
 def _plan(request: "Request", *, as_json: bool) -> None:
-    from medgrape.reproduction.estimate import plan as planned
-    from medgrape.reproduction.reproduce import jobs_of
+    from medgrape.paper.estimate import plan as planned
+    from medgrape.paper.reproduce import jobs_of
 
     results = request.results()
     jobs = planned(jobs_of(request, results), results.place)
@@ -144,9 +144,9 @@ def _show(told: dict[str, Any], *, as_json: bool) -> None:
 def _real_films(
     tbx11k: Path | None, nih: Path | None, out: Path, variants: list[str], seeds: tuple[int, ...], *, as_json: bool
 ) -> None:
-    from medgrape.benchmarks.real_films import Suite
-    from medgrape.benchmarks.real_films import reproduce as run_suite
-    from medgrape.benchmarks.real_films_variants import load_variants
+    from medgrape.paper.real_films.reproduce import Suite
+    from medgrape.paper.real_films.reproduce import reproduce as run_suite
+    from medgrape.paper.real_films.variants import load_variants
 
     wanted = Suite(load_variants(), {"tbx11k": tbx11k, "nih": nih}, out)
     tell = _quiet if as_json else note
@@ -163,7 +163,7 @@ def _quiet(_sentence: str) -> None:
 
 
 def _list(*, as_json: bool) -> None:
-    from medgrape.reproduction.suites.registry import SUITES
+    from medgrape.paper.suites.registry import SUITES
 
     told = OTHERS | {suite.name: suite.title for suite in SUITES.values()}
     if as_json:

@@ -11,8 +11,8 @@ from medgrape.cli.options import found_runs
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
-    from medgrape.server.archive import Archive
     from medgrape.server.process import Ready
+    from medgrape.server.room_folder import Archive
     from medgrape.server.settings import ServerSettings
 
 ROOM = Path("reading-room")
@@ -56,7 +56,7 @@ def serve(
     Example: medgrape serve runs/demo --data demo/data --port 8000
     """
     process = server_process()
-    from medgrape.server.folder import RoomFolder
+    from medgrape.server.room_folder import RoomFolder
 
     settings = settings_with(
         config, database, host=host, port=port, workers=workers, public_url=public_url,
@@ -92,8 +92,7 @@ def settings_with(config: Path | None, database: str | None, **given: object) ->
 def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
     """The room's database, with the tables that this version knows."""
     settings = settings_with(config, database)
-    from medgrape.server.archive import Archive
-    from medgrape.server.folder import RoomFolder
+    from medgrape.server.room_folder import Archive, RoomFolder
 
     return Archive.ready(RoomFolder(room), settings)
 

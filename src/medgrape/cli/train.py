@@ -7,7 +7,7 @@ import typer
 
 from medgrape.cli.console import note, print_json, table, track, watch
 from medgrape.cli.options import Json
-from medgrape.cli.voice import one_voice
+from medgrape.cli.rank_zero import one_voice
 from medgrape.config import MAX_SEED, Config, load_config
 from medgrape.errors import UserError
 

@@ -82,7 +82,7 @@ def change_user(
     """
     opened = archive(room, database, config)
     from medgrape.server.security import accounts
-    from medgrape.server.security.passwords import hashed
+    from medgrape.server.security.credentials import hashed
 
     wanted = None if role is None else _role(role)
     kept = hashed(_password(from_input=password_stdin)) if new_password or password_stdin else None

@@ -1,10 +1,15 @@
 """Settings: one TOML file, typed and frozen. What the file does not say keeps the default written here."""
 
 from medgrape.config.base import ConfigError, Settings
-from medgrape.config.films import FilmLimits, Preprocessing
-from medgrape.config.loading import MAX_SEED, Config, load_config, parse_config, put
-from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
-from medgrape.config.safety import SafetySettings
+from medgrape.config.loading import MAX_SEED, RECIPES, Config, config_path, load_config, parse_config, put, recipe_names
+from medgrape.config.model import (
+    BackboneSettings,
+    FilmLimits,
+    ModelSettings,
+    Preprocessing,
+    SafetySettings,
+    TextSettings,
+)
 from medgrape.config.training import (
     BlackBoxStage,
     CbmStage,
@@ -22,6 +27,7 @@ from medgrape.config.training import (
 
 __all__ = [
     "MAX_SEED",
+    "RECIPES",
     "BackboneSettings",
     "BlackBoxStage",
     "CbmStage",
@@ -43,7 +49,9 @@ __all__ = [
     "TextSettings",
     "TrainingSettings",
     "VectorStage",
+    "config_path",
     "load_config",
     "parse_config",
     "put",
+    "recipe_names",
 ]

@@ -4,8 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from medgrape.errors import UserError
-from medgrape.spelling import nearest
+from medgrape.errors import UserError, nearest
 
 Listed = Field(strict=False)
 """Settings are strict, but TOML has lists where frozen settings have tuples; their contents are checked as strictly."""

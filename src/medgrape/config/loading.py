@@ -7,13 +7,20 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from medgrape.config.base import ConfigError, Settings, first_complaint
-from medgrape.config.films import FilmLimits, Preprocessing
-from medgrape.config.model import BackboneSettings, ModelSettings, TextSettings
-from medgrape.config.safety import SafetySettings
+from medgrape.config.model import (
+    BackboneSettings,
+    FilmLimits,
+    ModelSettings,
+    Preprocessing,
+    SafetySettings,
+    TextSettings,
+)
 from medgrape.config.training import ExemplarSettings, StageSettings, TrainingSettings
 
 MAX_SEED = 2**32 - 1
-"""What k-means takes."""
+"""The largest seed that k-means takes."""
+RECIPES = Path(__file__).with_name("recipes")
+"""Settings that come with the package, by name: ``recipes/demo.toml`` is ``demo``."""
 
 
 class Config(Settings):
@@ -32,10 +39,29 @@ class Config(Settings):
     safety: SafetySettings = SafetySettings()
 
 
-def load_config(path: Path | None) -> Config:
-    """The settings in ``path``, or the defaults where there is no path."""
-    if path is None:
+def recipe_names() -> tuple[str, ...]:
+    """Names of the settings that come with the package."""
+    return tuple(sorted(path.stem for path in RECIPES.glob("*.toml")))
+
+
+def config_path(config: Path | str) -> Path:
+    """The file of a config that is given by path or, as in ``demo``, by name; a file that exists comes first."""
+    path = Path(config)
+    if path.exists():
+        return path
+    packaged = RECIPES / f"{path.stem}.toml"
+    by_name = len(path.parts) == 1 and path.suffix in ("", ".toml")
+    by_old_path = path.parts[:-1] == ("configs",)  # as in a clone of the repository, read from elsewhere
+    if (by_name or by_old_path) and packaged.is_file():
+        return packaged
+    raise ConfigError(f"There is no config {str(config)!r}; give a file, or one of {', '.join(recipe_names())}.")
+
+
+def load_config(config: Path | str | None) -> Config:
+    """The settings in a file, or of a config that comes with the package; the defaults for None."""
+    if config is None:
         return Config()
+    path = config_path(config)
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

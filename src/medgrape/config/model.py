@@ -7,6 +7,40 @@ from pydantic import Field
 from medgrape.config.base import Names, Settings
 
 
+class FilmLimits(Settings):
+    """What a film file may cost. All three are checked before any pixel is unpacked."""
+
+    max_bytes: Annotated[int, Field(gt=0)] = 256 * 2**20
+    """Size of the file, and of what a deflated DICOM file unpacks to."""
+    max_pixels: Annotated[int, Field(gt=0)] = 64_000_000
+    """Width times height; a large-format chest film has about 20 million."""
+    max_ratio: Annotated[float, Field(gt=0)] = 500.0
+    """Unpacked bytes for each byte of the file; real films stay below 60."""
+
+
+class Preprocessing(Settings):
+    """How an upright film becomes what the model sees."""
+
+    size: Annotated[int, Field(ge=16, le=4096)] = 224
+    """Both sides of the square that the film is stretched to."""
+    equalise: bool = False
+    """Even the contrast out from place to place (CLAHE), so that films of different exposure look alike."""
+
+
+class SafetySettings(Settings):
+    """The paper's check, and whether training goes on to learn better thresholds from validation boxes."""
+
+    calibrate: Literal["none", "bounded", "balanced"] = "none"
+    """What training ends with, as ``medgrape calibrate`` would: ``bounded`` promises few false alarms, ``balanced``
+    parts right from wrong claims best; ``none`` leaves the lead and gate below."""
+
+    lead: Annotated[float, Field(ge=0)] = 0.05
+    """eta: by how much another concept must lead inside the box."""
+    gate: Annotated[float, Field(ge=0)] = 2e-4
+    """theta_V: highest variance of the leading concept's prototypes inside the box at which it is believed; inf always
+    believes it. The paper's value suits prototypes that have become one vector; where they differ, it silences all."""
+
+
 class BackboneSettings(Settings):
     """The network that turns a film into patches."""
 

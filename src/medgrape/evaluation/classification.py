@@ -5,9 +5,165 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from medgrape.evaluation.checks import training_frequencies, true_classes
-from medgrape.evaluation.readings import Readings
+from medgrape.evaluation.readings import Readings, training_frequencies, true_classes
 from medgrape.evaluation.statistics import Interval, interval, resampled_sums
+
+BINS = 15
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """The films whose most probable class has a probability from ``low`` up to (but not including) ``high``.
+
+    The last bin includes 1.
+    """
+
+    low: float
+    high: float
+    films: int
+    confidence: float | None
+    """Mean probability of the answer; None in an empty bin."""
+    accuracy: float | None
+    """Share of right answers; None in an empty bin."""
+
+
+@dataclass(frozen=True)
+class ConstantProbabilities:
+    """Always giving the class frequencies of the training films as probabilities."""
+
+    expected_error: float
+    brier: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far probabilities are from shares; smaller is better throughout."""
+
+    expected_error: float
+    """Expected calibration error: distance of confidence and accuracy, weighted by the films in each bin."""
+    brier: float
+    """Squared distance to the truth, summed over classes and averaged over films: from 0 to 2."""
+    bins: tuple[ReliabilityBin, ...]
+    constant: ConstantProbabilities | None
+    """None where the data set has no training films."""
+
+
+def calibration(readings: Readings) -> Calibration:
+    """Compare the probability of the answer with how often it is right."""
+    truth = true_classes(readings)
+    probabilities = readings.probabilities.astype(np.float64)
+    frequencies = training_frequencies(readings.dataset)
+    constant = None
+    if frequencies is not None:
+        same = np.tile(frequencies, (len(truth), 1))
+        constant = ConstantProbabilities(expected_error(reliability(same, truth)), brier(same, truth))
+    bins = reliability(probabilities, truth)
+    return Calibration(expected_error(bins), brier(probabilities, truth), bins, constant)
+
+
+def reliability(
+    probabilities: Float[np.ndarray, "films classes"], truth: Int[np.ndarray, " films"]
+) -> tuple[ReliabilityBin, ...]:
+    """Films by the probability of their answer, in bins of equal width."""
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
+    place = np.clip((confidence * BINS).astype(np.int64), 0, BINS - 1)
+    films = np.bincount(place, minlength=BINS)
+    mean_confidence = np.bincount(place, confidence, BINS) / np.maximum(films, 1)
+    accuracy = np.bincount(place, right, BINS) / np.maximum(films, 1)
+    return tuple(
+        ReliabilityBin(
+            number / BINS,
+            (number + 1) / BINS,
+            int(films[number]),
+            float(mean_confidence[number]) if films[number] else None,
+            float(accuracy[number]) if films[number] else None,
+        )
+        for number in range(BINS)
+    )
+
+
+def expected_error(bins: tuple[ReliabilityBin, ...]) -> float:
+    """Distance of confidence and accuracy, averaged over films."""
+    gaps = [one.films * abs((one.confidence or 0.0) - (one.accuracy or 0.0)) for one in bins]
+    return sum(gaps) / sum(one.films for one in bins)
+
+
+def brier(probabilities: Float[np.ndarray, "films classes"], truth: Int[np.ndarray, " films"]) -> float:
+    """Squared distance to the truth, summed over classes and averaged over films."""
+    wanted = np.eye(probabilities.shape[1])[truth]
+    return float(((probabilities - wanted) ** 2).sum(axis=1).mean())
+
+
+CHANCE_AUC = 0.5
+
+
+@dataclass(frozen=True)
+class ConceptDetection:
+    """One concept, over the films on which it is known to be present or absent."""
+
+    name: str
+    title: str
+    known: int
+    present: int
+    auc: float | None
+    """A score that knows nothing has 0.5. None where no film, or every film, shows the finding."""
+    average_precision: float | None
+    """None where no film, or every film, shows the finding."""
+    prevalence: float | None
+    """Share of films that show it: the average precision of a score that knows nothing. None where none is known."""
+
+
+@dataclass(frozen=True)
+class Detection:
+    """All concepts in the vocabulary's order, and their means over those that have a figure."""
+
+    concepts: tuple[ConceptDetection, ...]
+    mean_auc: float | None
+    mean_average_precision: float | None
+    mean_prevalence: float | None
+    """Over the same concepts: what the mean average precision must beat."""
+    warnings: tuple[str, ...]
+
+
+def detect(readings: Readings) -> Detection:
+    """Compare scores with labels; films whose label is not known count neither way."""
+    labels = readings.dataset.label_matrix(readings.films)
+    found = []
+    for place, concept in enumerate(readings.dataset.concepts):
+        known = ~np.isnan(labels[:, place])
+        present = labels[known, place] == 1
+        found.append(_concept(concept.name, concept.title, present, readings.scores[known, place]))
+    told = [one for one in found if one.auc is not None]
+    warnings = [
+        f"Detection of {one.title} has no figure: {one.present} of {one.known} films with a known label show it."
+        for one in found
+        if one.auc is None
+    ]
+    return Detection(
+        tuple(found),
+        _mean([one.auc for one in told]),
+        _mean([one.average_precision for one in told]),
+        _mean([one.prevalence for one in told]),
+        tuple(warnings),
+    )
+
+
+def _concept(
+    name: str, title: str, present: Bool[np.ndarray, " films"], scores: Float[np.ndarray, " films"]
+) -> ConceptDetection:
+    from sklearn.metrics import average_precision_score, roc_auc_score  # slow to import
+
+    known, shown = len(present), int(present.sum())
+    prevalence = shown / known if known else None
+    if not 0 < shown < known:
+        return ConceptDetection(name, title, known, shown, None, None, prevalence)
+    auc, precision = roc_auc_score(present, scores), average_precision_score(present, scores)
+    return ConceptDetection(name, title, known, shown, float(auc), float(precision), prevalence)
+
+
+def _mean(values: list[float | None]) -> float | None:
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
 @dataclass(frozen=True)

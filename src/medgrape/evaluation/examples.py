@@ -8,12 +8,11 @@ import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from medgrape.data.dataset import FilmRecord
-from medgrape.evaluation.localisation import Localisation
-from medgrape.evaluation.pointing import Pair, boxes_of
+from medgrape.concepts import colour
+from medgrape.datasets.dataset import FilmRecord
+from medgrape.evaluation.localisation import Localisation, Pair, boxes_of
 from medgrape.evaluation.readings import Readings
 from medgrape.geometry import Box, FilmSize
-from medgrape.palette import colour
 
 COUNT = 8
 LEVELS = (0.5, 0.9)
@@ -21,7 +20,6 @@ LEVELS = (0.5, 0.9)
 _SIDE = 360
 _SHORTEST = 60
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
-
 Colour = tuple[int, int, int]
 
 

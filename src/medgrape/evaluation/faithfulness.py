@@ -9,8 +9,8 @@ from einops import rearrange, reduce
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from medgrape.baselines.baseline import Baseline
-from medgrape.evaluation.checks import EvaluationError
+from medgrape.baselines.methods import Baseline
+from medgrape.evaluation.readings import EvaluationError
 from medgrape.model.evidence import strongest_maps
 from medgrape.model.grape import ReadingModel
 from medgrape.progress import Track, quietly
@@ -21,7 +21,6 @@ BATCH = 8
 """On a CPU, what a larger one needs in memory costs more time than it saves; on a GPU take 64 or more."""
 BLUR = 5 / 224
 """Standard deviation of the blur, in sides of a film: the 5 pixels of RISE."""
-
 Answer = Callable[[Float[Tensor, "b 1 side side"]], Float[Tensor, "b classes"]]
 """Class probabilities of films whose greys run from 0 to 1."""
 

@@ -13,9 +13,9 @@ from markupsafe import Markup
 from medgrape.evaluation import plots
 from medgrape.evaluation.examples import examples
 from medgrape.evaluation.localisation import Localisation
-from medgrape.evaluation.plain import flat
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.verdicts import shown, versus_fixed
+from medgrape.files import flat
 
 PACKAGE = "medgrape.evaluation"
 REFUSED_SHOWN = 20

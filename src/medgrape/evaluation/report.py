@@ -10,20 +10,15 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from medgrape.data.files import whole_file
-from medgrape.evaluation.calibration import Calibration, calibration
-from medgrape.evaluation.checks import EvaluationError, check_readings
-from medgrape.evaluation.classification import Classification, classify
-from medgrape.evaluation.detection import Detection, detect
-from medgrape.evaluation.geometry import Dispersion, dispersion
-from medgrape.evaluation.interaction import Interaction
+from medgrape.evaluation.classification import Calibration, Classification, Detection, calibration, classify, detect
+from medgrape.evaluation.dispersion import Dispersion, dispersion
 from medgrape.evaluation.localisation import Localisation, localise
-from medgrape.evaluation.plain import plain
-from medgrape.evaluation.readings import Readings
+from medgrape.evaluation.readings import EvaluationError, Readings, check_readings
+from medgrape.evaluation.safety_check import Interaction
 from medgrape.evaluation.verdicts import cautions, headline
+from medgrape.files import plain, whole_file
 
 NOTICE = "Research software, not a medical device"
-
 Picture = UInt8[np.ndarray, "side side"]
 
 

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from medgrape.concepts import ConceptSet
 from medgrape.evaluation.statistics import Interval, auc, interval, resampled_aucs
-from medgrape.feedback.boxes import BoxSeen
-from medgrape.feedback.claims import Claims
+from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.claims import Claims
 
 CHANCE = 0.5
 MOST_IN_PAIRS = 3

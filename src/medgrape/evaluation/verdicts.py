@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from medgrape.evaluation.classification import Classification
-from medgrape.evaluation.geometry import Dispersion
-from medgrape.evaluation.interaction import MAJORITY, Interaction
+from medgrape.evaluation.dispersion import Dispersion
 from medgrape.evaluation.localisation import HitRate, Localisation, Pointing
+from medgrape.evaluation.safety_check import MAJORITY, Interaction
 from medgrape.evaluation.statistics import Interval
 
 DECIMALS = 3

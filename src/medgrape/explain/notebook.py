@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from medgrape.errors import first_line
-from medgrape.explain.explanation import Explanation
-from medgrape.explain.listing import in_words
+from medgrape.explain.explanation import Explanation, in_words
 from medgrape.explain.words import NOTICE
 
 if TYPE_CHECKING:

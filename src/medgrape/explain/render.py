@@ -4,17 +4,14 @@ from pathlib import Path
 
 from PIL import Image
 
-from medgrape.data.files import whole_file
 from medgrape.errors import UserError
-from medgrape.explain.explanation import Explanation
-from medgrape.explain.listing import in_words, tells
-from medgrape.explain.render_film import FILM, MOST_ROWS, Marked, film_panel, marked
-from medgrape.explain.render_layout import beside, bordered, stacked
-from medgrape.explain.render_maps import widest_spread
-from medgrape.explain.render_rows import WIDTH, columns_panel, concept_row
-from medgrape.explain.render_says import attention_panel, key_panel, prediction_panel
-from medgrape.explain.render_text import FAINT, SMALL, paragraph, title_of
+from medgrape.explain.explanation import Explanation, in_words, tells
+from medgrape.explain.film_panel import FILM, MOST_ROWS, Marked, film_panel, marked
+from medgrape.explain.layout import FAINT, SMALL, beside, bordered, paragraph, stacked, title_of
+from medgrape.explain.maps import widest_spread
+from medgrape.explain.panels import WIDTH, attention_panel, columns_panel, concept_row, key_panel, prediction_panel
 from medgrape.explain.words import NOTICE
+from medgrape.files import whole_file
 
 MARGIN = 32
 _AMBER = "#F0B429"

@@ -8,7 +8,6 @@ CLEARLY, PERHAPS = 0.75, 0.40
 """From which strength on a concept is called clearly seen, or perhaps; 0 is typical without it, 1 with it."""
 LEAST_STEP = 1e-3
 """If the typical scores with and without a concept lie closer than this, its score tells nothing."""
-
 Words = Literal["clearly seen", "perhaps", "not seen", "rejected", "cannot be told"]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from medgrape.concepts import ConceptSet
 from medgrape.geometry import PatchGrid
-from medgrape.once import once
+from medgrape.lazy import once
 
 Prototypes = Iterable[Float[Tensor, "_ d"]]
 """For each concept its own: a tensor of K x M, or a list where some were discarded."""

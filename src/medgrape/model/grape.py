@@ -7,15 +7,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from medgrape.config import ModelSettings
-from medgrape.model.anchors import Anchors
-from medgrape.model.atlas import Atlas
-from medgrape.model.backbone import Backbone
+from medgrape.model.atlas import Anchors, Atlas
+from medgrape.model.backbones.backbone import Backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.evidence import mean_maps, scores, strongest_maps
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads import Head, build_head
+from medgrape.model.heads.heads.base import Standard
+from medgrape.model.heads.heads.heads import Head, build_head
 from medgrape.model.projector import Projector
-from medgrape.model.standard import Standard
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from medgrape.config import ModelSettings
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads import Head, build_head
-from medgrape.model.standard import Standard
-from medgrape.model.verdict import Verdict
-from medgrape.own_parts import PartError
+from medgrape.model.heads.heads.base import Standard, Verdict
+from medgrape.model.heads.heads.heads import Head, build_head
+from medgrape.plugins import PartError
 
 
 class GrownHead(nn.Module):

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 import anyio.to_thread
 import torch
 from fastapi import FastAPI
@@ -15,31 +14,19 @@ from fastapi.routing import APIRoute
 
 from medgrape import __version__
 from medgrape.explain.words import NOTICE
-from medgrape.server import answers, front, model_rows, models
-from medgrape.server.archive import journal
-from medgrape.server.desk import Desks, open_to_all
-from medgrape.server.first_sights import FirstSights
-from medgrape.server.gate import BODY_SECONDS, Gate
+from medgrape.server import error_responses, page_files
+from medgrape.server.api import assessment, explanations, films, health, jobs, log, models, people, session, studies
+from medgrape.server.api.common import ProblemTold
+from medgrape.server.api.exports import routes
+from medgrape.server.background_reading import FirstSights
 from medgrape.server.jobs import JobDesk
+from medgrape.server.middleware import BODY_SECONDS, Gate
+from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.routes import (
-    boxes,
-    concepts,
-    exports,
-    films,
-    first_sights,
-    health,
-    jobs,
-    log,
-    people,
-    session,
-    studies,
-    worth,
-)
-from medgrape.server.routes import models as model_routes
-from medgrape.server.schemas.common import ProblemTold
+from medgrape.server.room_folder import journal
 from medgrape.server.security.oidc import Oidc
+from medgrape.server.services import Desks, open_to_all
 from medgrape.server.settings import API
 from medgrape.server.storage.database import GONE
 from medgrape.server.studies import StudyDesk
@@ -55,8 +42,9 @@ everything that changes something. What goes wrong is told as RFC 9457 wants it:
 `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    session.anybody, session.routes, films.routes, first_sights.routes, studies.routes, exports.routes, boxes.routes,
-    model_routes.routes, model_routes.curating, worth.routes, worth.curating, concepts.routes, jobs.routes,
+    session.anybody, session.routes, films.routes, explanations.routes, studies.routes,
+    routes.routes, routes.room_routes,
+    models.routes, models.curating, assessment.routes, assessment.curating, models.concept_routes, jobs.routes,
     people.routes, people.keeping, log.routes, health.anybody, health.keeping,
 )  # fmt: skip
 
@@ -69,10 +57,10 @@ def create_app(room: Room) -> FastAPI:
     )  # fmt: skip
     for router in ROUTERS:
         app.include_router(router, generate_unique_id_function=_operation)
-    front.install(app)
+    page_files.install(app)
     app.add_api_route(f"{API}/openapi.json", open_to_all(lambda: app.openapi()), include_in_schema=False)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
-    answers.install(app)
+    error_responses.install(app)
     app.add_middleware(Gate, room=room, open_paths=open_paths(app))
     return app
 
@@ -112,8 +100,8 @@ def _desks(room: Room, arrivals: anyio.CapacityLimiter) -> Desks:
     desks = Desks(room, desk, JobDesk(room), FirstSights(room, desk), provider, arrivals)
     try:
         with room.database.reading() as opened:
-            row = model_rows.model_row(opened, None)
-        models.loaded(room, row)
+            row = model_row(opened, None)
+        loaded(room, row)
         desks.first_sights.catch_up()
     except (Problem, *GONE) as error:
         journal.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)

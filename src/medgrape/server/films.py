@@ -11,12 +11,12 @@ from sqlalchemy import ColumnElement, Select, String, cast, exists, func, or_, s
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from medgrape.data.cleaning import SUFFIXES
-from medgrape.data.film import Film, FilmFacts
-from medgrape.server.model_rows import in_use
+from medgrape.films.anonymise import SUFFIXES
+from medgrape.films.film import Film, FilmFacts
+from medgrape.server.models import in_use
 from medgrape.server.problems import forbidden, not_found
 from medgrape.server.room import Room
-from medgrape.server.security.keys import new_id
+from medgrape.server.security.credentials import new_id
 from medgrape.server.security.roles import Person, Role
 from medgrape.server.storage.database import GONE
 from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow

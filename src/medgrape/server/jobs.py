@@ -12,10 +12,10 @@ from sqlalchemy import select
 
 from medgrape.errors import UserError
 from medgrape.progress import Track
-from medgrape.server.archive import journal
 from medgrape.server.problems import Problem, forbidden, not_found, without_folders
 from medgrape.server.room import Room
-from medgrape.server.security.keys import new_id
+from medgrape.server.room_folder import journal
+from medgrape.server.security.credentials import new_id
 from medgrape.server.security.roles import Person, Role
 from medgrape.server.storage.database import GONE
 from medgrape.server.storage.tables import JobRow
@@ -23,7 +23,6 @@ from medgrape.server.storage.tables import JobRow
 T = TypeVar("T")
 Work = Callable[[Track], dict[str, Any]]
 """Does the work, tells its progress by the track that it is given, and returns what came of it."""
-
 WAITING, RUNNING, DONE, FAILED, CANCELLED = "waiting", "running", "done", "failed", "cancelled"
 ENDED = {DONE, FAILED, CANCELLED}
 SILENCE = timedelta(seconds=30)

@@ -17,9 +17,8 @@ from filelock import FileLock, Timeout
 from sqlalchemy import select
 
 from medgrape.errors import UserError
-from medgrape.server.archive import Archive
-from medgrape.server.folder import RoomFolder
-from medgrape.server.model_rows import register
+from medgrape.server.models import register
+from medgrape.server.room_folder import Archive, RoomFolder
 from medgrape.server.security.accounts import has_users
 from medgrape.server.settings import METRICS_FOLDER, ServerSettings
 from medgrape.server.storage.database import Database
@@ -170,7 +169,7 @@ def _check_tls(settings: ServerSettings) -> None:
 def _check_data(settings: ServerSettings) -> None:
     """What is no data set is told now, and not when somebody first measures a model on it."""
     if settings.data:
-        from medgrape.data.dataset import Dataset  # the start need not wait for it otherwise
+        from medgrape.datasets.dataset import Dataset  # the start need not wait for it otherwise
 
         Dataset.load(Path(settings.data))
 

@@ -3,11 +3,10 @@
 import threading
 from functools import cached_property
 
-from medgrape.server.archive import Archive
-from medgrape.server.reading.darkroom import Darkroom
-from medgrape.server.reading.encoder import Encoder
-from medgrape.server.reading.features import FeatureStore
-from medgrape.server.reading.shelf import Shelf
+from medgrape.server.inference.decoder_pool import Darkroom
+from medgrape.server.inference.encoder import Encoder, FeatureStore
+from medgrape.server.inference.model_cache import Shelf
+from medgrape.server.room_folder import Archive
 from medgrape.server.settings import ServerSettings
 
 

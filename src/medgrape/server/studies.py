@@ -10,21 +10,19 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from medgrape.feedback.study import ConceptMismatchError, Study
 from medgrape.server import metrics
 from medgrape.server.films import film_row, pictured
-from medgrape.server.model_rows import model_row
-from medgrape.server.models import loaded
+from medgrape.server.inference.lru_cache import Lately
+from medgrape.server.inference.model_cache import Loaded
+from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem, forbidden, not_found
-from medgrape.server.reading.lately import Lately
-from medgrape.server.reading.shelf import Loaded
-from medgrape.server.reading.steps import STEPS, Standing, standing
 from medgrape.server.room import Room
-from medgrape.server.security.keys import new_id
+from medgrape.server.security.credentials import new_id
 from medgrape.server.security.roles import Person, Role
-from medgrape.server.stepping import Step, first_of
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, ModelRow, StudyRow, UserRow
+from medgrape.server.study_history import STEPS, Standing, Step, first_of, standing
+from medgrape.study import ConceptMismatchError, Study
 
 IN_MEMORY = 128 * 2**20
 """Bytes of evidence that are kept at hand."""

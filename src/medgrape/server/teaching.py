@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from medgrape.concepts import Concept
-from medgrape.data.cache import fingerprint
-from medgrape.feedback.curation import discard, restore
-from medgrape.feedback.reader import Reader
+from medgrape.datasets.cache import fingerprint
 from medgrape.geometry import Box
 from medgrape.progress import Track
+from medgrape.reader import Reader
 from medgrape.server.films import film_row
-from medgrape.server.model_rows import model_row
-from medgrape.server.models import keep, loaded
+from medgrape.server.models import keep, loaded, model_row
 from medgrape.server.room import Room
 from medgrape.server.security.roles import Person
 from medgrape.server.storage.tables import ModelRow
@@ -79,7 +77,7 @@ def curate(
     with room.database.reading() as session:
         parent = model_row(session, model)
     reader = loaded(room, parent).reader
-    changed = (discard if how == "discarded" else restore)(reader, concept, numbers)
+    changed = (reader.discard if how == "discarded" else reader.restore)(concept, numbers)
     called = name or f"{parent.name}, {concept} {how}"
     return keep(room, person, changed, parent, called, f"prototypes.{how}", concept=concept, prototypes=sorted(numbers))
 

@@ -6,18 +6,18 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from medgrape.baselines.baseline import Baseline
 from medgrape.baselines.checkpoint import build_baseline
+from medgrape.baselines.methods import Baseline
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
-from medgrape.data.dataset import Dataset
-from medgrape.data.labels import co_occurrence
-from medgrape.model.backbone import Backbone, build_backbone
+from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.statistics import co_occurrence
+from medgrape.errors import nearest
+from medgrape.model.backbones.backbone import Backbone, build_backbone
 from medgrape.model.cam import CamHead
-from medgrape.model.checkpoint import load_run
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.spelling import nearest
+from medgrape.runs.checkpoint import load_run
 from medgrape.training.films import TrainingError
 from medgrape.vocabulary.text_encoder import TextEncoder
 

@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from medgrape.config import Config
-from medgrape.data.augment import Lots, moved, view
-from medgrape.data.cache import CachedFilms, FilmCache, fingerprint
-from medgrape.data.dataset import Dataset, FilmRecord
+from medgrape.datasets.augment import Lots, moved, view
+from medgrape.datasets.cache import CachedFilms, FilmCache, fingerprint
+from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
 from medgrape.geometry import PatchGrid
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from medgrape.data.files import whole_file
-from medgrape.palette import colour
+from medgrape.concepts import colour
+from medgrape.files import whole_file
 
 Entry = dict[str, Any]
 

@@ -5,6 +5,7 @@ after its last whole epoch, and ends with the same bytes as one that was not.
 """
 
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,13 +17,49 @@ from lightning_fabric import Fabric
 from lightning_fabric.wrappers import _FabricModule
 from torch import Tensor
 
+from medgrape.config.training import Schedule
 from medgrape.progress import Watch
+from medgrape.training.barrier import Meeting
+from medgrape.training.checkpoint import StageState, optimiser_tensors, put_back, put_optimiser_back, tensors_of
 from medgrape.training.films import TrainingError
 from medgrape.training.journal import Journal
-from medgrape.training.lesson import Figure, Lesson
-from medgrape.training.meeting import Meeting
-from medgrape.training.state import StageState, optimiser_tensors, put_back, put_optimiser_back, tensors_of
-from medgrape.training.steps import Steps, set_pace
+from medgrape.training.stage import Figure, Lesson
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How the batches of an epoch become steps of the weights."""
+
+    batches: int
+    """To a step."""
+    count: int
+    """In an epoch. Batches that are too few for one more step are left over, as films are that are too few for one
+    more batch: so an epoch is that of batches so many times as large."""
+
+    @classmethod
+    def of(cls, lesson: Lesson) -> "Steps":
+        """As the settings say, at least one."""
+        batches = min(lesson.schedule.accumulate, lesson.steps())
+        return cls(batches, lesson.steps() // batches)
+
+    @property
+    def seen(self) -> int:
+        """Batches that an epoch learns from."""
+        return self.batches * self.count
+
+
+def set_pace(optimiser: torch.optim.Optimizer, schedule: Schedule, step: int, steps: int) -> None:
+    """Let the weights move as fast as that step of all ``steps`` is to move them."""
+    for group in optimiser.param_groups:
+        group["lr"] = schedule.learning_rate * pace(schedule, step, steps)
+
+
+def pace(schedule: Schedule, step: int, steps: int) -> float:
+    """Share of the learning rate at a step: up during the warm-up, then down along a cosine."""
+    warm = schedule.warmup * steps
+    if step < warm:
+        return (step + 1) / (warm + 1)
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1)))
 
 
 @dataclass(frozen=True)

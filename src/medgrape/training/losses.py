@@ -1,6 +1,7 @@
 """What each stage minimises. A slow twin of every equation is in ``tests/oracles``."""
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +9,65 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from medgrape.training.masked_cosines import masked_cosines
+
+class _MaskedCosines(torch.autograd.Function):
+    """Forwards plain cosines; backwards, a sample leaves prototypes alone that disagree about it too much."""
+
+    @staticmethod
+    def forward(
+        context: Any,  # noqa: ANN401 (autograd's own)
+        vectors: Float[Tensor, "n d"],
+        prototypes: Float[Tensor, "groups m d"],
+        mask_above: float,
+    ) -> Float[Tensor, "n groups m"]:
+        """One product for all concepts."""
+        cosines = rearrange(vectors @ prototypes.flatten(0, 1).T, "n (g m) -> n g m", g=len(prototypes))
+        agreeing = cosines.var(dim=-1, correction=0) <= mask_above
+        context.save_for_backward(vectors, prototypes, agreeing)
+        return cosines
+
+    @staticmethod
+    def backward(
+        context: Any,  # noqa: ANN401
+        slope: Float[Tensor, "n groups m"],
+    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "groups m d"], None]:
+        """The vector learns from every concept, a prototype from the samples that its concept agrees about."""
+        vectors, prototypes, agreeing = context.saved_tensors
+        taught = (slope * agreeing.unsqueeze(-1)).flatten(1).T @ vectors
+        return slope.flatten(1) @ prototypes.flatten(0, 1), taught.view_as(prototypes), None
+
+
+def masked_cosines(
+    vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], mask_above: float
+) -> Float[Tensor, "n groups m"]:
+    """Cosines in which a sample gives no gradient to the prototypes of a concept whose variance at it, over its
+    prototypes, exceeds ``mask_above`` (theta_U). The sample's own vector still learns from them.
+    """
+    cosines: Tensor = _MaskedCosines.apply(vectors, prototypes, mask_above)  # type: ignore[no-untyped-call]
+    return cosines
+
+
+def positive_weights(labels: Float[Tensor, "n k"], *, balance: bool) -> Float[Tensor, " k"]:
+    """What a present finding weighs against an absent one: the root of how many films lack it for one that has it."""
+    if not balance:
+        return torch.ones(labels.shape[1])
+    present, absent = (labels == 1).sum(dim=0), (labels == 0).sum(dim=0)
+    return (absent / present.clamp_min(1)).sqrt().clamp(1.0, 10.0)
+
+
+def rarity_weights(groups: Int[Tensor, " n"], count: int) -> Float[Tensor, " groups"]:
+    """What a member of each group weighs: the root of how rare the group is; one on average over members."""
+    seen = torch.bincount(groups, minlength=count).float()
+    weights = torch.where(seen > 0, (seen.sum() / seen.clamp_min(1)).sqrt(), torch.zeros(count))
+    return weights * (seen.sum() / (weights * seen).sum().clamp_min(1e-6))
+
+
+def film_rarity(labels: Float[Tensor, "n k"]) -> Float[Tensor, " n"]:
+    """For each film the root of how rare its rarest finding is; 1 where it shows none."""
+    shown = labels == 1
+    rarity = (len(labels) / shown.sum(dim=0).clamp_min(1)).sqrt()
+    return (shown * rarity).amax(dim=1).clamp_min(1.0)
+
 
 MOSTLY = 0.3
 """Share of a patch that a box must cover to count as covering it."""

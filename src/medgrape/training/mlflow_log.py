@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from medgrape.config import Config
-from medgrape.data.dataset import Dataset, checksum
-from medgrape.data.files import sha256, whole_file
+from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError, first_line
-from medgrape.model.manifest import MANIFEST
-from medgrape.model.own_record import parts_used
+from medgrape.files import sha256, whole_file
+from medgrape.runs.manifest import MANIFEST
+from medgrape.runs.plugin_record import parts_used
 from medgrape.training.journal import Entry, figures
 
 IDENTITY = "mlflow.json"
@@ -40,7 +40,6 @@ _ENVIRONMENT = {
 }
 """Unless somebody has set these otherwise."""
 _AT_ONCE = 100
-
 log = logging.getLogger("medgrape.training")
 
 

@@ -1,9 +1,12 @@
 """Where training runs: one device or many, one machine or many, through Lightning Fabric."""
 
 import logging
+import secrets
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,63 @@ from medgrape.config import TrainingSettings
 from medgrape.errors import UserError, told_of_file
 from medgrape.training.films import TrainingError
 from medgrape.training.launchers import ForsakenError, Place, end_with_parent, place
-from medgrape.training.rendezvous import join
+
+_PATIENCE = timedelta(minutes=30)
+"""For a process that is late, and later on for one that hangs."""
+_GLANCE = 0.02
+_NAME = 16
+"""Bytes."""
+
+
+def join(device: torch.device) -> None:
+    """Let this process and the others of its attempt be a group of torch's."""
+    store, rank, world = next(dist.rendezvous("env://", timeout=_PATIENCE))  # type: ignore[attr-defined]
+    attempt = agreed(store, rank, world)
+    dist.init_process_group(
+        "nccl" if device.type == "cuda" else "gloo",
+        store=dist.PrefixStore(attempt.hex(), store),  # type: ignore[attr-defined]
+        rank=rank,
+        world_size=world,
+        timeout=_PATIENCE,
+        device_id=None if device.type == "cpu" else device,
+    )
+
+
+def agreed(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (torch's, which has no common type)
+    """A name that all processes of this attempt have heard from its first process, and no other process.
+
+    The first one calls out a name of its own, each other one answers with that and a name of its own, and the first one
+    repeats what it heard. Whoever hears its own name knows that the first one is alive; words of the dead are never
+    answered.
+    """
+    mine, end = secrets.token_bytes(_NAME), time.monotonic() + _PATIENCE.total_seconds()
+    while time.monotonic() < end:
+        name = _called(store, mine, world) if rank == 0 else _answered(store, rank, mine)
+        if name is not None:
+            return name
+        time.sleep(_GLANCE)
+    raise TrainingError(f"Process {rank} of {world} has waited for the others in vain.")
+
+
+def _called(store: Any, mine: bytes, world: int) -> bytes | None:  # noqa: ANN401
+    store.set("call", mine)
+    answers = [f"answer {rank}" for rank in range(1, world)]
+    if not store.check(answers):
+        return None
+    heard = [store.get(answer) for answer in answers]
+    if any(not answer.startswith(mine) for answer in heard):
+        return None
+    store.set("heard", b"".join([mine, *(answer[_NAME:] for answer in heard)]))
+    return mine
+
+
+def _answered(store: Any, rank: int, mine: bytes) -> bytes | None:  # noqa: ANN401
+    if not store.check(["call"]):
+        return None
+    store.set(f"answer {rank}", store.get("call") + mine)
+    heard = store.get("heard") if store.check(["heard"]) else b""
+    return heard[:_NAME] if heard[rank * _NAME :][:_NAME] == mine else None
+
 
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from lightning_fabric import Fabric
 
-from medgrape.data.dataset import checksum
-from medgrape.feedback.reader import Reader
-from medgrape.model.checkpoint import Run
+from medgrape.datasets.dataset import checksum
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
+from medgrape.reader import Reader
+from medgrape.runs.checkpoint import Run
+from medgrape.training.assessment import Standing, ValidationFilms
+from medgrape.training.film_scores import KeptScores, films_for, kept_scores
 from medgrape.training.films import TrainingFilms
 from medgrape.training.journal import Journal
-from medgrape.training.keepsakes import peaks_again
-from medgrape.training.kept_scores import KeptScores, films_for, kept_scores
-from medgrape.training.lesson import hold_still
 from medgrape.training.loop import Workshop, learn
 from medgrape.training.processes import one_device
-from medgrape.training.stage4_head import HeadLesson
-from medgrape.training.standing import Standing, ValidationFilms
+from medgrape.training.run_artifacts import peaks_again
+from medgrape.training.stage import hold_still
+from medgrape.training.stages.head import HeadLesson
 
 
 @dataclass(frozen=True)

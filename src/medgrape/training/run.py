@@ -1,41 +1,102 @@
 """From a prepared data set to a run: all stages in order, going on where an earlier attempt was broken off."""
 
+import hashlib
+import json
 import shutil
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from lightning_fabric import Fabric
 
 from medgrape.baselines.checkpoint import BaselineRun, load_any
 from medgrape.config import Config
-from medgrape.data.cache import CachedFilms, FilmCache
-from medgrape.data.dataset import Dataset, checksum
-from medgrape.data.files import copied, whole_folder
-from medgrape.feedback.calibration import NOT_CALIBRATED, learn_safety
-from medgrape.feedback.thresholds import CalibrationError
-from medgrape.model.checkpoint import KEEPSAKES, Run
-from medgrape.model.manifest import MANIFEST
-from medgrape.model.own_record import parts_used
+from medgrape.datasets.cache import CachedFilms, FilmCache
+from medgrape.datasets.dataset import Dataset, checksum
+from medgrape.files import copied, sha256, whole_file, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.training.compared import ComparedCourse, ComparedGraduate
-from medgrape.training.course import Course, Graduate
+from medgrape.runs.checkpoint import KEEPSAKES, Run
+from medgrape.runs.manifest import MANIFEST
+from medgrape.runs.plugin_record import parts_used
+from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
+from medgrape.safety.thresholds import CalibrationError
+from medgrape.training.barrier import Meeting
 from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
-from medgrape.training.fitness import (
+from medgrape.training.journal import Journal
+from medgrape.training.launchers import place
+from medgrape.training.loop import Workshop
+from medgrape.training.mlflow_log import MlflowLog, Tracking, open_log, telling
+from medgrape.training.pipeline import ComparedCourse, ComparedGraduate, Course, Graduate
+from medgrape.training.preflight import (
     refuse_changed_films,
     refuse_unknown_parts,
     refuse_unlearnable,
     refuse_unusable_place,
 )
-from medgrape.training.journal import Journal
-from medgrape.training.keepsakes import data_facts, exemplar_films, usual_scores
-from medgrape.training.kept_stages import EVERYTHING, fetch, keep
-from medgrape.training.launchers import place
-from medgrape.training.loop import Workshop
-from medgrape.training.meeting import Meeting
-from medgrape.training.mlflow_log import MlflowLog, Tracking, open_log, telling
-from medgrape.training.plan import PLAN, agree, alike
 from medgrape.training.processes import launch
+from medgrape.training.run_artifacts import data_facts, exemplar_films, usual_scores
+from medgrape.training.shared_stages import EVERYTHING, fetch, keep
+
+PLAN = "plan.json"
+PARTS = {
+    "config": "settings",
+    "dataset": "labels",
+    "films": "films",
+    "sources": "weights of the backbone or the text encoder",
+    "versions": "versions of the software",
+}
+_WHERE = ("processes", "threads")
+"""Settings that say where a training runs, not what is learnt: one that is gone on with may have others."""
+
+
+def alike(one: Config, other: Config) -> bool:
+    """Whether two trainings are to learn the same, wherever each of them runs."""
+    return bool(_learnt(one.model_dump(mode="json")) == _learnt(other.model_dump(mode="json")))
+
+
+def _learnt(settings: Any) -> Any:  # noqa: ANN401 (of a file that anybody may have written)
+    if not isinstance(settings, dict) or not isinstance(settings.get("training"), dict):
+        return settings
+    return settings | {"training": {key: told for key, told in settings["training"].items() if key not in _WHERE}}
+
+
+def agree(work: Path, config: Config, data: Path, cached: CachedFilms) -> None:
+    """Write down what is begun with, or compare it with what was written down."""
+    plan, now = work / PLAN, _plan(config, data, cached)
+    if not plan.is_file():
+        with whole_file(plan) as draft:
+            draft.write_text(json.dumps(now, indent=2) + "\n", "utf-8")
+        return
+    begun = json.loads(plan.read_text("utf-8"))
+    for key, what in PARTS.items():
+        before, after = begun.get(key), json.loads(json.dumps(now[key]))
+        if (_learnt(before) != _learnt(after)) if key == "config" else before != after:
+            raise TrainingError(
+                f"This training was begun with other {what}; choose another --out, or remove {work} to begin anew."
+            )
+
+
+def _plan(config: Config, data: Path, cached: CachedFilms) -> dict[str, Any]:
+    readable = [cached.contents[position] for position in cached.readable()]
+    return {
+        "config": config.model_dump(mode="json"),
+        "dataset": checksum(data),
+        "films": hashlib.sha256("".join(readable).encode()).hexdigest(),
+        "sources": _sources(config),
+        "versions": {name: version(name) for name in ("medgrape", "torch", "numpy", "scikit-learn")}
+        | {one["distribution"]: one["version"] for one in parts_used(config).values()},
+    }
+
+
+def _sources(config: Config) -> dict[str, str]:
+    """Every local file that weights are read from."""
+    given = (Path(place).expanduser() for place in (config.backbone.name, config.backbone.weights, config.text.encoder))
+    places = [place for place in given if str(place) != "." and place.exists()]
+    files = [f for p in places for f in ([p] if p.is_file() else sorted(p.rglob("*"))) if f.is_file()]
+    return {str(file): sha256(file) for file in files}
+
 
 _LOCK_FREE_WITHIN = 30.0
 """Seconds in which processes of an attempt that torchrun or SLURM has given up are gone, and their lock with them."""

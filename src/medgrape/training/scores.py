@@ -14,13 +14,12 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from medgrape.data.arrays import ArrayWriter, mapped
-from medgrape.data.files import whole_folder
+from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
-from medgrape.training.early import BATCH, Inputs
 from medgrape.training.films import TrainingFilms, in_order
+from medgrape.training.stored_features import BATCH, Inputs
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from medgrape.errors import UserError
 
 Pooling = Literal["cls", "mean"]
 """What stands for a sentence: the state of the first token, or the mean over all of them."""
-
 TRUNKS = {
     "bert": "BertModel",
     "cxr-bert": "BertModel",  # BioViL-T and its like: a plain BERT under heads of their own

@@ -15,7 +15,7 @@ from einops import einsum, rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from medgrape.model.anchors import perturbed
+from medgrape.model.atlas import perturbed
 
 SCALE = 10.0
 """lambda of the contrastive loss, as in stage 3."""

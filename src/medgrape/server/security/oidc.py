@@ -20,10 +20,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
-from medgrape.server.archive import journal
 from medgrape.server.problems import Problem
+from medgrape.server.room_folder import journal
 from medgrape.server.security.accounts import add_user
-from medgrape.server.security.keys import new_key, same
+from medgrape.server.security.credentials import new_key, same
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import LOOPBACK, OidcSettings
 from medgrape.server.storage.tables import UserRow

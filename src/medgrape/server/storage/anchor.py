@@ -6,7 +6,6 @@ from pathlib import Path
 
 _LINE = 128
 """Bytes of one of the two lines."""
-
 End = tuple[int, str]
 """Number and hash of an event; 0 and nothing before the first one."""
 

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from medgrape.data.files import whole_file
+from medgrape.files import whole_file
 from medgrape.server.storage.anchor import Anchor, End
 from medgrape.server.storage.tables import ChainRow, EventRow, stamp
 

@@ -1,1 +1,0 @@
-"""Films and data sets: from files on disk to upright, grey, square pixels with boxes on them."""

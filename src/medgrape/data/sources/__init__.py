@@ -1,1 +1,0 @@
-"""Published data sets, read exactly as they are published, one module each."""

@@ -1,0 +1,1 @@
+"""Prepared data sets: sources, splits, checks, the cache and augmentation."""

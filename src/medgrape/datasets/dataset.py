@@ -1,0 +1,260 @@
+"""A prepared data set: three small text files that say which films there are and what is known about them.
+
+``dataset.toml`` names the set, its classes and concepts and where it came from; ``films.csv`` has a row for each film,
+``boxes.csv`` a row for each box. The films themselves stay where they are.
+"""
+
+import csv
+import hashlib
+import io
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+from jaxtyping import Float
+
+from medgrape.concepts import ConceptSet
+from medgrape.errors import UserError, nearest
+from medgrape.files import sha256, whole_file
+from medgrape.geometry import Box, FilmSize, GeometryError
+
+SPLITS = ("train", "val", "test")
+FILM_COLUMNS = ("id", "path", "split", "class", "patient", "sex", "age", "view", "width", "height")
+_BOX_COLUMNS = ("film", "concept", "x1", "y1", "x2", "y2")
+_LABELS = {"1": True, "0": False, "": None}
+
+
+class DatasetError(UserError):
+    """A data set that cannot be read or written as it is."""
+
+
+class VocabularyError(UserError):
+    """A data set that speaks of findings which the model never heard of."""
+
+
+@dataclass(frozen=True)
+class FilmRecord:
+    """One film and its labels."""
+
+    id: str
+    path: str
+    """Relative to the data set's root; empty where only labels are known."""
+    class_name: str
+    patient: str
+    size: FilmSize
+    """Of the upright film: the frame of its boxes."""
+    labels: Mapping[str, bool | None]
+    """Concept to present, absent or (None) not known."""
+    split: str = "train"
+    sex: str = ""
+    age: int | None = None
+    view: str = ""
+
+
+@dataclass(frozen=True)
+class DrawnBox:
+    """Somebody's box around a finding, in the film's own pixels."""
+
+    film: str
+    concept: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set came from."""
+
+    kind: str
+    folder: str
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of every label file that was read."""
+    notes: tuple[str, ...] = ()
+    """What was found missing or contradictory when it was prepared, and how the splits were made."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Films with labels and boxes."""
+
+    name: str
+    classes: tuple[str, ...]
+    concepts: ConceptSet
+    root: Path
+    films: tuple[FilmRecord, ...]
+    boxes: tuple[DrawnBox, ...]
+    source: Source
+
+    def film_path(self, film: FilmRecord) -> Path:
+        """Where the film's file is."""
+        return self.root / film.path
+
+    @cached_property
+    def pictured(self) -> tuple[FilmRecord, ...]:
+        """The films that have a file, not labels alone; the order of every cache of this set."""
+        return tuple(film for film in self.films if film.path)
+
+    @cached_property
+    def boxes_by_film(self) -> dict[str, tuple[DrawnBox, ...]]:
+        """All boxes of each film that has any."""
+        found: dict[str, list[DrawnBox]] = {}
+        for box in self.boxes:
+            found.setdefault(box.film, []).append(box)
+        return {film: tuple(boxes) for film, boxes in found.items()}
+
+    def in_split(self, *splits: str) -> tuple[FilmRecord, ...]:
+        """The films of one or more splits."""
+        return tuple(film for film in self.films if film.split in splits)
+
+    def label_matrix(self, films: Iterable[FilmRecord]) -> Float[np.ndarray, "films concepts"]:
+        """1 present, 0 absent, NaN not known."""
+        known = {True: 1.0, False: 0.0, None: np.nan}
+        rows = [[known[film.labels[name]] for name in self.concepts.names] for film in films]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(self.concepts))
+
+    def save(self, folder: Path) -> None:
+        """Write the three files into ``folder``, each whole or not at all."""
+        root = self.root.resolve()
+        inside = root.is_relative_to(folder.resolve())
+        about = {
+            "name": self.name,
+            "root": root.relative_to(folder.resolve()).as_posix() if inside else str(root),
+            "classes": list(self.classes),
+            "source": {
+                "kind": self.source.kind,
+                "folder": self.source.folder,
+                "notes": list(self.source.notes),
+                "checksums": dict(self.source.checksums),
+            },
+            "concepts": self.concepts.to_tables(),
+        }
+        _write(folder / "films.csv", _csv((*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films)))
+        _write(folder / "boxes.csv", _csv(_BOX_COLUMNS, map(_box_row, self.boxes)))
+        _write(folder / "dataset.toml", tomli_w.dumps(about))
+
+    def _film_row(self, film: FilmRecord) -> tuple[object, ...]:
+        marks = {True: 1, False: 0, None: ""}
+        return (
+            film.id, film.path, film.split, film.class_name, film.patient, film.sex,
+            "" if film.age is None else film.age, film.view, film.size.width, film.size.height,
+            *(marks[film.labels[name]] for name in self.concepts.names),
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, folder: Path) -> "Dataset":
+        """The data set in ``folder``; whatever does not fit is an error that names the file and line."""
+        about = _about(folder)
+        try:
+            concepts = ConceptSet.from_tables(about["concepts"])
+            source = about["source"]
+            root, classes = folder / about["root"], tuple(about["classes"])
+            origin = Source(source["kind"], source["folder"], source["checksums"], tuple(source["notes"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DatasetError(
+                f"{folder / 'dataset.toml'} lacks something, or has it in another form: {error}."
+            ) from None
+        films = tuple(_read_films(folder / "films.csv", concepts))
+        boxes = tuple(_read_boxes(folder / "boxes.csv"))
+        return cls(str(about["name"]), classes, concepts, root, films, boxes, origin)
+
+
+def checksum(folder: Path) -> str:
+    """One SHA-256 for the whole data set as it is described, for runs to name what they were trained on."""
+    parts = [sha256(folder / name) for name in ("dataset.toml", "films.csv", "boxes.csv")]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def film_paths(folder: Path) -> Iterator[Path]:
+    """Where the films of the data set in ``folder`` are, one by one: labels are not read, nothing is kept in memory."""
+    root = folder / str(_about(folder).get("root", "."))
+    yield from (root / row["path"] for _, row in _rows(folder / "films.csv", ("path",)) if row["path"])
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / "dataset.toml").read_text("utf-8"))
+    except FileNotFoundError:
+        raise DatasetError(f"{folder} is no prepared data set; make one with: medgrape data prepare.") from None
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{folder / 'dataset.toml'} cannot be read: {error}.") from error
+
+
+def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as draft:
+        draft.write_text(text, "utf-8")
+
+
+def _box_row(drawn: DrawnBox) -> tuple[object, ...]:
+    return drawn.film, drawn.concept, *(f"{edge:.10g}" for edge in drawn.box.corners)
+
+
+def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each row with a name for it in errors."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = [column for column in required if column not in (reader.fieldnames or ())]
+            if missing:
+                raise DatasetError(
+                    f"{path} has no column {missing[0]!r}{nearest(missing[0], reader.fieldnames or ())}."
+                )
+            for row in reader:
+                yield f"{path}, line {reader.line_num}", row
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DatasetError(f"{path} is no CSV file in UTF-8: {error}.") from error
+
+
+def _read_films(path: Path, concepts: ConceptSet) -> Iterator[FilmRecord]:
+    seen: set[str] = set()
+    for where, row in _rows(path, (*FILM_COLUMNS, *concepts.names)):
+        if row["id"] in seen:
+            raise DatasetError(f"{where}: film {row['id']!r} is there twice.")
+        seen.add(row["id"])
+        if row["split"] not in SPLITS:
+            raise DatasetError(f"{where}: split is one of {', '.join(SPLITS)}, not {row['split']!r}.")
+        try:
+            yield _film_record(row, concepts)
+        except (KeyError, ValueError, TypeError) as error:
+            raise DatasetError(f"{where}: a value does not fit its column ({error}).") from error
+
+
+def _film_record(row: dict[str, str], concepts: ConceptSet) -> FilmRecord:
+    return FilmRecord(
+        row["id"], row["path"], row["class"], row["patient"],
+        FilmSize(int(row["width"]), int(row["height"])),
+        {name: _LABELS[row[name]] for name in concepts.names},
+        row["split"], row["sex"], int(row["age"]) if row["age"] else None, row["view"],
+    )  # fmt: skip
+
+
+def _read_boxes(path: Path) -> Iterator[DrawnBox]:
+    for where, row in _rows(path, _BOX_COLUMNS):
+        try:
+            corners = (float(row[edge]) for edge in ("x1", "y1", "x2", "y2"))
+            yield DrawnBox(row["film"], row["concept"], Box(*corners))
+        except (GeometryError, TypeError, ValueError) as error:
+            raise DatasetError(f"{where}: {error}") from error
+
+
+def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
+    """A data set may know fewer concepts than the model, which may have learnt more since, but no others."""
+    strange = [name for name in dataset.concepts.names if name not in known]
+    if strange:
+        raise VocabularyError(
+            f"The model knows {', '.join(known.names)}; the data set also has {', '.join(strange)}: "
+            "use one whose concepts the model has learnt."
+        )

@@ -1,0 +1,1 @@
+"""Published data sets and annotation files, one module for each layout."""

@@ -1,0 +1,132 @@
+"""TBX11K: Liu et al., "Revisiting Computer-Aided Tuberculosis Diagnosis", in its official layout.
+
+``annotations/json/TBX11K_train.json`` and ``TBX11K_val.json`` (COCO), ``imgs/{health,sick,tb,extra}``, ``lists/``. The
+labels of the official test films are not public, so the official validation films are the test films here, as in the
+paper, and validation is cut from the official training films.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from medgrape.concepts import ConceptSet
+from medgrape.datasets.dataset import FilmRecord
+from medgrape.datasets.draft import Draft, films_by_stem
+from medgrape.datasets.label_files import read_text, required
+from medgrape.datasets.sources.coco import read_coco
+from medgrape.datasets.sources.marks import MarkedFilm, MarkedFilms, place_marks
+from medgrape.datasets.splits import UNTESTED
+from medgrape.progress import Track, quietly
+
+CLASSES = ("healthy", "sick_non_tb", "active_tb")
+_FOLDERS = {"health": "healthy", "sick": "sick_non_tb", "tb": "active_tb"}
+_SPLITS = {"TBX11K_train": "train", "TBX11K_val": "test"}
+
+
+def read_tbx11k(folder: Path, *, extra: bool = False, track: Track = quietly) -> Draft:
+    """Everything in the folder; ``extra`` adds the films of other public sets (Shenzhen, Montgomery, DA, DB)."""
+    draft = Draft("TBX11K", "tbx11k", folder, CLASSES, ConceptSet.built_in("tbx11k"))
+    draft.notes.append("the published files name no patients: every film counts as a patient of its own")
+    required(folder / "annotations/json/TBX11K_train.json", "TBX11K")
+    for list_name, split in _SPLITS.items():
+        _read_split(draft, list_name, split, track)
+    draft.label_by_boxes()
+    draft.films = [_without_false_negatives(film) for film in draft.films]
+    unknown = [film.id for film in draft.films if None in film.labels.values()]
+    if unknown:
+        draft.notes.append(
+            f"{len(unknown)} TB films have no box, so their findings are not known: {', '.join(unknown[:3])}"
+        )
+    if extra:
+        _read_extra(draft, track)
+    return draft
+
+
+def _read_split(draft: Draft, list_name: str, split: str, track: Track) -> None:
+    annotations = draft.folder / f"annotations/json/{list_name}.json"
+    if not annotations.is_file():
+        draft.complaints.add("label file missing", annotations.name)
+        return
+    coco = read_coco(draft.used(annotations))
+    draft.complaints.join(coco.complaints)
+    _compare_with_list(draft, list_name, coco)
+    for film in track(coco.films, f"reading {list_name}", len(coco.films)):
+        _read_film(draft, film, split)
+
+
+def _read_film(draft: Draft, film: MarkedFilm, split: str) -> None:
+    class_name = _FOLDERS.get(film.listed.split("/")[0])
+    path = f"imgs/{film.listed}"
+    if class_name is None or ".." in film.listed:
+        draft.complaints.add("films in an unknown folder", film.listed)
+    elif not (draft.folder / path).is_file():
+        draft.complaints.add("listed films missing", film.listed)
+    else:
+        record = _record(path, draft, class_name, split)
+        if record is not None:
+            draft.films.append(record)
+            place_marks(draft, film, record)
+
+
+def _without_false_negatives(film: FilmRecord) -> FilmRecord:
+    """A TB film without a box shows something that nobody drew: its findings are not known, rather than absent."""
+    if film.class_name != "active_tb" or any(film.labels.values()):
+        return film
+    return replace(film, labels=dict.fromkeys(film.labels))
+
+
+def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord | None:
+    size = draft.size_of(path)
+    if size is None:
+        return None
+    name = Path(path).stem
+    return FilmRecord(name, path, class_name, name, size, dict.fromkeys(draft.concepts.names), split)
+
+
+def _compare_with_list(draft: Draft, list_name: str, coco: MarkedFilms) -> None:
+    """The published list and the published labels should name the same films."""
+    listed = draft.folder / "lists" / f"{list_name}.txt"
+    if not listed.is_file():
+        return
+    in_list = set(read_text(draft.used(listed)).split())
+    in_labels = {film.listed for film in coco.films}
+    for film in sorted(in_list ^ in_labels):
+        draft.complaints.add(f"films in only one of {list_name}'s list and labels", film)
+
+
+def _read_extra(draft: Draft, track: Track) -> None:
+    """Films that other sets published first; whether their TB is active is not known, so those have no label.
+
+    They never become test films: whoever tests on those other sets as well would test on films that were learnt from.
+    """
+    root = draft.folder / "imgs/extra"
+    if not root.is_dir():
+        draft.complaints.add("folder missing", "imgs/extra")
+        return
+    found = films_by_stem([root], draft.folder, draft.complaints)
+    taken = {film.id for film in draft.films}
+    for stem, path in track(sorted(found.items()), "reading extra films", len(found)):
+        diseased = _is_diseased(stem)
+        if diseased is None or stem in taken:
+            draft.complaints.add("extra films with a name that does not tell normal from TB, or is taken", path)
+            continue
+        record = _record(path, draft, "active_tb" if diseased else "healthy", UNTESTED)
+        if record is not None:
+            known = {} if diseased else dict.fromkeys(draft.concepts.names, False)
+            draft.films.append(replace(record, labels=dict(record.labels) | known))
+    draft.notes.append(
+        f"{len(found)} extra films come from other public sets (Shenzhen, Montgomery, DA, DB): never test on those"
+    )
+
+
+def is_borrowed(path: str) -> bool:
+    """Whether a film of this set was published before in another one."""
+    return path.startswith("imgs/extra/")
+
+
+def _is_diseased(stem: str) -> bool | None:
+    """Shenzhen and Montgomery end in ``_0`` or ``_1``; DA and DB begin with ``n`` or ``p``."""
+    if stem.endswith(("_0", "_1")):
+        return stem.endswith("_1")
+    if stem[:1] in "np" and stem[1:2].isdigit():
+        return stem.startswith("p")
+    return None

@@ -1,0 +1,1 @@
+"""The same figures for subgroups of patients."""

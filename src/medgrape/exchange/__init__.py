@@ -1,0 +1,1 @@
+"""Boxes and readings for other programs: COCO, CSV, Label Studio, CVAT."""

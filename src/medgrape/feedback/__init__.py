@@ -1,1 +1,0 @@
-"""A film and a person: opened once, asked many times."""

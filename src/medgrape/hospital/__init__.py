@@ -1,0 +1,1 @@
+"""Readings as DICOM objects, and DICOMweb."""

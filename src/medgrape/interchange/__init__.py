@@ -1,1 +1,0 @@
-"""What leaves medgrape for other software: models as ONNX files."""

@@ -1,0 +1,1 @@
+"""Networks that turn a film into a map of features."""

@@ -1,0 +1,1 @@
+"""Heads: from the score matrix to the classes."""

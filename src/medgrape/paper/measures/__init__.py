@@ -1,0 +1,1 @@
+"""What is measured on a trained run, one module for each kind of job."""

@@ -1,0 +1,1 @@
+"""The results on real films, from the published folders to the tables."""

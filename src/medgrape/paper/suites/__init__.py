@@ -1,0 +1,1 @@
+"""The tables: which jobs each needs, and what it makes of their results."""

@@ -1,0 +1,153 @@
+"""The report's plots: one style, colours that everybody tells apart, words beside colours."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medgrape.concepts import colour
+from medgrape.evaluation.plots import INK, Plot, inline, plotting
+from medgrape.paper.tables import Column, Line, Value
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARKS, _DASHES = "osD^vPX", ("-", "--", "-.", ":")
+
+
+def dots_plot(name: str, lines: Sequence[Line], column: Column) -> tuple[Plot, ...]:
+    """A dot for each row with its spread over the seeds; trivial answers as lines."""
+    rows = [
+        (line.title, cell)
+        for line in lines
+        if not line.trivial and isinstance(cell := line.ours.get(column.key), Value)
+    ]
+    blind = [
+        (line.title, cell) for line in lines if line.trivial and isinstance(cell := line.ours.get(column.key), Value)
+    ]
+    if not rows:
+        return ()
+    with plotting():
+        figure, axes = _sheet(1.3 + 0.34 * len(rows))
+        for place, (_, value) in enumerate(rows):
+            axes.errorbar(value.mean, place, xerr=value.sd or 0.0, fmt="o", color=colour(4), ecolor=INK, capsize=3)
+        for place, (title, value) in enumerate(blind):
+            axes.axvline(value.mean, color=colour(5), linestyle=_DASHES[1 + place % 3], label=title)
+        axes.set_yticks(range(len(rows)), [title for title, _ in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(0, 1.02)
+        axes.set_xlabel(f"{column.title}; whiskers: standard deviation over seeds")
+        if blind:
+            figure.legend(loc="outside upper center", ncols=2, fontsize=8)
+        words = "; ".join(f"{title} {value.text}" for title, value in (*rows, *blind))
+        return (Plot(inline(figure, f"dots-{name}", f"{column.title}: {words}."), ""),)
+
+
+def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> tuple[Plot, ...]:
+    """Pointing against the number of films, a line for each finding; full supervision and the fixed point beside it."""
+    shots = [
+        line
+        for line in lines
+        if line.title in ("the sentence alone", "1 film", "5 films", "20 films", "all training films")
+    ]
+    fixed = next((line for line in lines if line.title.startswith("one fixed")), None)
+    if not columns or not shots:
+        return ()
+    with plotting():
+        figure, axes = _sheet(3.4)
+        for place, column in enumerate(columns):
+            points = [
+                (at, cell.mean) for at, line in enumerate(shots) if isinstance(cell := line.ours.get(column.key), Value)
+            ]
+            style: dict[str, Any] = {"color": colour(place), "linestyle": _DASHES[place // 7 % 4]}
+            axes.plot(*zip(*points, strict=True), marker=_MARKS[place % 7], label=column.title, **style)
+            cell = None if fixed is None else fixed.ours.get(column.key)
+            if isinstance(cell, Value):
+                axes.plot([len(shots) - 0.6, len(shots) - 0.4], [cell.mean] * 2, linewidth=4, **style)
+        axes.set_xticks(
+            range(len(shots)), [line.title.replace("the sentence alone", "text") for line in shots], fontsize=8
+        )
+        axes.set_ylim(0, 1.02)
+        axes.set_ylabel("pointing; short bars: one fixed point", fontsize=8)
+        figure.legend(loc="outside upper center", ncols=2, fontsize=8)
+        words = "; ".join(f"{c.title}: " + ", ".join(_text(line, c) for line in shots) for c in columns)
+        return (Plot(inline(figure, f"shots-{name}", f"Pointing by number of films. {words}."), ""),)
+
+
+def histogram_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
+    """How near prototypes are to their text and to each other, as shares of all cosines."""
+    kinds = (("histogram.anchor", "prototype and its text"), ("histogram.within", "prototypes of one finding"))
+    drawn = []
+    for key, title in kinds:
+        own = [(name, told[key]) for name, told in found if key in told]
+        if own:
+            drawn.append(_histogram(key.split(".")[1], title, own))
+    return tuple(drawn)
+
+
+def _histogram(name: str, title: str, own: Sequence[tuple[str, list[float]]]) -> Plot:
+    with plotting():
+        figure, axes = _sheet(3.0)
+        for place, (label, shares) in enumerate(own):
+            edges = np.linspace(-1, 1, len(shares) + 1)
+            axes.stairs(
+                shares,
+                edges,
+                color=colour((4, 0, 2, 5)[place % 4]),
+                linestyle=_DASHES[place % 4],
+                linewidth=1.8,
+                label=label,
+            )
+        paper = 0.995 if name == "anchor" else 0.990
+        axes.axvline(paper, color=INK, linewidth=0.8, linestyle=":", label=f"the paper's mean, {paper:.3f}")
+        axes.set(xlabel=f"cosine of a {title}" if name == "anchor" else f"cosine of two {title}", ylabel="share")
+        figure.legend(loc="outside upper center", ncols=2, fontsize=8)
+        words = "; ".join(f"{label}: mean {_mean(shares):.2f}" for label, shares in own)
+        return Plot(inline(figure, f"histogram-{name}", f"Cosines of {title}. {words}."), "")
+
+
+def curves_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
+    """Probability of the class while the most salient pixels go, or come, first."""
+    drawn = []
+    for kind, words in (("deletion", "removed"), ("insertion", "revealed")):
+        own = [(name, told) for name, told in found if f"own.{kind}.curve" in told]
+        if own:
+            drawn.append(_curves(kind, words, own))
+    return tuple(drawn)
+
+
+def _curves(kind: str, words: str, own: Sequence[tuple[str, dict[str, Any]]]) -> Plot:
+    with plotting():
+        figure, axes = _sheet(3.4)
+        for place, (name, told) in enumerate(own):
+            for which, dash, label in (("own", "-", name), ("random", ":", None)):
+                curve = told[f"{which}.{kind}.curve"]
+                axes.plot(np.linspace(0, 1, len(curve)), curve, color=colour(place), linestyle=dash, label=label)
+        axes.set(
+            xlabel=f"share of pixels {words}; dotted: in random order",
+            ylabel="probability of the class",
+            ylim=(0, 1.02),
+        )
+        figure.legend(loc="outside upper center", ncols=3, fontsize=8)
+        areas = "; ".join(
+            f"{name} {told[f'own.{kind}']:.3f}, random {told[f'random.{kind}']:.3f}" for name, told in own
+        )
+        return Plot(inline(figure, f"curves-{kind}", f"{kind.capitalize()}: area under each curve: {areas}."), "")
+
+
+def _sheet(height: float) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure  # slow to import
+
+    figure = Figure(figsize=(6.4, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _text(line: Line, column: Column) -> str:
+    cell = line.ours.get(column.key)
+    return f"{line.title} {cell.text}" if isinstance(cell, Value) else f"{line.title} none"
+
+
+def _mean(shares: Sequence[float]) -> float:
+    edges = np.linspace(-1, 1, len(shares) + 1)
+    return float(np.dot(shares, (edges[1:] + edges[:-1]) / 2))

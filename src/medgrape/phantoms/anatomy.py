@@ -1,0 +1,188 @@
+"""The measures of one patient's chest on one visit: what varies between people, and between breaths.
+
+Lengths are shares of the film's side, heights count downwards. ``side`` is -1 for the patient's right lung, which is on
+the film's left, and +1 for the left lung.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from medgrape.phantoms.canvas import Pose
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Who is filmed, how, and what the film must show.
+
+    ``findings`` may name a finding more than once: each mention is a lesion of its own.
+    """
+
+    profile: str
+    seed: int
+    patient: int
+    visit: int
+    sex: Literal["M", "F"]
+    age: int
+    view: Literal["PA", "AP"]
+    class_name: str
+    findings: tuple[str, ...]
+    concepts: tuple[str, ...]
+    devices: tuple[str, ...]
+    has_shortcut: bool = False
+
+    @property
+    def patient_id(self) -> str:
+        """The same for every film of a patient, and of nobody else drawn with another seed."""
+        cohort = self.profile if self.seed == 0 else f"{self.profile}{self.seed}"
+        return f"{cohort}-{self.patient:06d}"
+
+    @property
+    def film_id(self) -> str:
+        """Patient and visit."""
+        return f"{self.patient_id}-{self.visit:02d}"
+
+    def patient_chance(self, *topic: str | int) -> np.random.Generator:
+        """Chance that falls the same way on every film of this patient."""
+        return chance(self.seed, self.profile, self.patient, *topic)
+
+    def visit_chance(self, *topic: str | int) -> np.random.Generator:
+        """Chance of this one film."""
+        return chance(self.seed, self.profile, self.patient, "visit", self.visit, *topic)
+
+
+def chance(seed: int, *topic: str | int) -> np.random.Generator:
+    """A generator that depends on nothing but its arguments.
+
+    Every topic has a stream of its own, so that leaving out one finding moves no other line of the film.
+    """
+    words = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in topic]
+    return np.random.default_rng([seed, *words])
+
+
+RIGHT, LEFT = -1, 1
+SIDES = (RIGHT, LEFT)
+Heights = float | Float[np.ndarray, "*n"]
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """Everything that the drawing of the healthy chest depends on."""
+
+    female: bool
+    ap: bool
+    half_width: float  # midline to the inner chest wall at its widest
+    apex: float  # height of the lung's top
+    angle: float  # height of the costophrenic angles
+    dome: tuple[float, float]  # heights of the right and left diaphragm
+    asymmetry: float  # right half of the chest wider than the left
+    habitus: float  # 0 thin to 1 heavy
+    breast: float  # 0 none to 1 large
+    scoliosis: float
+    rib_drop: float  # how steeply the ribs fall from back to front
+    rib_pitch: float
+    rib_width: float
+    bone: float  # mineral density
+    calcified_cartilage: float
+    clavicle_rise: float
+    scapula_in: float  # how far the shoulder blades lie over the lungs
+    shoulder: float  # height of the shoulders
+    neck: float
+    heart_width: float  # cardiothoracic ratio
+    heart_tilt: float  # 0 upright drop to 1 lying heart
+    knob: float  # radius of the aortic knob
+    vascularity: float
+    turn: float  # rotation about the long axis, shifts what lies in front
+    upright: bool
+    pose: Pose
+
+    def edge(self, height: Heights, side: int) -> Float[np.ndarray, "*n"]:
+        """Distance from the midline to the inner chest wall."""
+        share = np.interp((height - self.apex) / (self.angle - self.apex), _OUTLINE_HEIGHT, _OUTLINE_WIDTH)
+        return np.asarray(share * self.half_width * (1 - side * self.asymmetry))
+
+    def dome_of(self, side: int) -> float:
+        """Height of one diaphragm."""
+        return self.dome[0] if side == RIGHT else self.dome[1]
+
+    def midline(self, height: Heights) -> Float[np.ndarray, "*n"]:
+        """Where the spine is, across."""
+        return np.asarray(0.5 + self.scoliosis * np.sin((np.asarray(height) - 0.1) * 5.0))
+
+    def front(self) -> float:
+        """Where the midline of the front (sternum, heart) is, across."""
+        return 0.5 + 0.05 * self.turn
+
+
+# Shape of the inner chest wall from the apex (0) to the costophrenic angle (1)
+_OUTLINE_HEIGHT = np.array([0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.42, 0.55, 0.7, 0.85, 1.0])
+_OUTLINE_WIDTH = np.array([0.38, 0.48, 0.58, 0.68, 0.77, 0.845, 0.905, 0.95, 0.98, 1.0, 0.99])
+
+
+def examine(sitting: Sitting) -> Anatomy:
+    """Measure the patient of a sitting: the body from the patient's chance, breath and stance from the visit's."""
+    body = sitting.patient_chance("body")
+    habitus = float(np.clip(body.normal(0.42, 0.22), 0, 1))
+    female = sitting.sex == "F"
+    old = float(np.clip((sitting.age - 45) / 40, 0, 1))
+    angle = body.normal(0.770, 0.022)
+    dome = angle - body.normal(0.096, 0.012)
+    anatomy = Anatomy(
+        female=female,
+        ap=sitting.view == "AP",
+        half_width=body.normal(0.360 - 0.018 * female, 0.017),
+        apex=body.normal(0.125, 0.014),
+        angle=angle,
+        dome=(dome, dome + body.normal(0.022, 0.009)),
+        asymmetry=body.normal(0.005, 0.012),
+        habitus=habitus,
+        breast=float(female) * float(np.clip(body.normal(0.45 + 0.3 * habitus, 0.22), 0.08, 1)),
+        scoliosis=body.normal(0, 0.004 + 0.004 * old),
+        rib_drop=body.normal(1.0, 0.10),
+        rib_pitch=body.normal(0.0560, 0.0014),
+        rib_width=body.normal(0.0225, 0.0016),
+        bone=float(np.clip(body.normal(1.0 - 0.22 * old, 0.12), 0.55, 1.3)),
+        calcified_cartilage=float(np.clip(body.normal(0.9 * old - 0.15, 0.25), 0, 1)),
+        clavicle_rise=body.normal(0.045, 0.018),
+        scapula_in=float(np.clip(body.normal(0.25, 0.2), 0, 0.8)),
+        shoulder=body.normal(0.105, 0.016),
+        neck=body.normal(0.082 + 0.014 * habitus, 0.006),
+        heart_width=float(np.clip(body.normal(0.445 + 0.025 * old + 0.02 * habitus, 0.022), 0.38, 0.505)),
+        heart_tilt=float(np.clip(body.normal(0.3 + 0.3 * habitus + 0.2 * old, 0.20), 0, 1)),
+        knob=body.normal(0.029 + 0.012 * old, 0.003),
+        vascularity=body.normal(1.0, 0.10),
+        turn=0.0,
+        upright=True,
+        pose=Pose(),
+    )
+    return _positioned(anatomy, sitting.visit_chance("position"))
+
+
+def _positioned(body: Anatomy, visit: np.random.Generator) -> Anatomy:
+    """The same body as it stands, turns and breathes on this visit."""
+    breath = float(visit.normal(0, 0.016 + 0.014 * body.ap)) - 0.050 * body.ap
+    pose = Pose(
+        tilt=float(visit.normal(0, 0.022 + 0.015 * body.ap)),
+        zoom=float(visit.normal(1.05, 0.035)),
+        shift=(float(visit.normal(0, 0.014)), float(visit.normal(0.0, 0.020))),
+    )
+    placed = replace(
+        body,
+        dome=(body.dome[0] + breath, body.dome[1] + breath),
+        angle=body.angle + 0.7 * breath,
+        turn=float(visit.normal(0, 0.22 + 0.15 * body.ap)),
+        upright=not body.ap or bool(visit.random() < 0.35),
+        pose=pose,
+    )
+    if not body.ap:
+        return placed
+    return replace(
+        placed,
+        heart_width=body.heart_width * 1.09,
+        scapula_in=min(1.0, body.scapula_in + 0.4),
+        clavicle_rise=body.clavicle_rise + 0.015,
+        rib_drop=body.rib_drop * 0.92,
+    )

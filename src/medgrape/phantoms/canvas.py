@@ -1,0 +1,210 @@
+"""Drawing in unit coordinates: shapes of the upright chest come in, layers of film pixels come out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import cv2
+import numpy as np
+from jaxtyping import Float, Float32
+
+STEPS = 8  # points drawn per span of a spline
+BLOB_POINTS = 40
+_T = np.linspace(0, 1, STEPS, endpoint=False)
+# Catmull-Rom weights of the four points around each span
+_WEIGHTS = 0.5 * np.stack(
+    [-_T + 2 * _T**2 - _T**3, 2 - 5 * _T**2 + 3 * _T**3, _T + 4 * _T**2 - 3 * _T**3, -(_T**2) + _T**3], axis=1
+)
+Pair = tuple[float, float]
+Points = Float[np.ndarray, "_ 2"]  # of any number; two such arguments need not agree
+
+
+def smooth(points: Sequence[Pair] | Points) -> Points:
+    """An open curve through all points."""
+    knots = np.asarray(points, np.float64)
+    padded = np.concatenate([2 * knots[:1] - knots[1:2], knots, 2 * knots[-1:] - knots[-2:-1]])
+    return np.concatenate([_spans(padded), knots[-1:]])
+
+
+def smooth_closed(points: Sequence[Pair] | Points) -> Points:
+    """A closed curve through all points."""
+    knots = np.asarray(points, np.float64)
+    return _spans(np.concatenate([knots[-1:], knots, knots[:2]]))
+
+
+def ribbon(
+    path: Float[np.ndarray, "*many n 2"], width: Float[np.ndarray, " n"] | float
+) -> Float[np.ndarray, "*many m 2"]:
+    """The closed outline of a band along each ``path``; its first half is one edge, its second the other."""
+    along = np.empty_like(path)
+    along[..., 1:-1, :] = path[..., 2:, :] - path[..., :-2, :]
+    along[..., 0, :] = path[..., 1, :] - path[..., 0, :]
+    along[..., -1, :] = path[..., -1, :] - path[..., -2, :]
+    length = np.hypot(along[..., 0], along[..., 1]) + 1e-9
+    half = np.asarray(width) / (2 * length)
+    across = np.stack([-along[..., 1] * half, along[..., 0] * half], axis=-1)
+    return np.concatenate([path - across, (path + across)[..., ::-1, :]], axis=-2)
+
+
+def ellipse(
+    centre: Pair, across: float, down: float, angle: float = 0.0, count: int = 28
+) -> Float[np.ndarray, "count 2"]:
+    """The outline of an ellipse with half axes ``across`` and ``down``."""
+    circle = _circle(count) * (across, down)
+    if angle:
+        cosine, sine = np.cos(angle), np.sin(angle)
+        circle = circle @ np.array([[cosine, sine], [-sine, cosine]])
+    return np.asarray(circle + centre)
+
+
+def blob(random: np.random.Generator, centre: Pair, across: float, down: float, roughness: float = 0.2) -> Points:
+    """A closed, irregular outline around ``centre`` whose bumps are about ``roughness`` of its radius."""
+    turn, circle = _angles(BLOB_POINTS), _circle(BLOB_POINTS)
+    waves = np.arange(2, 7)
+    height = random.normal(0, 0.5 * roughness, 5) * 1.6 / waves
+    bumps = np.cos(turn[:, None] * waves + random.uniform(0, 2 * np.pi, 5)) @ height
+    return np.asarray(circle * (1 + np.clip(bumps, -roughness, roughness))[:, None] * (across, down) + centre)
+
+
+@cache
+def _angles(count: int) -> Float[np.ndarray, " count"]:
+    return np.linspace(0, 2 * np.pi, count, endpoint=False)
+
+
+@cache
+def _circle(count: int) -> Float[np.ndarray, "count 2"]:
+    turn = _angles(count)
+    return np.stack([np.cos(turn), np.sin(turn)], axis=1)
+
+
+def _spans(padded: Points) -> Points:
+    windows = np.stack([padded[:-3], padded[1:-2], padded[2:-1], padded[3:]], axis=1)
+    return np.asarray((_WEIGHTS @ windows).reshape(-1, 2))
+
+
+Layer = Float32[np.ndarray, "size size"]
+Shapes = Sequence[Points] | Float[np.ndarray, "_ _ 2"]
+SHIFT = 4  # fractional bits of the coordinates handed to OpenCV
+DETAIL = 2  # thin lines are drawn this much larger, then averaged down
+
+
+@dataclass(frozen=True)
+class Pose:
+    """How the patient stands before the detector, about the middle of the film."""
+
+    tilt: float = 0.0
+    zoom: float = 1.0
+    shift: tuple[float, float] = (0.0, 0.0)
+
+    def apply(self, points: Points) -> Points:
+        """From the upright chest to the film, both in unit coordinates."""
+        cosine, sine = self.zoom * np.cos(self.tilt), self.zoom * np.sin(self.tilt)
+        turn = np.array([[cosine, sine], [-sine, cosine]])
+        return np.asarray((points - 0.5) @ turn + 0.5 + np.asarray(self.shift))
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """A square film of ``size`` pixels; every method returns a new layer."""
+
+    size: int
+    pose: Pose = field(default_factory=Pose)
+
+    def blank(self) -> Layer:
+        """A layer of zeros."""
+        return np.zeros((self.size, self.size), np.float32)
+
+    def fill(self, *outlines: Points, ink: Sequence[float] | None = None) -> Layer:
+        """Coverage, 0 to 1, of the union of closed outlines; each may have an ``ink`` of its own."""
+        sheet = np.zeros((self.size, self.size), np.uint8)
+        inks = [1.0] * len(outlines) if ink is None else ink
+        for outline, share in zip(self._fixed_all(outlines, self.size), inks, strict=True):
+            cv2.fillPoly(sheet, [outline], 255 * share, cv2.LINE_AA, SHIFT)
+        return _unit(sheet)
+
+    def strokes(self, paths: Shapes, width: float, *, closed: bool = False) -> Layer:
+        """Lines of one width; one thinner than a pixel gets fainter instead."""
+        large = self.size * DETAIL
+        sheet = np.zeros((large, large), np.uint8)
+        self._stroke(sheet, paths, width, closed)
+        return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
+
+    def graded_strokes(self, groups: Sequence[tuple[Shapes, float, float]]) -> Layer:
+        """Groups of lines, each with a width and an ink, the later group on top of the earlier."""
+        large = self.size * DETAIL
+        sheet = np.zeros((large, large), np.uint8)
+        for paths, width, ink in groups:
+            self._stroke(sheet, paths, width, closed=False, ink=ink)
+        return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
+
+    def dots(self, centres: Float[np.ndarray, "n 2"], radii: Float[np.ndarray, " n"]) -> Layer:
+        """Discs; one smaller than a pixel gets fainter instead."""
+        large = self.size * DETAIL
+        sheet = np.zeros((large, large), np.uint8)
+        places = self._fixed(centres, large)
+        for (x, y), radius in zip(places.tolist(), radii.tolist(), strict=True):
+            pixels = radius * large
+            ink = 255 if pixels >= 1 else int(255 * pixels)
+            cv2.circle(sheet, (x, y), int(max(pixels, 1.0) * (1 << SHIFT)), ink, -1, cv2.LINE_AA, SHIFT)
+        return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
+
+    def soften(self, layer: Layer, sigma: float) -> Layer:
+        """Gaussian blur of ``sigma`` unit lengths, done coarsely where it is wide."""
+        pixels = sigma * self.size
+        if pixels < 0.3:
+            return layer
+        coarse = 1
+        while pixels / coarse > 3.0 and self.size // (2 * coarse) >= 16:
+            coarse *= 2
+        small = layer if coarse == 1 else _resize(layer, self.size // coarse, cv2.INTER_AREA)
+        blurred = cv2.GaussianBlur(small, (0, 0), pixels / coarse, borderType=cv2.BORDER_REPLICATE)
+        return np.asarray(blurred if coarse == 1 else _resize(blurred, self.size, cv2.INTER_CUBIC), np.float32)
+
+    def texture(self, random: np.random.Generator, coarsest: int = 8, octaves: int = 4) -> Layer:
+        """Cloudy noise of mean 0 and deviation of about 1, the same at every film size."""
+        total = random.standard_normal((coarsest, coarsest), np.float32)
+        for octave in range(1, octaves):
+            cells = coarsest << octave
+            finer = random.standard_normal((cells, cells), np.float32)
+            total = _resize(total, cells, cv2.INTER_CUBIC) + finer * np.float32(0.62**octave)
+        return _resize(total, self.size, cv2.INTER_CUBIC)
+
+    def _fixed(self, points: Points, size: int) -> np.ndarray:
+        """Fixed-point pixel coordinates as OpenCV takes them."""
+        return np.round((self.pose.apply(points) * size - 0.5) * (1 << SHIFT)).astype(np.int32)
+
+    def _fixed_all(self, shapes: Shapes, size: int) -> list[np.ndarray]:
+        """Many shapes at once: one turn of all points is far cheaper than many small ones."""
+        if not len(shapes):
+            return []
+        if isinstance(shapes, np.ndarray):
+            return list(self._fixed(shapes.reshape(-1, 2), size).reshape(shapes.shape))
+        ends = np.cumsum([len(shape) for shape in shapes]).tolist()
+        points = self._fixed(np.concatenate(shapes), size)
+        return [points[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+    def _stroke(self, sheet: np.ndarray, paths: Shapes, width: float, closed: bool, ink: float = 1.0) -> None:
+        pixels = width * self.pose.zoom * sheet.shape[0]
+        thickness = max(1, round(pixels))
+        shade = int(255 * ink * min(1.0, pixels / thickness))
+        lines = self._fixed_all(paths, sheet.shape[0])
+        quality = cv2.LINE_AA if pixels >= 1.5 else cv2.LINE_8  # hair lines are many, faint and averaged down anyway
+        cv2.polylines(sheet, lines, closed, shade, thickness, quality, SHIFT)
+
+
+@cache
+def keep_memory() -> None:
+    """Have the C library keep the memory of freed layers for the next ones.
+
+    glibc does so up to the largest block it ever saw freed; else every layer is fetched from the system anew, which
+    takes a quarter of the drawing time.
+    """
+    np.empty(1 << 24, np.uint8)
+
+
+def _unit(sheet: np.ndarray) -> Layer:
+    return np.asarray(np.multiply(sheet, np.float32(1 / 255), dtype=np.float32))
+
+
+def _resize(layer: np.ndarray, size: int, interpolation: int) -> Layer:
+    return np.asarray(cv2.resize(layer, (size, size), interpolation=interpolation), np.float32)

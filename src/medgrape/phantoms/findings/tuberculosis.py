@@ -1,0 +1,155 @@
+"""Tuberculosis, active and healed."""
+
+import numpy as np
+
+from medgrape.phantoms.bones import wall
+from medgrape.phantoms.canvas import Pair, blob, ribbon, smooth
+from medgrape.phantoms.chest import Chest
+from medgrape.phantoms.findings.base import (
+    Mask,
+    Site,
+    clear,
+    clouded,
+    direction_to,
+    filled_mask,
+    in_lung,
+    mask_of,
+    patch,
+    scattered,
+    shade,
+)
+from medgrape.phantoms.soft_tissue import hilum_of
+
+
+def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """A thick, uneven wall around a hole full of air, in a little infiltrate; sometimes with fluid in it."""
+    canvas = chest.canvas
+    reach = (site.half[0] * 0.80, site.half[1] * 0.80)
+    thin = random.uniform(0.52, 0.70)
+    shift = random.normal(0, 0.06, 2) * reach
+    middle = (site.x + float(shift[0]), site.y + float(shift[1]))
+    outer = canvas.fill(blob(random, site.centre, *reach, 0.10))
+    hole = blob(random, middle, reach[0] * thin, reach[1] * thin, 0.12)
+    inner = canvas.soften(canvas.fill(hole), 0.0022)
+    around = clouded(chest, patch(chest, site, random, 0.15, 0.13), random, 0.4)
+    wall_layer = canvas.soften(outer, 0.0045) * (1 - inner)
+    layer = in_lung(chest, np.maximum(wall_layer, 0.42 * around * (1 - inner)))
+    clear(chest, inner, 0.9)
+    shade(chest, layer, site.contrast)
+    shade(chest, in_lung(chest, inner), -0.22 * site.contrast)
+    if random.random() < 0.25:
+        level = np.stack([hole[:, 0], np.maximum(hole[:, 1], middle[1] + 0.45 * reach[1] * thin)], axis=1)
+        shade(chest, in_lung(chest, canvas.fill(level)), 0.8 * site.contrast)
+    return mask_of(np.maximum(layer, in_lung(chest, inner)))
+
+
+def nodular_opacities(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """A handful of soft nodules of different size, some of which touch."""
+    count = int(random.integers(6, 14))
+    centres = scattered(random, site, count, 0.84)
+    dots = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.007, 0.015, count)), 0.0048)
+    layer = in_lung(chest, dots + 0.22 * patch(chest, site, random, 0.15, 0.16))
+    shade(chest, layer, site.contrast)
+    return mask_of(layer, 0.2)
+
+
+def upper_lobe_infiltrate(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Mottled haze with small denser foci and strands towards the hilum."""
+    haze = clouded(chest, patch(chest, site, random, 0.2, 0.13), random, 0.42)
+    count = int(random.integers(5, 11))
+    foci = chest.canvas.dots(scattered(random, site, count, 0.75), random.uniform(0.005, 0.011, count))
+    strands = chest.canvas.strokes(_strands(chest, site, random, 5), 0.004)
+    detail = chest.canvas.soften(np.maximum(foci, 0.7 * strands), 0.003)
+    layer = in_lung(chest, 0.75 * haze + 0.55 * detail * np.clip(haze * 2, 0, 1))
+    shade(chest, layer, site.contrast)
+    return mask_of(layer)
+
+
+def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Hard, sharp, chalk-white specks."""
+    count = int(random.integers(4, 10))
+    centres = scattered(random, site, count, 0.90)
+    dots = chest.canvas.dots(centres, random.uniform(0.0036, 0.0085, count))
+    layer = in_lung(chest, chest.canvas.soften(dots, 0.0011))
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.022 * chest.canvas.size)))
+
+
+def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Straight-drawn strands that converge on the hilum, with a chalky fleck here and there."""
+    strands = _strands(chest, site, random, int(random.integers(7, 12)))
+    lines = chest.canvas.soften(chest.canvas.strokes(strands, 0.0052), 0.0013)
+    flecks = chest.canvas.dots(scattered(random, site, 4, 0.7), random.uniform(0.003, 0.0055, 4))
+    layer = in_lung(chest, np.maximum(lines, 1.2 * flecks) + 0.14 * patch(chest, site, random, 0.15, 0.14))
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.012 * chest.canvas.size)))
+
+
+def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """A shrunken, scarred apex: a cap of thick pleura and strands that pull the hilum up."""
+    line = wall(chest.anatomy, site.side)
+    near = line[np.hypot(line[:, 0] - site.x, line[:, 1] - site.y) < 0.75 * max(site.width, site.height)]
+    if len(near) < 4:
+        return fibrous_scar(chest, site, random)
+    ragged = np.interp(np.linspace(0, 1, len(near)), np.linspace(0, 1, 5), [0.3, *random.uniform(0.7, 1.2, 3), 0.3])
+    rind = chest.canvas.soften(chest.canvas.fill(ribbon(near, 0.055 * ragged)), 0.0035)
+    lines = chest.canvas.soften(chest.canvas.strokes(_strands(chest, site, random, 6), 0.005), 0.0014)
+    layer = in_lung(chest, np.maximum(rind, 0.9 * lines))
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.012 * chest.canvas.size)))
+
+
+def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Spread along the airways: separate fluffy patches over a wide region, each around an open bronchus."""
+    count = int(random.integers(8, 13))
+    centres = scattered(random, site, count, 0.86)
+    fluff = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.014, 0.021, count)), 0.0042)
+    bronchi = chest.canvas.soften(chest.canvas.dots(centres, np.full(count, 0.0052)), 0.0012)
+    layer = in_lung(chest, clouded(chest, fluff, random, 0.25) * (1 - 0.95 * bronchi))
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.022 * chest.canvas.size)))
+
+
+def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Twigs that fork like a Y and end in small round buds."""
+    count = int(random.integers(13, 20))
+    roots = scattered(random, site, count, 0.80)
+    away = direction_to(hilum_of(chest.anatomy, site.side), site.centre) + random.normal(0, 0.6, count)
+    length = random.uniform(0.014, 0.022, count)[:, None]
+    forks = roots + length * np.stack([np.cos(away), np.sin(away)], axis=1)
+    tips = [forks + 0.8 * length * np.stack([np.cos(away + turn), np.sin(away + turn)], axis=1) for turn in (-0.7, 0.6)]
+    twigs = np.concatenate(
+        [np.stack([roots, forks], axis=1), *(np.stack([forks, tip], axis=1) for tip in tips)], axis=0
+    )
+    buds = np.concatenate(tips)
+    dots = chest.canvas.dots(buds, random.uniform(0.0042, 0.0066, len(buds)))
+    layer = in_lung(chest, chest.canvas.soften(np.maximum(dots, chest.canvas.strokes(twigs, 0.0040)), 0.0014))
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.018 * chest.canvas.size)))
+
+
+def miliary_nodules(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Countless even grains like millet seeds."""
+    count = int(40 + 4600 * site.width * site.height)
+    grains = chest.canvas.dots(scattered(random, site, count), random.uniform(0.0030, 0.0046, count))
+    fading = 0.35 + 0.65 * patch(chest, site, random, 0.15, 0.14)
+    layer = in_lung(chest, chest.canvas.soften(grains, 0.0013) * fading)
+    shade(chest, layer, site.contrast)
+    return filled_mask(layer, max(2, round(0.018 * chest.canvas.size)))
+
+
+def _strands(chest: Chest, site: Site, random: np.random.Generator, count: int) -> list[np.ndarray]:
+    """Slightly bent lines across the site, all pointing at the hilum."""
+    goal = hilum_of(chest.anatomy, site.side)
+    paths = []
+    for start in scattered(random, site, count, 0.95).tolist():
+        paths.append(_strand((start[0], start[1]), goal, min(site.width, site.height), random))
+    return paths
+
+
+def _strand(start: Pair, goal: Pair, reach: float, random: np.random.Generator) -> np.ndarray:
+    angle = direction_to(start, goal) + random.normal(0, 0.22)
+    length = reach * random.uniform(0.30, 0.62)
+    bend = angle + random.normal(0, 0.25)
+    middle = (start[0] + 0.5 * length * np.cos(angle), start[1] + 0.5 * length * np.sin(angle))
+    return smooth([start, middle, (middle[0] + 0.5 * length * np.cos(bend), middle[1] + 0.5 * length * np.sin(bend))])

@@ -1,1 +1,0 @@
-"""Every table and figure of the paper again, on any prepared data set: recipes, jobs, tables, one report."""

@@ -1,1 +1,0 @@
-"""What is measured on a trained run, one file for each kind of job; plain data out."""

@@ -1,1 +1,0 @@
-"""The tables, one function for each: which jobs it needs, and what it makes of their results."""

@@ -1,0 +1,1 @@
+"""A model on disk and elsewhere: checkpoint, manifest, ONNX export and model hub."""

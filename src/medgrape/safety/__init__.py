@@ -1,0 +1,1 @@
+"""The concept-mismatch check and its calibration (paper, Module B)."""

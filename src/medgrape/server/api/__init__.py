@@ -1,0 +1,1 @@
+"""One module for each resource: routes, request models and response models."""

@@ -1,0 +1,1 @@
+"""Readings to take along: JSON, PDF and DICOM."""

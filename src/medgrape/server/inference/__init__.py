@@ -1,0 +1,1 @@
+"""Films and models at work: decoding, encoding and the cached features."""

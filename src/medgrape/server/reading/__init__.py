@@ -1,1 +1,0 @@
-"""Films and models at work: decoding, encoding once, and everything that is asked afterwards."""

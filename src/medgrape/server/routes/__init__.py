@@ -1,1 +1,0 @@
-"""One file for each resource: typed in, one call, typed out."""

@@ -1,1 +1,0 @@
-"""What goes over the wire, one file for each resource."""

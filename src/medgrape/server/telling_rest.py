@@ -1,0 +1,1 @@
+"""From what the server keeps to what it tells."""

@@ -1,0 +1,71 @@
+"""A PACS that several tests share, and films to put into it."""
+
+import os
+import shutil
+import signal
+import sys
+
+import pytest
+from orthanc import PASSWORD, PLUGINS, PROGRAM, Orthanc
+from ward_films import FilmCabinet
+
+from medgrape.cli.app import main
+from medgrape.hospital.pacs.servers import configured_server
+from medgrape.hospital.pacs.watch import WatchOrder
+
+
+@pytest.fixture(scope="session")
+def running_orthanc(tmp_path_factory):
+    """Orthanc; where there is none, whatever needs it is passed over, but never in CI."""
+    if not (shutil.which(PROGRAM) and PLUGINS) and not os.environ.get("CI"):
+        pytest.skip("Orthanc is missing: apt install orthanc orthanc-dicomweb")
+    orthanc = Orthanc(tmp_path_factory.mktemp("orthanc")).start()
+    yield orthanc
+    orthanc.stop()
+
+
+@pytest.fixture
+def orthanc(running_orthanc, tmp_path, monkeypatch):
+    """An empty PACS called hospital, for whoever stands in this test's folder."""
+    running_orthanc.empty()
+    running_orthanc.servers_file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOSPITAL_PASSWORD", PASSWORD)
+    return running_orthanc
+
+
+@pytest.fixture
+def hospital(orthanc):  # noqa: ARG001 (its settings lie here)
+    """The same as its settings describe it."""
+    return configured_server("hospital")
+
+
+@pytest.fixture
+def order(hospital, graduate, tmp_path):
+    return WatchOrder(hospital, graduate, tmp_path / "out", since="always", once=True)
+
+
+@pytest.fixture
+def cabinet(ward, tmp_path):
+    return FilmCabinet(ward, tmp_path / "cabinet")
+
+
+@pytest.fixture
+def medgrape(monkeypatch, capsys):
+    """A command as somebody types it, in this process: exit code, what it printed, what it complained of."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["medgrape", *map(str, words)])
+        before = signal.getsignal(signal.SIGTERM)
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run

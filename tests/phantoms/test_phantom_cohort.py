@@ -1,0 +1,141 @@
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from medgrape.errors import UserError
+from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.profile import PROFILES, nih_statistics
+
+
+@pytest.mark.parametrize("profile", ["tb", "nih"])
+def test_asking_for_more_films_does_not_change_the_first_ones(profile):
+    assert plan(profile, 200, seed=7)[:50] == plan(profile, 50, seed=7)
+
+
+def test_an_unknown_profile_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="choose one of tb, nih"):
+        plan("mri", 1, seed=0)
+
+
+@pytest.mark.parametrize("profile", ["tb", "nih"])
+def test_film_ids_are_unique_and_name_patient_and_visit(profile):
+    sittings = plan(profile, 500, seed=3)
+
+    assert len({sitting.film_id for sitting in sittings}) == 500
+    assert all(sitting.film_id == f"{sitting.patient_id}-{sitting.visit:02d}" for sitting in sittings)
+
+
+@pytest.mark.parametrize("profile", ["tb", "nih"])
+def test_a_patient_keeps_sex_and_grows_no_younger(profile):
+    by_patient = defaultdict(list)
+    for sitting in plan(profile, 800, seed=3):
+        by_patient[sitting.patient].append(sitting)
+
+    assert max(map(len, by_patient.values())) > 1
+    for visits in by_patient.values():
+        assert len({sitting.sex for sitting in visits}) == 1
+        assert [sitting.age for sitting in visits] == sorted(sitting.age for sitting in visits)
+
+
+def test_a_tb_film_has_one_or_more_concepts_and_no_other_film_has_any():
+    sittings = plan("tb", 1500, seed=1)
+    classes = Counter(sitting.class_name for sitting in sittings)
+
+    assert set(classes) == set(PROFILES["tb"].classes)
+    assert min(classes.values()) > 350
+    for sitting in sittings:
+        assert bool(sitting.concepts) == (sitting.class_name == "active_tb")
+        assert bool(sitting.findings) == (sitting.class_name != "healthy")
+
+
+def test_tb_films_often_have_more_than_one_lesion_and_show_every_concept():
+    sick = [sitting for sitting in plan("tb", 2000, seed=1) if sitting.concepts]
+
+    assert np.mean([len(sitting.findings) > 1 for sitting in sick]) > 0.5
+    for concept in PROFILES["tb"].concepts:
+        assert np.mean([concept in sitting.concepts for sitting in sick]) > 0.2
+
+
+def test_neither_view_nor_sex_nor_device_gives_away_the_tb_class():
+    sittings = plan("tb", 3000, seed=1)
+    signs = {
+        "AP": lambda sitting: sitting.view == "AP",
+        "female": lambda sitting: sitting.sex == "F",
+        "pacemaker": lambda sitting: "pacemaker" in sitting.devices,
+        "marker": lambda sitting: "marker" in sitting.devices,
+    }
+    for sign in signs.values():
+        shares = [
+            np.mean([sign(sitting) for sitting in sittings if sitting.class_name == name])
+            for name in PROFILES["tb"].classes
+        ]
+        assert max(shares) - min(shares) < 0.05
+
+
+def test_an_nih_film_is_of_class_finding_exactly_when_it_has_one():
+    for sitting in plan("nih", 1000, seed=1):
+        assert sitting.concepts == sitting.findings
+        assert sitting.class_name == ("finding" if sitting.findings else "no_finding")
+
+
+def test_nih_findings_are_as_common_and_as_often_together_as_in_the_real_table():
+    counted = nih_statistics()
+    bits = counted.label_sets[:, None] >> np.arange(14) & 1
+    real = np.einsum("s,si,sj->ij", counted.label_set_shares, bits, bits)
+
+    sittings = plan("nih", 4000, seed=1)
+    shown = np.array([[finding in sitting.findings for finding in counted.findings] for sitting in sittings])
+    drawn = shown.T.astype(float) @ shown / len(sittings)
+
+    assert np.abs(drawn - real).max() < 0.015
+    assert np.mean(~shown.any(axis=1)) == pytest.approx(0.538, abs=0.02)
+
+
+def test_nih_patients_are_as_often_female_and_filmed_lying_as_in_the_real_table():
+    sittings = plan("nih", 4000, seed=1)
+
+    assert np.mean([s.sex == "F" for s in sittings if s.visit == 0]) == pytest.approx(0.46, abs=0.04)
+    assert np.mean([s.view == "AP" for s in sittings]) == pytest.approx(0.40, abs=0.03)
+
+
+@pytest.mark.parametrize(("profile", "concept"), [("tb", "active_tb"), ("nih", "cardiomegaly")])
+@pytest.mark.parametrize("lies", [False, True])
+def test_a_planted_pacemaker_follows_its_concept_or_lies(profile, concept, lies):
+    shortcut = Shortcut(with_concept=0.9, without_concept=0.1, lies=lies)
+    sittings = plan(profile, 2500, seed=1, shortcut=shortcut)
+    with_concept = [s.has_shortcut for s in sittings if concept in s.concepts]
+    without = [s.has_shortcut for s in sittings if concept not in s.concepts]
+
+    assert np.mean(with_concept) == pytest.approx(0.1 if lies else 0.9, abs=0.08)
+    assert np.mean(without) == pytest.approx(0.9 if lies else 0.1, abs=0.04)
+    assert all(s.has_shortcut == ("pacemaker" in s.devices) for s in sittings)
+
+
+def test_a_shortcut_changes_nothing_but_the_device():
+    plain = plan("nih", 300, seed=1)
+    planted = plan("nih", 300, seed=1, shortcut=Shortcut(concept="effusion"))
+
+    for before, after in zip(plain, planted, strict=True):
+        assert (before.film_id, before.findings, before.view) == (after.film_id, after.findings, after.view)
+        assert set(before.devices) ^ set(after.devices) <= {"pacemaker"}
+
+
+def test_without_a_shortcut_no_film_claims_one():
+    assert not any(sitting.has_shortcut for sitting in plan("tb", 300, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("shortcut", "told"),
+    [(Shortcut(concept="cardiomegaly"), "no concept 'cardiomegaly'"), (Shortcut(device="pacemakr"), "'pacemaker'")],
+)
+def test_a_shortcut_that_cannot_be_planted_is_refused(shortcut, told):
+    with pytest.raises(UserError, match=told):
+        plan("tb", 4, seed=0, shortcut=shortcut)
+
+
+def test_patients_of_another_seed_have_other_names():
+    names = [{sitting.patient_id for sitting in plan("tb", 20, seed=seed)} for seed in (0, 1, 2)]
+    assert not names[0] & names[1]
+    assert not names[1] & names[2]

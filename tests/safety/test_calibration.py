@@ -1,0 +1,396 @@
+"""The safety check's thresholds: learnt from correct boxes, with a promise that can be put to the test."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import medgrape as mg
+from command_line import medgrape
+from medgrape.concepts import Concept, ConceptSet
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
+from medgrape.geometry import Box, FilmSize
+from medgrape.runs.checkpoint import load_run
+from medgrape.runs.safety_rule import SafetyRule
+from medgrape.safety.boxes import BoxSeen, boxes_seen
+from medgrape.safety.calibration import calibrate, keep
+from medgrape.safety.check import check_box, judge
+from medgrape.safety.claims import Claims, alarms, always, commonest
+from medgrape.safety.thresholds import (
+    CalibrationError,
+    Terms,
+    allowed_alarms,
+    conformal_threshold,
+    learn_thresholds,
+    parting_lead,
+    units_needed,
+)
+
+NAMES = ("active_tb", "obsolete_tb", "other_tb")
+THREE = ConceptSet(tuple(Concept(name, name, "A finding.") for name in NAMES))
+BOX = Box(10, 10, 30, 30)
+LOOSE = {"max_false_alarms": 0.4, "confidence": 0.6}
+"""What a handful of boxes is enough for."""
+
+
+def film(number, patient=None, split="val"):
+    return FilmRecord(f"f{number}", "", "ill", patient or f"p{number}", FilmSize(100, 100), {}, split)
+
+
+def box(number, concept, means, *, patient=None, variances=(0.0, 0.0, 0.0), place=BOX):
+    return BoxSeen(film(number, patient), concept, place, torch.tensor(means), torch.tensor(variances))
+
+
+def dataset(seen, trained=(), concepts=THREE):
+    films = (*(one.film for one in seen), *(film(f"train{place}", split="train") for place in range(len(trained))))
+    drawn = [DrawnBox(one.film.id, one.concept, one.box) for one in seen]
+    drawn += [DrawnBox(f"ftrain{place}", name, BOX) for place, name in enumerate(trained)]
+    return Dataset("scene", ("ill",), concepts, Path(), films, tuple(drawn), Source("scene", "nowhere"))
+
+
+@pytest.fixture(scope="module")
+def run(graduate):
+    """Any run whose concepts and settings can be borrowed."""
+    return replace(load_run(graduate).run, concepts=THREE, metrics={})
+
+
+def thresholds(seen, run, terms=None):
+    """What is learnt from these boxes."""
+    return learn_thresholds(seen, run, Claims.on(seen, dataset(seen)), terms or Terms(), {"name": "scene"})
+
+
+@pytest.mark.parametrize(("patients", "bound", "confidence"), [(22, 0.1, 0.9), (60, 0.1, 0.9), (200, 0.05, 0.8)])
+def test_the_promised_share_of_calibrations_keeps_false_alarms_below_the_bound(patients, bound, confidence):
+    chance = np.random.default_rng(patients)
+    found = [conformal_threshold(chance.random(patients), bound, confidence) for _ in range(4000)]
+    rates = 1 - np.array(found)  # of values drawn evenly from 0 to 1
+
+    broken = (rates > bound).mean()
+    slack = 3 * np.sqrt((1 - confidence) * confidence / 4000)
+    assert broken <= 1 - confidence + slack
+    exact = stats.beta.sf(bound, allowed_alarms(patients, bound, confidence) + 1, patients - allowed_alarms(
+        patients, bound, confidence))  # fmt: skip
+    assert broken == pytest.approx(exact, abs=slack), "and is no stricter than the next patient allows"
+
+
+def test_one_more_value_above_the_threshold_would_break_the_promise():
+    for patients in range(22, 120):
+        above = allowed_alarms(patients, 0.1, 0.9)
+        assert stats.binom.cdf(above, patients, 0.1) <= 0.1 < stats.binom.cdf(above + 1, patients, 0.1)
+
+
+def test_values_that_are_all_alike_raise_no_alarm():
+    assert conformal_threshold(np.full(30, 0.2), 0.1, 0.9) == 0.2
+    assert conformal_threshold(np.full(30, -np.inf), 0.1, 0.9) == 0.0
+
+
+@pytest.mark.parametrize("bound", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("confidence", [0.1, 0.5, 0.9, 0.99])
+def test_the_fewest_patients_needed_are_just_enough(bound, confidence):
+    needed = units_needed(bound, confidence)
+    assert conformal_threshold(np.zeros(needed), bound, confidence) is not None
+    assert conformal_threshold(np.zeros(needed - 1), bound, confidence) is None
+
+
+shares = st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3)
+
+
+@given(shares, st.lists(st.floats(0, 1, width=32), min_size=3, max_size=3), st.sampled_from([-0.3, 0.0, 0.05, 0.5]),
+       st.sampled_from([0.0, 0.5, float("inf")]), st.sets(st.sampled_from(NAMES)))  # fmt: skip
+@settings(deadline=None)
+def test_many_boxes_are_judged_as_one_box_is(means, variances, lead, gate, untaught):
+    rule = SafetyRule(lambda name: lead * (NAMES.index(name) + 1), gate, frozenset(untaught))
+    found = alarms([box(0, "active_tb", means, variances=variances)], THREE, THREE, rule)
+
+    told = [judge(torch.tensor(means), torch.tensor(variances), THREE, name, rule).mismatch for name in NAMES]
+    assert found[0].tolist() == told
+
+
+def test_always_answering_active_tb_gets_on_tbx11k_what_the_paper_reports():
+    seen = [box(n, "active_tb" if n < 164 else "obsolete_tb", (0.0, 0.0, 0.0)) for n in range(207)]
+    data = dataset(seen, trained=["obsolete_tb", "active_tb", "active_tb"])
+    claims = Claims.on(seen, data)
+    assert commonest(data) == "active_tb"
+    counted = claims.counted(always("active_tb", claims))
+    assert counted.false_alarms == pytest.approx(0.208, abs=5e-4)
+    assert counted.caught == pytest.approx(0.896, abs=5e-4)
+
+
+def test_a_claim_that_another_box_in_the_same_place_makes_true_is_not_called_wrong():
+    here, nearly, apart = box(0, "active_tb", (0.0,) * 3), Box(11, 11, 30, 30), Box(50, 50, 90, 90)
+    data = dataset([here])
+    data = replace(data, boxes=(*data.boxes, DrawnBox("f0", "obsolete_tb", nearly), DrawnBox("f0", "other_tb", apart)))
+    claims = Claims.on([here], data)
+    assert claims.wrong.tolist() == [[False, False, True]]
+    assert claims.left_out == 1
+
+
+def test_a_finding_with_enough_patients_learns_its_own_lead_and_a_rare_one_takes_the_pooled(run):
+    common = [box(n, "active_tb", (0.5, 0.5 + n / 1000, 0.0)) for n in range(40)]
+    rare = [box(n, "obsolete_tb", (0.9, 0.2, 0.0)) for n in range(40, 45)]
+    learnt = thresholds([*common, *rare], run)
+    assert set(learnt.by_concept) == {"active_tb"}
+    assert learnt.boxes == {"active_tb": 40, "obsolete_tb": 5, "other_tb": 0}
+    assert learnt.lead("active_tb") == pytest.approx(0.038), "one of forty may lie above"
+    assert learnt.lead("obsolete_tb") == learnt.lead("other_tb") == learnt.pooled
+    assert learnt.pooled == pytest.approx(0.7), "of 45, five lie at 0.7 and one may lie above"
+
+
+def test_twenty_boxes_of_one_patient_are_one_patient(run):
+    boxes = [box(n, "active_tb", (0.5, 0.6, 0.0), patient=f"p{n % 21}") for n in range(420)]
+    with pytest.raises(CalibrationError, match=r"boxes of 21 patients.*at least 22"):
+        thresholds(boxes, run, Terms())
+
+
+def test_the_lot_draws_every_box_of_a_patient_and_the_same_one_for_the_same_seed(run):
+    boxes = [box(n, "active_tb", (0.0, n / 100, 0.0), patient="anna") for n in range(4)]
+    drawn = [thresholds(boxes, run, Terms(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
+    assert {round(lead, 2) for lead in drawn} == {0.0, 0.01, 0.02, 0.03}
+    again = [thresholds(boxes, run, Terms(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
+    assert drawn == again
+
+
+def test_a_gate_lowers_the_lead_that_has_to_be_allowed(run):
+    boxes = [box(n, "active_tb", (0.1, 0.6, 0.0), variances=(0.0, 0.01, 0.0)) for n in range(30)]
+    assert thresholds(boxes, run, Terms()).pooled == pytest.approx(0.5)
+    assert thresholds(boxes, run, Terms(gate=0.001)).pooled == 0.0
+
+
+def test_a_finding_that_no_film_has_taught_never_leads(run):
+    boxes = [box(n, "active_tb", (0.1, 0.2, 0.9)) for n in range(30)]
+    taught = replace(run, metrics={"untrained_concepts": ["other_tb"]})
+    assert thresholds(boxes, run, Terms()).pooled == pytest.approx(0.8)
+    assert thresholds(boxes, taught, Terms()).pooled == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "lead"),
+    [
+        ([0.0, 0.1], [0.5, 0.6], 0.3),
+        ([-0.4, -0.2], [-0.1, 0.1], -0.15),  # doubted unless the claimed finding leads by 0.15
+        ([-0.4, -np.inf], [0.2, -np.inf], -0.1),  # a lead that is not believed says nothing
+        ([0.5], [0.1], 0.5),  # looking makes it worse: silence is best
+        ([-0.5], [-0.6], 0.0),
+        ([-np.inf], [0.2], 0.2),
+        ([-np.inf], [-np.inf], 0.0),
+    ],
+)
+def test_the_lead_for_balance_lies_half_way_between_right_and_wrong_claims(right, wrong, lead):
+    assert parting_lead(np.array(right), np.array(wrong)) == pytest.approx(lead)
+
+
+@given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=9), st.lists(st.floats(-1, 1, width=16), min_size=1))
+def test_where_wrong_claims_do_not_lie_above_right_ones_nothing_is_doubted(right, wrong):
+    found = parting_lead(np.array(right), np.array(wrong))
+    if np.mean(wrong) <= np.mean(right):
+        assert found >= max(*right, *wrong)
+    else:
+        assert np.mean(right) <= found <= np.mean(wrong)
+
+
+def test_a_balanced_lead_is_learnt_for_each_claimed_finding_and_a_rare_one_takes_the_pooled(run):
+    active = [box(n, "active_tb", (0.5, 0.5, 0.0)) for n in range(6)]
+    obsolete = [box(n, "obsolete_tb", (0.1, 0.9, 0.0)) for n in range(6, 11)]
+    rare = [box(n, "other_tb", (0.1, 0.2, 0.9)) for n in range(11, 15)]
+    learnt = thresholds([*active, *obsolete, *rare], run, Terms(balanced=True))
+    assert set(learnt.by_concept) == {"active_tb", "obsolete_tb"}, "four patients are too few"
+    assert learnt.by_concept["active_tb"] == pytest.approx(0.4), "rightly claimed 0, wrongly 0.8"
+    wrongly = (6 * 0.0 + 4 * 0.7) / 10
+    assert learnt.by_concept["obsolete_tb"] == pytest.approx((-0.8 + wrongly) / 2)
+    assert learnt.lead("other_tb") == learnt.pooled
+    assert (learnt.max_false_alarms, learnt.confidence) == (None, None)
+
+
+def test_findings_that_nobody_can_claim_wrongly_take_the_pooled_lead(run):
+    boxes = [box(n, "active_tb", (0.5, 0.4, 0.0)) for n in range(5)]
+    learnt = thresholds(boxes, run, Terms(balanced=True))
+    assert learnt.by_concept == {}
+    assert learnt.pooled == pytest.approx((-0.1 + (0.1 + 0.5) / 2) / 2)
+
+
+def test_many_boxes_of_four_patients_give_no_finding_a_balanced_lead_of_its_own(run):
+    boxes = [box(n, NAMES[n % 2], (0.5, 0.4, 0.0), patient=f"p{n % 4}") for n in range(20)]
+    assert thresholds(boxes, run, Terms(balanced=True)).by_concept == {}
+
+
+def test_without_a_wrong_claim_there_is_nothing_to_balance(run):
+    with pytest.raises(CalibrationError, match="On the 0 readable boxes of split 'val' no finding can be claimed"):
+        thresholds([], run, Terms(balanced=True))
+
+
+def test_without_any_box_no_share_of_false_alarms_can_be_promised(run):
+    with pytest.raises(CalibrationError, match=r"boxes of 0 patients.*at least 22"):
+        thresholds([], run)
+
+
+def test_claims_are_counted_by_the_finding_that_they_name():
+    seen = [box(0, "active_tb", (0.0,) * 3), box(1, "active_tb", (0.0,) * 3), box(2, "obsolete_tb", (0.0,) * 3)]
+    claims = Claims.on(seen, dataset(seen))
+    warned = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1]], dtype=bool)
+    active, obsolete = claims.naming("active_tb", warned), claims.naming("obsolete_tb", warned)
+    assert (active.caught, active.false_alarms, active.balanced) == (0.0, 0.5, 0.25)
+    assert (obsolete.caught, obsolete.false_alarms, obsolete.balanced) == (1.0, 0.0, 1.0)
+    assert claims.naming("other_tb", warned) is None
+    assert claims.naming("of another data set", warned) is None
+
+
+def test_a_box_is_seen_in_a_batch_as_in_a_study(graduate, ward):
+    reader, data = mg.load(graduate), Dataset.load(ward)
+    seen = boxes_seen(reader.loaded, data, ward, "val")
+    assert len(seen) == sum(drawn.film in {one.id for one in data.in_split("val")} for drawn in data.boxes)
+    for one in seen[:3]:
+        check = check_box(reader.open(data.film_path(one.film)).evidence, one.box, one.concept)
+        means, variances = ({c.name: getattr(c, kind) for c in check.concepts} for kind in ("mean", "variance"))
+        assert one.means.tolist() == pytest.approx([means[name] for name in reader.concepts.names], abs=1e-5)
+        assert one.variances.tolist() == pytest.approx([variances[n] for n in reader.concepts.names], abs=1e-5)
+
+
+def test_a_box_beside_its_film_is_passed_over(graduate, ward):
+    loaded, data = load_run(graduate), Dataset.load(ward)
+    astray = data.in_split("val")[0].id
+    data = replace(data, boxes=(DrawnBox(astray, data.concepts.names[0], Box(900, 900, 950, 950)),))
+    assert boxes_seen(loaded, data, ward, "val") == ()
+
+
+def test_a_finding_that_the_model_never_learnt_is_named(graduate, ward):
+    loaded, data = load_run(graduate), Dataset.load(ward)
+    more = replace(data, concepts=ConceptSet((*data.concepts, Concept("gout", "Gout", "In a toe."))))
+    with pytest.raises(VocabularyError, match="also has gout"):
+        boxes_seen(loaded, more, ward, "val")
+
+
+@pytest.fixture
+def copy(graduate, tmp_path):
+    shutil.copytree(graduate, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, ward):
+    calibration = calibrate(load_run(copy), ward, **LOOSE)
+    assert load_run(copy).run.safety is None, "nothing is written before it is kept"
+    keep(load_run(copy), calibration)
+
+    run = load_run(copy).run
+    assert run.safety == calibration.thresholds
+    assert run.safety.data_set["split"] == "val"
+    assert "Calibrated the safety check" in run.changes[-1].what
+    reader, data = mg.load(copy), Dataset.load(ward)
+    film = next(film for film in data.in_split("test") if film.id in data.boxes_by_film)
+    drawn = data.boxes_by_film[film.id][0]
+    check = check_box(
+        reader.open(data.film_path(film)).evidence, drawn.box, drawn.concept, SafetyRule.of(reader.loaded.run)
+    )
+    assert check.calibrated
+    assert check.allowed == run.safety.lead(drawn.concept)
+
+
+def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(graduate, ward):
+    loaded, data = load_run(graduate), Dataset.load(ward)
+    calibration = calibrate(loaded, ward, **LOOSE)
+    rule = SafetyRule.of(replace(loaded.run, safety=calibration.thresholds))
+    seen = boxes_seen(loaded, data, ward, "val")
+    doubted = [judge(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
+    assert calibration.check.false_alarms == pytest.approx(np.mean(doubted))
+    assert sum(one.boxes for one in calibration.concepts) == calibration.boxes == len(seen)
+    assert calibration.majority_answer == commonest(data)
+
+
+def test_a_run_balanced_and_kept_promises_no_rate(copy, ward, tmp_path):
+    data = Dataset.load(ward)
+    everyone = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.films)
+    replace(data, films=everyone).save(tmp_path / "all")
+    calibration = calibrate(load_run(copy), tmp_path / "all", balanced=True)
+    assert calibration.thresholds.by_concept, "here some finding has boxes of five patients"
+    assert calibration.guarantee == (
+        f"These thresholds lie half way between right and wrong claims on {calibration.boxes:,} boxes; no rate is "
+        "promised.",
+    )  # fmt: skip
+    assert calibration.balanced >= 0.5
+    keep(load_run(copy), calibration)
+    run = load_run(copy).run
+    assert run.safety == calibration.thresholds
+    assert run.safety.max_false_alarms is None
+    assert run.changes[-1].what.endswith("for balance, with no rate promised.")
+
+
+def test_the_command_balances_and_says_that_nothing_is_promised(copy, ward):
+    said = medgrape("calibrate", copy, "--data", ward, "--balanced")
+    assert said.returncode == 0, said.stderr
+    words = " ".join(said.stdout.split())
+    assert "no rate is promised" in words
+    assert "at most" not in words
+    assert "Balanced over the claimed concepts: " in words
+    assert load_run(copy).run.safety.max_false_alarms is None
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--max-false-alarms", 0.1), ("--confidence", 0.9)], ids=["a bound", "a confidence"]
+)
+def test_a_balance_with_a_promise_is_refused_and_changes_nothing(copy, ward, option, value):
+    said = medgrape("calibrate", copy, "--data", ward, "--balanced", option, value)
+    assert said.returncode == 2
+    assert f"--balanced promises no rate of false alarms; leave out {option}." in " ".join(said.stderr.split())
+    assert load_run(copy).run.safety is None
+
+
+def test_test_films_are_taken_with_a_warning(graduate, ward):
+    assert "test films" in calibrate(load_run(graduate), ward, split="test", **LOOSE).warnings[0]
+    assert calibrate(load_run(graduate), ward, **LOOSE).warnings == ()
+
+
+def test_films_that_were_learnt_from_are_known_again_in_another_data_set(graduate, ward, tmp_path):
+    data = Dataset.load(ward)
+    moved = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.in_split("train"))
+    replace(data, films=moved).save(tmp_path / "moved")
+    warnings = calibrate(load_run(graduate), tmp_path / "moved", **LOOSE).warnings
+    assert any("has learnt from" in warning for warning in warnings)
+
+
+def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, ward):
+    bounds = ("--max-false-alarms", 0.4, "--confidence", 0.6)
+    said = medgrape("calibrate", copy, "--data", ward, *bounds)
+    assert said.returncode == 0, said.stderr
+    for words in (
+        "lead allowed",
+        "too few of its own: it takes the pooled lead",
+        "were it used for every box",
+        "kept in",
+    ):
+        assert words in said.stdout
+    told = json.loads(medgrape("calibrate", copy, "--data", ward, *bounds, "--json").stdout)
+    assert told["thresholds"]["max_false_alarms"] == 0.4
+    assert len(load_run(copy).run.changes) == 2
+
+
+@pytest.mark.parametrize(
+    ("terms", "complaint"),
+    [
+        ({"max_false_alarms": 0.0}, "--max-false-alarms lies between 0 and 1"),
+        ({"max_false_alarms": float("nan")}, "--max-false-alarms lies between 0 and 1"),
+        ({"confidence": 1.0}, "--confidence lies between 0 and 1"),
+        ({"gate": -1.0}, "--gate is a variance"),
+        ({"gate": float("inf")}, "--gate is a variance"),
+        ({"split": "train"}, "calibrate with --split val"),
+        ({"split": "vla"}, "A split is one of"),
+        ({"max_false_alarms": 0.001}, "at least 2,302 patients"),
+    ],
+)
+def test_bad_terms_are_told_in_one_sentence(terms, complaint, graduate, ward):
+    with pytest.raises(CalibrationError, match=complaint):
+        calibrate(load_run(graduate), ward, **terms)
+
+
+def test_a_refused_calibration_ends_with_exit_code_2_and_changes_nothing(copy, ward):
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    said = medgrape("calibrate", copy, "--data", ward, "--max-false-alarms", 0.001)
+    assert said.returncode == 2, said.stderr
+    assert "at least 2,302 patients" in said.stderr
+    assert len(said.stderr.strip().splitlines()) == 1
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before

@@ -1,0 +1,120 @@
+"""Films that somebody hands to fit, as one data set."""
+
+import numpy as np
+import pytest
+
+import medgrape as mg
+from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.splits import SplitRule
+from medgrape.errors import UserError
+from medgrape.sklearn.inputs import Given, class_names, column, gathered, label_column, normal_names
+
+RULE = SplitRule(validation=0.3, seed=1)
+
+
+@pytest.fixture
+def films(ward):
+    return mg.labelled_films(ward)
+
+
+def test_no_patient_both_teaches_and_chooses(films):
+    dataset = gathered(Given(films.films, films.classes, None), tuple(sorted(set(films.classes))), (), RULE)
+    learnt, chosen = ({film.patient for film in dataset.in_split(split)} for split in ("train", "val"))
+
+    assert learnt
+    assert chosen
+    assert not learnt & chosen
+    assert not dataset.in_split("test")
+
+
+def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, ward):
+    boxed = [film for film in films.films if film.boxes][:1] * 2
+    dataset = gathered(Given(boxed, ["ill", "ill"], None), ("ill",), (), RULE)
+    one, other = dataset.films
+
+    assert one.id != other.id
+    assert one.patient == other.patient
+    assert one.split == other.split
+    assert [box.box for box in dataset.boxes_by_film[one.id]] == [box.box for box in dataset.boxes_by_film[other.id]]
+    assert dataset.concepts == Dataset.load(ward).concepts
+
+
+def test_of_mere_paths_the_classes_are_the_findings_but_for_the_normal_one(films):
+    paths = [film.path for film in films.films[:4]]
+    dataset = gathered(Given(paths, ["well", "ill", "ill", "3"], None), ("3", "ill", "well"), ["well"], RULE)
+
+    assert dataset.concepts.names == ("finding_3", "ill")
+    assert [film.labels["ill"] for film in dataset.films] == [False, True, True, False]
+    assert len({film.patient for film in dataset.films}) == 4
+
+
+def test_a_path_that_is_drawn_twice_is_one_patient_who_never_both_teaches_and_chooses(films):
+    paths = [film.path for film in films.films[:12]] * 3
+    dataset = gathered(Given(paths, ["ill"] * 36, None), ("ill",), (), RULE)
+    learnt, chosen = ({film.path for film in dataset.in_split(split)} for split in ("train", "val"))
+
+    assert learnt
+    assert chosen
+    assert not learnt & chosen
+    assert len({film.id for film in dataset.films}) == 36
+
+
+def test_only_films_of_a_split_that_exists_are_handed_out(ward, films):
+    tested = mg.labelled_films(Dataset.load(ward), "test")
+    assert 0 < len(tested.films) < len(films.films)
+    with pytest.raises(UserError, match="not 'tets'"):
+        mg.labelled_films(ward, "tets")
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], ["TB+", "TB-"], ["结核", "正常"], [True, False]])
+def test_labels_that_are_spelled_alike_are_findings_of_their_own(films, labels):
+    paths = [film.path for film in films.films[:2]]
+    names = class_names(paths, label_column(labels, 2))
+    dataset = gathered(Given(paths, [names[label] for label in labels], None), tuple(names.values()), (), RULE)
+
+    assert len(set(dataset.concepts.names)) == 2
+    assert [sum(film.labels.values()) for film in dataset.films] == [1, 1]
+
+
+def test_labels_are_called_as_their_films_call_them_if_each_is_one_class(films):
+    number = np.unique(films.classes, return_inverse=True)[1]
+    merged = np.where(films.classes == "healthy", "well", "ill")
+
+    assert class_names(films.films, number) == dict(enumerate(np.unique(films.classes)))
+    assert class_names(films.films, merged) == {"well": "well", "ill": "ill"}
+    assert class_names([film.path for film in films.films], number) == {0: "0", 1: "1", 2: "2"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["ill", None], "Some labels are missing"),
+        ([0.0, float("nan")], "Some labels are missing"),
+        (["ill", float("nan")], "Some labels are missing"),
+        (["ill", "ill"], "the same label"),
+        ([1, ("a",)], "Give y as one list"),
+        ([["a", "b"], ["c", "d"]], "Give y as one list"),
+        (np.array(["a", 1], dtype=object), "put in an order"),
+    ],
+)
+def test_labels_that_are_none_are_told_in_one_sentence(labels, sentence):
+    with pytest.raises(UserError, match=sentence):
+        label_column(labels, 2)
+
+
+def test_a_table_of_one_column_is_that_column():
+    assert label_column(np.array([["a"], ["b"]]), 2).tolist() == ["a", "b"]
+    assert column([["film.png"], ["other.png"]], "films").tolist() == ["film.png", "other.png"]
+
+
+@pytest.mark.parametrize(
+    ("normal", "sentence"),
+    [("healthy", r"write normal=\['healthy'\]"), (["helthy"], "did you mean 'healthy'"), ([0], "'0', which is none")],
+)
+def test_a_normal_class_that_is_none_is_not_passed_over(normal, sentence):
+    with pytest.raises(UserError, match=sentence):
+        normal_names(normal, ["healthy", "ill"])
+
+
+def test_a_normal_class_may_be_named_as_the_label_is():
+    assert normal_names([0, False], ["0", "1", "False"]) == {"0", "False"}

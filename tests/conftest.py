@@ -1,11 +1,13 @@
 """Scenes that several tests look at."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
 from medgrape.datasets.splits import SplitRule
@@ -34,29 +36,47 @@ def films_folder(tmp_path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ward(tmp_path_factory) -> Path:
-    """A prepared data set of 48 small drawn films."""
-    folder = tmp_path_factory.mktemp("ward") / "films"
-    rule = SplitRule(validation=0.25, test=0.2, seed=0)
-    draw_dataset(PhantomOrder(films=48, seed=5, size=64), folder, rule)
-    return folder
+def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Makes a folder once for all workers of a test run: ``made_once("ward", make)`` calls ``make(path)`` if needed."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base if worker_id == "master" else base.parent) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        path, done = shared / name, shared / f"{name}.done"
+        with FileLock(shared / f"{name}.lock"):
+            if not done.exists():
+                make(path)
+                done.touch()
+        return path
+
+    return made
 
 
 @pytest.fixture(scope="session")
-def graduate(ward, tmp_path_factory) -> Path:
+def ward(made_once) -> Path:
+    """A prepared data set of 48 small drawn films."""
+    rule = SplitRule(validation=0.25, test=0.2, seed=0)
+    return made_once("ward", lambda path: draw_dataset(PhantomOrder(films=48, seed=5, size=64), path, rule))
+
+
+@pytest.fixture(scope="session")
+def graduate(made_once, ward) -> Path:
     """A run that learnt from those films without being disturbed."""
     from medgrape.training.run import Order, train  # slow to import
 
-    return train(Order(small(), ward, tmp_path_factory.mktemp("runs") / "undisturbed"))
+    return made_once("undisturbed", lambda path: train(Order(small(), ward, path)))
 
 
 @pytest.fixture(scope="session")
-def sceptic(graduate, tmp_path_factory) -> Path:
+def sceptic(made_once, graduate) -> Path:
     """The graduate, who doubts every box in which another finding leads by ever so little."""
     from medgrape.reader import load  # slow to import
     from medgrape.runs.checkpoint import SafetyThresholds
 
-    reader = load(graduate)
-    thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
-    strict = reader.changed(replace(reader.loaded.run, safety=thresholds), "Made to doubt.")
-    return strict.save(tmp_path_factory.mktemp("runs") / "sceptic").loaded.folder
+    def made_to_doubt(path: Path) -> None:
+        reader = load(graduate)
+        thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
+        reader.changed(replace(reader.loaded.run, safety=thresholds), "Made to doubt.").save(path)
+
+    return made_once("sceptic", made_to_doubt)

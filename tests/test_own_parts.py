@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from medgrape.model.heads.heads.heads import build_head
 from typer.main import get_command
 
 from medgrape.cli.app import app
@@ -15,6 +14,7 @@ from medgrape.errors import UserError
 from medgrape.model.backbones import lite, resnet
 from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.backbones.base import BackboneError
+from medgrape.model.heads.heads import build_head
 from medgrape.plugins import BUILT_IN, GROUPS, PartError, find, get, offered, same_again
 from medgrape.vocabulary.encoder_folder import TextEncoderError
 from medgrape.vocabulary.text_encoder import open_text_encoder
@@ -40,7 +40,7 @@ def test_names_that_medgrape_has_are_those_that_it_knows():
     commands = set(get_command(app).commands["data"].commands["prepare"].commands)
     assert set(BUILT_IN["source"]) == commands - {"own"}
     for head in BUILT_IN["head"]:
-        assert type(build_head(head, 3, 4, 2, 0.1)).__module__ == "medgrape.model.heads.heads.heads"
+        assert type(build_head(head, 3, 4, 2, 0.1)).__module__ == "medgrape.model.heads.heads"
     assert open_text_encoder(TextSettings(encoder="none")) is None
     assert set(BUILT_IN["backbone"]) == {lite.NAME, *resnet.BUILT_IN}
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 from evaluation_scenes import bump, dataset, film, patch_box, readings, ward
-from medgrape.evaluation.audit.audit.audit import audit_readings, write_audit
-from medgrape.evaluation.audit.audit.groups import attributes, divide
-from medgrape.evaluation.audit.audit.measures import Changed, Checked
-from medgrape.evaluation.audit.audit.sampling import compared, holm, loosened, rounds_for
 from test_evaluation_report import Page, at
 
+from medgrape.evaluation.audit.audit import audit_readings, write_audit
+from medgrape.evaluation.audit.groups import attributes, divide
+from medgrape.evaluation.audit.measures import Changed, Checked
+from medgrape.evaluation.audit.sampling import compared, holm, loosened, rounds_for
 from medgrape.evaluation.classification import calibration, classify
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import EvaluationError

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from medgrape.model.heads.heads.graph_attention import GraphAttention
-from medgrape.model.heads.heads.heads import build_head
 
 from medgrape.model.graph import ConceptGraph
+from medgrape.model.heads.graph_attention import GraphAttention
+from medgrape.model.heads.heads import build_head
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from schooling import small

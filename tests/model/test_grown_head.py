@@ -1,10 +1,10 @@
 import pytest
 import torch
-from medgrape.model.heads.heads.heads import build_head
 
 from medgrape.concepts import Concept
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import GrownHead, head_sizes
+from medgrape.model.heads.heads import build_head
 from medgrape.reader import Reader, load
 from medgrape.runs.checkpoint import load_run
 

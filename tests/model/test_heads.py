@@ -2,10 +2,10 @@ import warnings
 
 import pytest
 import torch
-from medgrape.model.heads.heads.graph_attention import GraphAttention
-from medgrape.model.heads.heads.heads import Head, build_head
 
 from medgrape.model.graph import ConceptGraph
+from medgrape.model.heads.graph_attention import GraphAttention
+from medgrape.model.heads.heads import Head, build_head
 from oracles import equations
 
 with warnings.catch_warnings():

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from medgrape.model.heads.heads.base import Standard
 
 from medgrape.config import BackboneSettings, ModelSettings
 from medgrape.model.atlas import Anchors, Atlas, perturbed
@@ -8,6 +7,7 @@ from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.cam import CamHead, concept_vectors, pool
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
+from medgrape.model.heads.base import Standard
 from medgrape.model.projector import Projector
 from oracles import equations
 

@@ -4,13 +4,13 @@ import json
 import shutil
 
 import pytest
-from medgrape.evaluation.audit.audit.audit import audit_folder, audit_run
-from medgrape.evaluation.audit.audit.groups import attributes
 from reading_room import reading_room
 
 from medgrape.baselines.checkpoint import load_any
+from medgrape.evaluation.audit.audit import audit_run
+from medgrape.evaluation.audit.groups import attributes
 from medgrape.evaluation.evaluate import evaluate_run
-from medgrape.runs.manifest import report_folder
+from medgrape.runs.manifest import audit_folder, report_folder
 
 
 @pytest.fixture(scope="module")

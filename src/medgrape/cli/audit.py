@@ -10,7 +10,7 @@ from medgrape.cli.console import note, print_json, table, track
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
 if TYPE_CHECKING:
-    from medgrape.evaluation.audit.audit.audit import Audit, AuditFiles
+    from medgrape.evaluation.audit.audit import Audit, AuditFiles
 
 _CLASSES = {
     "macro_f1": "macro-F1",
@@ -56,8 +56,9 @@ def audit(
     Example: medgrape audit runs/demo --data demo/data --by sex,age,view,sex+age
     """
     from medgrape.baselines.checkpoint import load_any
-    from medgrape.evaluation.audit.audit.audit import audit_folder, audit_run
-    from medgrape.evaluation.audit.audit.groups import attributes
+    from medgrape.evaluation.audit.audit import audit_run
+    from medgrape.evaluation.audit.groups import attributes
+    from medgrape.runs.manifest import audit_folder
 
     asked, loaded = attributes(by), load_any(run)
     folder = outside_runs(out or audit_folder(run, split))

@@ -176,11 +176,11 @@ def _model(config: Config, data: Path, run: Path) -> "Reader":
     """Train, evaluate, audit, read one film of the test split that shows something."""
     from medgrape.cli.evaluate import print_evaluation
     from medgrape.cli.train import report as report_training
-    from medgrape.evaluation.audit.audit.audit import audit_folder, audit_run
-    from medgrape.evaluation.audit.audit.groups import attributes
+    from medgrape.evaluation.audit.audit import audit_run
+    from medgrape.evaluation.audit.groups import attributes
     from medgrape.evaluation.evaluate import evaluate_run
     from medgrape.reader import load
-    from medgrape.runs.manifest import report_folder
+    from medgrape.runs.manifest import audit_folder, report_folder
     from medgrape.training.run import Order, train
 
     train(Order(config, data, run), track=track, watch=watch)

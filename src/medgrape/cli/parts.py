@@ -71,7 +71,7 @@ def _try(part: OwnPart) -> None:
 
         OwnEncoder(part)
     else:
-        from medgrape.model.heads.heads.plugin import OwnHead
+        from medgrape.model.heads.plugin import OwnHead
 
         OwnHead(part, concepts=3, prototypes=4, classes=2, dropout=0.1)
 

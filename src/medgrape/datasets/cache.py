@@ -7,13 +7,13 @@ shard), and one that is killed leaves only whole shards behind.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
-from jaxtyping import UInt8
+from jaxtyping import Float32, UInt8
 
 from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
@@ -51,6 +51,18 @@ class CachedFilms:
     def readable(self) -> list[int]:
         """Positions of the films that can be read."""
         return [position for position in range(len(self)) if position not in self.refused]
+
+    def stack(self, positions: Sequence[int]) -> Float32[np.ndarray, "b 1 size size"]:
+        """Some films as one batch of greys from 0 to 1, as a model takes them."""
+        return np.stack([self[position] for position in positions])[:, None].astype(np.float32) / np.float32(255)
+
+    def batches(
+        self, positions: Sequence[int], size: int, label: str, track: Track = quietly
+    ) -> Iterator[tuple[list[int], Float32[np.ndarray, "b 1 size size"]]]:
+        """Positions and their films in order, a batch at a time; the last batch is as small as it is."""
+        chunks = [list(positions[start : start + size]) for start in range(0, len(positions), size)]
+        for chunk in track(chunks, label, len(chunks)):
+            yield chunk, self.stack(chunk)
 
 
 def fingerprint(content: str) -> str:

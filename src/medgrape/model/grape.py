@@ -12,8 +12,8 @@ from medgrape.model.backbones.backbone import Backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.evidence import mean_maps, scores, strongest_maps
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.heads.base import Standard
-from medgrape.model.heads.heads.heads import Head, build_head
+from medgrape.model.heads.base import Standard
+from medgrape.model.heads.heads import Head, build_head
 from medgrape.model.projector import Projector
 
 

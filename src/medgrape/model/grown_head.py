@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from medgrape.config import ModelSettings
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.heads.base import Standard, Verdict
-from medgrape.model.heads.heads.heads import Head, build_head
+from medgrape.model.heads.base import Standard, Verdict
+from medgrape.model.heads.heads import Head, build_head
 from medgrape.plugins import PartError
 
 

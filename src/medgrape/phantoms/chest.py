@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32
 
-from medgrape.phantoms import bones, soft_tissue
+from medgrape.phantoms import soft_tissue
 from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Sitting
-from medgrape.phantoms.bones import pleural_cavity
+from medgrape.phantoms.bones import cartilages, pleural_cavity, skeleton
 from medgrape.phantoms.canvas import Canvas, Layer
 from medgrape.phantoms.soft_tissue import draw_vessels
 
@@ -90,9 +90,9 @@ def _tissue(canvas: Canvas, anatomy: Anatomy, clouds: Layer) -> Layer:
 
 
 def _bones(canvas: Canvas, anatomy: Anatomy, sitting: Sitting) -> Layer:
-    bones = (BONE * anatomy.bone) * bones.skeleton(canvas, anatomy)
+    bones = (BONE * anatomy.bone) * skeleton(canvas, anatomy)
     if anatomy.calcified_cartilage > 0.15:
-        bones += CALCIUM * bones.cartilages(canvas, anatomy, sitting.patient_chance("cartilage"))
+        bones += CALCIUM * cartilages(canvas, anatomy, sitting.patient_chance("cartilage"))
     return bones
 
 

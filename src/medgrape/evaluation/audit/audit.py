@@ -12,11 +12,11 @@ import torch
 from medgrape.baselines.checkpoint import BaselineRun
 from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import Dataset
-from medgrape.evaluation.audit.audit.counting import AuditTable, GroupFigures, counted
-from medgrape.evaluation.audit.audit.groups import By, divisions
-from medgrape.evaluation.audit.audit.measures import Changed, Checked, figures_of
-from medgrape.evaluation.audit.audit.page import cautions, flagged_gaps, headline
-from medgrape.evaluation.audit.audit.sampling import FEWEST, Measure
+from medgrape.evaluation.audit.counting import AuditTable, GroupFigures, counted
+from medgrape.evaluation.audit.groups import By, divisions
+from medgrape.evaluation.audit.measures import Changed, Checked, figures_of
+from medgrape.evaluation.audit.page import cautions, flagged_gaps, headline
+from medgrape.evaluation.audit.sampling import FEWEST, Measure
 from medgrape.evaluation.evaluate import Loaded, Read, read_split
 from medgrape.evaluation.faithfulness import BATCH, answer_of, faithfulness, random_order, saliency_of
 from medgrape.evaluation.readings import Readings, check_readings
@@ -166,7 +166,7 @@ def audit_readings(
 
 def write_audit(audit: Audit, folder: Path) -> AuditFiles:
     """Write ``audit.json`` and ``audit.html`` into ``folder``."""
-    from medgrape.evaluation.audit.audit.page import audit_page  # drawing is not needed to count
+    from medgrape.evaluation.audit.page import audit_page  # drawing is not needed to count
 
     files, told = AuditFiles(folder / "audit.json", folder / "audit.html"), audit.to_json()
     html = audit_page(told)

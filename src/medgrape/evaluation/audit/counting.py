@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Int
 
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.evaluation.audit.audit.groups import Division
-from medgrape.evaluation.audit.audit.sampling import (
+from medgrape.evaluation.audit.groups import Division
+from medgrape.evaluation.audit.sampling import (
     FEWEST,
     Gap,
     Measure,

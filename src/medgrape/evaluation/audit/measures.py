@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.evaluation.audit.audit.sampling import Blind, Measure, OfSums, Ranked, Summed, Sums, ratio
+from medgrape.evaluation.audit.sampling import Blind, Measure, OfSums, Ranked, Summed, Sums, ratio
 from medgrape.evaluation.classification import BINS, macro_f1
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import Readings, training_frequencies, true_classes

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medgrape.concepts import colour
-from medgrape.evaluation.audit.audit.counting import AuditTable, GroupFigure, GroupFigures
-from medgrape.evaluation.audit.audit.sampling import FEWEST, Gap, Measure
+from medgrape.evaluation.audit.counting import AuditTable, GroupFigure, GroupFigures
+from medgrape.evaluation.audit.sampling import FEWEST, Gap, Measure
 from medgrape.evaluation.page import rendered
 from medgrape.evaluation.plots import INK, Plot, inline, plotting
 from medgrape.evaluation.statistics import LEVEL

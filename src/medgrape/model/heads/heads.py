@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.heads.base import Verdict
-from medgrape.model.heads.heads.graph_attention import GraphAttention
-from medgrape.model.heads.heads.plugin import OwnHead
+from medgrape.model.heads.base import Verdict
+from medgrape.model.heads.graph_attention import GraphAttention
+from medgrape.model.heads.plugin import OwnHead
 from medgrape.plugins import get
 
 HIDDEN, ATTENTION_HEADS = 64, 4

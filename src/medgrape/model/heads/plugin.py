@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.heads.base import Verdict
+from medgrape.model.heads.base import Verdict
 from medgrape.plugins import OwnPart
 
 

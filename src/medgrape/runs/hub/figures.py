@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medgrape.evaluation.audit.audit.audit import audit_folder
-from medgrape.runs.manifest import report_folder, version_of
+from medgrape.runs.manifest import audit_folder, report_folder, version_of
 
 _SPLITS = ("test", "val")
 """In this order: what was found on test films counts more."""

@@ -215,8 +215,10 @@ class _Found(Generic[T]):
 
 def evaluation_of(room: Room, model: str) -> EvaluationTold:
     """Report and audit of a model, and how to make what is missing."""
-    from medgrape.evaluation.audit.audit.audit import audit_folder  # slow to import
-    from medgrape.runs.manifest import report_folder
+    from medgrape.runs.manifest import (
+        audit_folder,  # slow to import
+        report_folder,
+    )
 
     with room.database.reading() as session:
         row = model_row(session, model)

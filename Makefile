@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO_STAMP := $(VENV)/.installed-demo
 STAMP := $(VENV)/.installed
 PAGE := src/medgrape/server/page/index.html
 NODE_MODULES := ui/node_modules/.package-lock.json
@@ -13,12 +14,17 @@ NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(STAMP) ## make .venv and install the package with what its tests need
+setup: $(STAMP) ## make .venv and install the package with all that its tests and documents need
 
-$(STAMP): pyproject.toml constraints.txt
+# The demo installs what it needs and no more; the tests add the rest to the same .venv.
+$(DEMO_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "medgrape needs Python 3.11 or newer: make PYTHON=python3.11 ..." >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	@touch $(DEMO_STAMP)
+
+$(STAMP): $(DEMO_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
@@ -37,7 +43,8 @@ ui-dev: $(NODE_MODULES) ## the page with hot reload, before a server at MEDGRAPE
 ui-types: $(STAMP) ## describe the server anew for the page's types
 	$(BIN)/python tools/openapi.py
 
-demo: $(STAMP) $(PAGE) ## draw films, train on them, evaluate, open the reading room
+# Installing has built the page (hatch_build.py), without Node.js in .venv; `make ui` builds it after a change.
+demo: $(DEMO_STAMP) ## draw films, train on them, evaluate, open the reading room
 	$(BIN)/medgrape demo
 
 # One thread to a process: two test processes that each want all cores mostly wait for each other.

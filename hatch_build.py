@@ -14,13 +14,19 @@ class PageBuildHook(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Install what the page is made of, exactly as locked, and build it."""
-        if self.target_name != "wheel":
+        """Install the locked packages and build the page, unless it is newer than its sources."""
+        ui, page = Path(self.root) / "ui", Path(self.root) / "src/medgrape/server/page/index.html"
+        if self.target_name != "wheel" or _is_built(page, ui):
             return
-        ui = Path(self.root) / "ui"
         # Not `npm ci`: it wants the lock to name what machines of every other kind would install.
         _npm(ui, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
         _npm(ui, "run", "build")
+
+
+def _is_built(page: Path, ui: Path) -> bool:
+    sources = [ui / "index.html", ui / "package-lock.json", ui / "vite.config.ts"]
+    sources += [*ui.glob("src/**/*"), *ui.glob("public/**/*")]
+    return page.is_file() and page.stat().st_mtime > max(path.stat().st_mtime for path in sources if path.is_file())
 
 
 def _npm(folder: Path, *words: str) -> None:

@@ -26,7 +26,7 @@ from medgrape.study import Study
 from medgrape.vocabulary.curation import discard, restore
 from medgrape.vocabulary.learning import ShownFilm, learn_concept, listen_to_all
 
-log = logging.getLogger("medgrape.runs.hub")
+log = logging.getLogger("medgrape.hub")
 
 
 @dataclass(frozen=True, repr=False)

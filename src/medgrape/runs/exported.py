@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Counted up whenever an older version could not read an export any more."""
-PREFIX = "medgrape"
+PREFIX = "medgrape."
 SEAL = f"{PREFIX}seal"
 """The checksum of all the others, which alone is no JSON."""
 NOTICE = "Research software, not a medical device."

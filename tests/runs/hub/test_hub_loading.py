@@ -159,7 +159,7 @@ def test_a_copy_that_lost_its_note_gets_it_again():
 def test_loading_without_a_commit_tells_which_one_it_took(name, caplog):
     mg.load(name)
 
-    told = [record.getMessage() for record in caplog.records if record.name == "medgrape.runs.hub"]
+    told = [record.getMessage() for record in caplog.records if record.name == "medgrape.hub"]
     pinned = name.endswith(COMMIT)
     assert told == ([] if pinned else [f"{name} is commit {COMMIT} today; to keep to it, write org/tb@{COMMIT}."])
 

@@ -9,9 +9,7 @@ from sandbox import open_sandbox
 LEFT_BEHIND = {
     "README.md": [
         "evidence.png",
-        "demo/curated/manifest.json",
         "demo/tb-quick-model-seed0-test/report.html",
-        "runs/tbx11k/manifest.json",
     ],
     "docs/how-to/bulk-reading.md": ["readings/part-00000.parquet"],
     "docs/how-to/export.md": ["runs/tb-int8.onnx"],

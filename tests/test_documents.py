@@ -45,6 +45,16 @@ def keys(model, path=""):
             yield f"{path}{name}", field.get_default(call_default_factory=True)
 
 
+@pytest.mark.parametrize(("pages", "most"), [("README.md", 700), ("docs/**/*.md", 45_000)])
+def test_documents_stay_short(pages, most):
+    words = sum(len(path.read_text("utf-8").split()) for path in ROOT.glob(pages))
+    assert 0 < words <= most
+
+
+def test_the_architecture_fits_on_two_screens():
+    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) <= 100
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_in_a_document_leads_somewhere(path):
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text("utf-8")):

@@ -1,11 +1,40 @@
-"""Builds the page while the package is built, with Node.js from PyPI: whoever installs needs none of their own."""
+"""Two build hooks: the page, built with Node.js from PyPI, and the README with links that work on a package index."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+BRANCH = "main"
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+"""A Markdown link or picture whose target is relative."""
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Sets the package's description: README.md with absolute links."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Read the README and make its links absolute."""
+        text = (Path(self.root) / "README.md").read_text("utf-8")
+        readme = absolute_links(text, metadata["urls"]["Repository"], Path(self.root))
+        metadata["readme"] = {"content-type": "text/markdown", "text": readme}
+
+
+def absolute_links(text: str, repository: str, root: Path) -> str:
+    """Replace relative links by addresses in the repository; pictures by their raw files."""
+
+    def absolute(link: re.Match[str]) -> str:
+        picture, words, target, anchor = link.groups()
+        kind = "raw" if picture else "tree" if (root / target).is_dir() else "blob"
+        return f"{picture}[{words}]({repository}/{kind}/{BRANCH}/{target}{anchor or ''})"
+
+    return LINK.sub(absolute, text)
 
 
 class PageBuildHook(BuildHookInterface):

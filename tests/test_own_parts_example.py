@@ -268,7 +268,8 @@ def test_what_a_page_says_under_testing_it_holds(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_it_says(page, desk, capsys):
-    commands = [shlex.split(line) for one in noted(page) if one.language == "bash" for line in one.text.splitlines()]
+    shown = [one for one in (*noted("own-parts.md"), *noted(page)) if one.language == "bash"]
+    commands = [shlex.split(line) for one in shown for line in one.text.splitlines()]
     assert ["pip", "install", "./examples/own-parts"] in commands  # the fixture has done so
     typed = [words for program, *words in commands if program == "medgrape"]
     for words in typed:

@@ -11,7 +11,7 @@ CONFIGS = ROOT / "src/medgrape/config/recipes"
 MOST = {"epochs": 1, "batch": 16, "views": 1, "parts": 8}
 """What a stage may have of each at most; 0 stays 0."""
 PROTOTYPES = {"demo": 8}
-"""How many of each finding; the README discards two of the demo's."""
+"""How many of each finding."""
 STAGES = ("concepts", "prototypes", "head", "end_to_end", "black_box", "cbm", "pip_net_parts", "pip_net")
 
 

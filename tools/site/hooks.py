@@ -22,9 +22,7 @@ ELSEWHERE = re.compile(r"""import\s*\(?[^;]*?["']https?://|src=["'](?:https?:)?/
 def made() -> dict[str, str]:
     """Page to Markdown, of all pages that no file in docs/ holds."""
     beside = {page: rehomed((ROOT / name).read_text("utf-8"), name, page) for name, page in BESIDE.items()}
-    return (
-        {page: text for page, text in beside.items() if page != "index.md"} | command_pages.pages() | http_page.pages()
-    )
+    return beside | command_pages.pages() | http_page.pages()
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

@@ -84,6 +84,6 @@ def _print(found: list[dict[str, Any]], *, check: bool) -> None:
         if row["problem"]:
             note(f"problem: {row['problem']}")
     if not own:
-        note("No other package brings parts along; docs/how-to/own-backbone.md and its neighbours tell how one does.")
+        note("No other package brings parts along; docs/how-to/own-parts.md tells how one does.")
     elif check and not any(row["problem"] for row in own):
         note("Every part of another package keeps to its contract.")

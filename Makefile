@@ -9,7 +9,7 @@ NODE_MODULES := ui/node_modules/.package-lock.json
 NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format ui ui-dev ui-types docs docs-serve pictures report constraints lint-docker release-check clean
+.PHONY: help setup demo test test-ui test-unit test-integration test-browser test-slow check format ui ui-dev ui-types docs docs-serve pictures report constraints lint-docker release-check clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,9 +48,23 @@ demo: $(DEMO_STAMP) ## draw films, train on them, evaluate, open the reading roo
 	$(BIN)/medgrape demo
 
 # One thread to a process: two test processes that each want all cores mostly wait for each other.
-test: $(STAMP) $(PAGE) ## all tests that end within minutes
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup --durations=15
+INTEGRATION := $(addprefix tests/,bulk cli documents hospital/pacs paper server sklearn tools)
+BROWSER := tests/page
+
+test: test-ui test-unit test-integration test-browser ## all tests that end within minutes
+
+test-ui: $(STAMP) $(NODE_MODULES) ## tests of the page's own code
 	$(NPM) test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup --durations=15
+
+test-unit: $(STAMP) ## tests of the package, without servers and whole commands
+	$(PYTEST) $(addprefix --ignore=,$(INTEGRATION) $(BROWSER))
+
+test-integration: $(STAMP) $(PAGE) ## tests of commands, servers, documents and many processes
+	$(PYTEST) $(INTEGRATION)
+
+test-browser: $(STAMP) $(PAGE) ## tests of the page in a real browser
+	$(PYTEST) $(BROWSER)
 
 test-slow: $(STAMP) $(PAGE) ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

@@ -6,7 +6,7 @@ import ipaddress
 import json
 from pathlib import Path
 
-from benchmarks.published_films import publish_nih, publish_tbx11k
+from paper.published_films import publish_nih, publish_tbx11k
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec

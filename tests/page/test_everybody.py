@@ -59,7 +59,7 @@ def training_film(desk: LightBox) -> Locator:
 def looking_back(desk: LightBox) -> Locator:
     desk.apply(desk.right_claim())
     desk.page.keyboard.press("[")
-    return desk.page.locator(".looking-back")
+    return desk.page.locator(".history-notice")
 
 
 def test_a_film_can_be_read_by_everybody(at_the_light_box):
@@ -89,7 +89,7 @@ def test_a_finding_can_be_taught_by_everybody(at_the_light_box):
     [
         ("films", ".films .likeliest", "Remove film"),
         ("atlas", ".prototype", "Show the training film of prototype 1"),
-        ("model", ".worth", None),
+        ("model", ".measurement", None),
         ("audit", "text=The log is whole", None),
     ],
 )

@@ -7,19 +7,19 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { createQueries } from "./api/queries";
+import { createQueryClient } from "./api/sharedQueries";
 import { App } from "./App";
-import { Broken } from "./parts/Broken";
+import { ErrorBoundary } from "./components/ErrorBoundary";
 
-const place = document.getElementById("room");
-if (place) {
-  createRoot(place).render(
+const root = document.getElementById("room");
+if (root) {
+  createRoot(root).render(
     <StrictMode>
-      <Broken>
-        <QueryClientProvider client={createQueries()}>
+      <ErrorBoundary>
+        <QueryClientProvider client={createQueryClient()}>
           <App />
         </QueryClientProvider>
-      </Broken>
+      </ErrorBoundary>
     </StrictMode>,
   );
 }

@@ -1,7 +1,7 @@
-import { readable } from "../parts/format";
-import type { Deed, DeedCorrection } from "./deeds";
+import { displayName } from "../lib/format";
+import type { EventDetails, CorrectionDetails } from "./eventDetails";
 
-type Sentence = (deed: Deed) => string;
+type Sentence = (details: EventDetails) => string;
 
 const some = (numbers: number[]) =>
   numbers.length > 12 ? `${numbers.slice(0, 12).join(", ")} …` : numbers.join(", ");
@@ -55,10 +55,10 @@ export const en = {
   reason: (reason: string) => `“${reason}”`,
   moved: (before: string, after: string) => `${before} → ${after}`,
   every: "every finding",
-  correction: (one: DeedCorrection) => {
-    const concept = one.concept === null ? null : readable(one.concept);
-    if (one.kind === "reject") return `“${concept ?? "none of the findings"}” is not on the film`;
-    if (one.kind === "not_box") return `no ${concept ?? "finding at all"} inside a box`;
+  correction: (correction: CorrectionDetails) => {
+    const concept = correction.concept === null ? null : displayName(correction.concept);
+    if (correction.kind === "reject") return `“${concept ?? "none of the findings"}” is not on the film`;
+    if (correction.kind === "not_box") return `no ${concept ?? "finding at all"} inside a box`;
     return `${concept ?? "something"} inside a box`;
   },
   kinds: {
@@ -101,7 +101,7 @@ export const en = {
       const { against } = d.correction;
       return (
         `${d.actor} said: ${en.correction(d.correction)}` +
-        (against ? `, and confirmed it though the model sees ${readable(against)} there.` : ".")
+        (against ? `, and confirmed it though the model sees ${displayName(against)} there.` : ".")
       );
     },
     "study.withdrawn": (d) =>
@@ -116,13 +116,13 @@ export const en = {
     "study.undone": (d) => `${d.actor} undid the last step.`,
     "study.redone": (d) => `${d.actor} redid a step.`,
     "study.warned": (d) =>
-      `The safety check warned ${d.actor}: claimed ${readable(d.claimed)}, the model sees ${readable(d.dominant)}.`,
+      `The safety check warned ${d.actor}: claimed ${displayName(d.claimed)}, the model sees ${displayName(d.dominant)}.`,
     "concept.taught": (d) =>
-      `${d.actor} taught ${readable(d.concept)} with ${d.films === 1 ? "1 film" : `${d.films} films`}.`,
+      `${d.actor} taught ${displayName(d.concept)} with ${d.films === 1 ? "1 film" : `${d.films} films`}.`,
     "prototypes.discarded": (d) =>
-      `${d.actor} discarded prototypes of ${readable(d.concept)}: ${some(d.prototypes)}.`,
+      `${d.actor} discarded prototypes of ${displayName(d.concept)}: ${some(d.prototypes)}.`,
     "prototypes.restored": (d) =>
-      `${d.actor} restored prototypes of ${readable(d.concept)}: ${some(d.prototypes)}.`,
+      `${d.actor} restored prototypes of ${displayName(d.concept)}: ${some(d.prototypes)}.`,
     "model.added": (d) => `A model was given to the server: ${d.name}.`,
     "model.put_to_use": (d) => `${d.actor} put a model to use.`,
     "model.measured": (d) => `${d.actor} had a model measured on ${d.dataSet}.`,
@@ -136,7 +136,7 @@ export const en = {
     "boxes.exported": (d) => `${d.actor} exported all boxes (${d.format}).`,
     "readings.exported": (d) => `${d.actor} exported all readings (${d.format}).`,
   } as Record<string, Sentence>,
-  other: (d: Deed, kind: string) => `${d.actor}: ${kind}`,
+  other: (d: EventDetails, kind: string) => `${d.actor}: ${kind}`,
 };
 
 const ROLES: Record<string, string> = { reader: "liest", curator: "pflegt Modelle", admin: "verwaltet" };
@@ -191,10 +191,11 @@ export const de: typeof en = {
   reason: (reason) => `„${reason}“`,
   moved: (before, after) => `${before} → ${after}`,
   every: "jeder Befund",
-  correction: (one) => {
-    const concept = one.concept === null ? null : readable(one.concept);
-    if (one.kind === "reject") return `„${concept ?? "Keiner der Befunde"}“ ist nicht auf der Aufnahme`;
-    if (one.kind === "not_box")
+  correction: (correction) => {
+    const concept = correction.concept === null ? null : displayName(correction.concept);
+    if (correction.kind === "reject")
+      return `„${concept ?? "Keiner der Befunde"}“ ist nicht auf der Aufnahme`;
+    if (correction.kind === "not_box")
       return `in einem Kasten ist ${concept === null ? "gar nichts" : `„${concept}“ nicht`} zu sehen`;
     return `in einem Kasten ist ${concept === null ? "etwas" : `„${concept}“`} zu sehen`;
   },
@@ -238,7 +239,7 @@ export const de: typeof en = {
       const { against } = d.correction;
       return (
         `${d.actor} gab an: ${de.correction(d.correction)}` +
-        (against ? `, und bestätigte es, obwohl das Modell dort „${readable(against)}“ sieht.` : ".")
+        (against ? `, und bestätigte es, obwohl das Modell dort „${displayName(against)}“ sieht.` : ".")
       );
     },
     "study.withdrawn": (d) =>
@@ -253,12 +254,12 @@ export const de: typeof en = {
     "study.undone": (d) => `${d.actor} hat den letzten Schritt zurückgenommen.`,
     "study.redone": (d) => `${d.actor} hat einen Schritt wiederhergestellt.`,
     "study.warned": (d) =>
-      `Die Sicherheitsprüfung warnte ${d.actor}: angegeben wurde „${readable(d.claimed)}“, das Modell sieht „${readable(d.dominant)}“.`,
-    "concept.taught": (d) => `${d.actor} hat „${readable(d.concept)}“ an ${films(d.films)} beigebracht.`,
+      `Die Sicherheitsprüfung warnte ${d.actor}: angegeben wurde „${displayName(d.claimed)}“, das Modell sieht „${displayName(d.dominant)}“.`,
+    "concept.taught": (d) => `${d.actor} hat „${displayName(d.concept)}“ an ${films(d.films)} beigebracht.`,
     "prototypes.discarded": (d) =>
-      `${d.actor} hat Prototypen von „${readable(d.concept)}“ verworfen: ${some(d.prototypes)}.`,
+      `${d.actor} hat Prototypen von „${displayName(d.concept)}“ verworfen: ${some(d.prototypes)}.`,
     "prototypes.restored": (d) =>
-      `${d.actor} hat Prototypen von „${readable(d.concept)}“ wiederhergestellt: ${some(d.prototypes)}.`,
+      `${d.actor} hat Prototypen von „${displayName(d.concept)}“ wiederhergestellt: ${some(d.prototypes)}.`,
     "model.added": (d) => `Dem Server wurde ein Modell gegeben: ${d.name}.`,
     "model.put_to_use": (d) => `${d.actor} hat ein Modell in Gebrauch genommen.`,
     "model.measured": (d) => `${d.actor} hat ein Modell an ${d.dataSet} messen lassen.`,

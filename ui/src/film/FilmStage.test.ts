@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import { colourAt } from "../reading/palette";
-import { inkOn } from "./FilmStage";
+import { paletteColour } from "../reading/conceptDisplay";
+import { labelTextColour } from "./FilmStage";
 
 /** Contrast of two colours, as the accessibility guidelines reckon it (WCAG 2). */
 function contrast(one: string, other: string): number {
@@ -20,13 +20,18 @@ function luminance(colour: string): number {
 
 describe("ink on a label", () => {
   test("is black on white and yellow, white on black and blue", () => {
-    expect(["#FFFFFF", "#F0E442", "#000000", "#0072B2"].map(inkOn)).toEqual(["#000", "#000", "#fff", "#fff"]);
+    expect(["#FFFFFF", "#F0E442", "#000000", "#0072B2"].map(labelTextColour)).toEqual([
+      "#000",
+      "#000",
+      "#fff",
+      "#fff",
+    ]);
   });
 
   test("can be read on the colour of every finding", () => {
     for (let position = 0; position < 7; position++) {
-      const colour = colourAt(position);
-      expect(contrast(colour, inkOn(colour)), colour).toBeGreaterThanOrEqual(4.5);
+      const colour = paletteColour(position);
+      expect(contrast(colour, labelTextColour(colour)), colour).toBeGreaterThanOrEqual(4.5);
     }
   });
 });

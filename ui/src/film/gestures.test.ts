@@ -2,18 +2,18 @@ import { describe, expect, test } from "vitest";
 
 import type { Box } from "./box";
 import {
-  after,
-  afterPinch,
-  begun,
-  cursor,
+  applyGesture,
+  applyPinch,
+  startGesture,
+  cursorAt,
   type Gesture,
-  nudged,
-  pinched,
-  type Scene,
+  nudgeBox,
+  startPinch,
+  type GestureContext,
   type Tool,
 } from "./gestures";
-import { PLAIN } from "./greys";
-import { fitted, toFilm } from "./view";
+import { FULL_RANGE } from "./windowLevel";
+import { fitView, toFilm } from "./panZoom";
 
 const LEFT = 0;
 const MIDDLE = 1;
@@ -23,11 +23,11 @@ const FILM = { width: 2000, height: 2000 };
 const ROOM = { width: 1000, height: 1000 };
 const CAVITY: Box = { x1: 400, y1: 400, x2: 800, y2: 600 };
 /** A film shown half as large as it is, with the drawing tool in hand. */
-const SCENE: Scene = {
+const SCENE: GestureContext = {
   film: FILM,
-  room: ROOM,
-  view: fitted(FILM, ROOM),
-  greys: PLAIN,
+  viewport: ROOM,
+  view: fitView(FILM, ROOM),
+  greys: FULL_RANGE,
   tool: "draw",
   editable: null,
 };
@@ -36,9 +36,9 @@ const BESIDE = { x: 900, y: 900 };
 const INSIDE = { x: 300, y: 250 };
 const CORNER = { x: 401, y: 299 };
 
-const press = (button: number, scene: Scene, { at = BESIDE, panning = false } = {}) =>
-  begun({ at, button, panning }, scene);
-const withTool = (tool: Tool): Scene => ({ ...SCENE, tool });
+const press = (button: number, scene: GestureContext, { at = BESIDE, panning = false } = {}) =>
+  startGesture({ at, button, panning }, scene);
+const withTool = (tool: Tool): GestureContext => ({ ...SCENE, tool });
 
 describe("what a press begins", () => {
   const begins: [string, Gesture, Gesture["kind"]][] = [
@@ -74,7 +74,7 @@ describe("what a press begins", () => {
 describe("what a drag does", () => {
   test("drawing makes a box in film pixels, cut at the film's edge", () => {
     const gesture = press(LEFT, SCENE, { at: { x: 800, y: 700 } });
-    expect(after(gesture, { x: 1200, y: 750 }, SCENE)).toEqual({
+    expect(applyGesture(gesture, { x: 1200, y: 750 }, SCENE)).toEqual({
       box: { x1: 1600, y1: 1400, x2: 2000, y2: 1500 },
     });
   });
@@ -82,43 +82,47 @@ describe("what a drag does", () => {
   test("a box held inside moves by as much as the hand, counted in film pixels", () => {
     const gesture = press(LEFT, WITH_BOX, { at: INSIDE });
     const at = { x: INSIDE.x + 10, y: INSIDE.y - 5 };
-    expect(after(gesture, at, WITH_BOX)).toEqual({ box: { x1: 420, y1: 390, x2: 820, y2: 590 } });
+    expect(applyGesture(gesture, at, WITH_BOX)).toEqual({ box: { x1: 420, y1: 390, x2: 820, y2: 590 } });
   });
 
   test("a box held at a corner changes its size", () => {
     const gesture = press(LEFT, WITH_BOX, { at: CORNER });
     const at = { x: CORNER.x + 50, y: CORNER.y + 25 };
-    expect(after(gesture, at, WITH_BOX)).toEqual({ box: { ...CAVITY, x2: 900, y2: 650 } });
+    expect(applyGesture(gesture, at, WITH_BOX)).toEqual({ box: { ...CAVITY, x2: 900, y2: 650 } });
   });
 
   test("every move counts from where the drag began, so a drag back changes nothing", () => {
     const gesture = press(LEFT, WITH_BOX, { at: INSIDE });
-    const moved = after(gesture, { x: 777, y: 13 }, WITH_BOX);
+    const moved = applyGesture(gesture, { x: 777, y: 13 }, WITH_BOX);
     expect(moved).not.toEqual({ box: CAVITY });
     const scene = "box" in moved ? { ...WITH_BOX, editable: moved.box } : WITH_BOX;
-    expect(after(gesture, INSIDE, scene)).toEqual({ box: CAVITY });
+    expect(applyGesture(gesture, INSIDE, scene)).toEqual({ box: CAVITY });
   });
 
   test("moving the film takes it along with the hand", () => {
     const gesture = press(MIDDLE, SCENE, { at: { x: 100, y: 100 } });
-    const effect = after(gesture, { x: 130, y: 60 }, SCENE);
+    const effect = applyGesture(gesture, { x: 130, y: 60 }, SCENE);
     expect(effect).toEqual({ view: { ...SCENE.view, x: 30, y: -40 } });
   });
 
   test("turning greys counts in shares of the room, so it feels the same on every screen", () => {
     const gesture = press(RIGHT, SCENE, { at: { x: 500, y: 500 } });
-    const small = after(gesture, { x: 500, y: 600 }, SCENE);
-    const large = after(gesture, { x: 500, y: 700 }, { ...SCENE, room: { width: 2000, height: 2000 } });
-    expect(small).toEqual({ greys: { ...PLAIN, centre: 0.4 } });
+    const small = applyGesture(gesture, { x: 500, y: 600 }, SCENE);
+    const large = applyGesture(
+      gesture,
+      { x: 500, y: 700 },
+      { ...SCENE, viewport: { width: 2000, height: 2000 } },
+    );
+    expect(small).toEqual({ greys: { ...FULL_RANGE, centre: 0.4 } });
     expect(large).toEqual(small);
   });
 });
 
 describe("two fingers", () => {
-  const pinch = pinched({ x: 400, y: 500 }, { x: 600, y: 500 }, SCENE.view) as Gesture & { kind: "pinch" };
+  const pinch = startPinch({ x: 400, y: 500 }, { x: 600, y: 500 }, SCENE.view) as Gesture & { kind: "pinch" };
 
   test("twice as far apart is twice as large, and what was between them stays there", () => {
-    const view = afterPinch(
+    const view = applyPinch(
       pinch,
       [
         { x: 300, y: 500 },
@@ -132,7 +136,7 @@ describe("two fingers", () => {
   });
 
   test("moved together, they take the film along", () => {
-    const view = afterPinch(
+    const view = applyPinch(
       pinch,
       [
         { x: 450, y: 530 },
@@ -144,9 +148,9 @@ describe("two fingers", () => {
   });
 
   test("two fingers on the same spot do no harm", () => {
-    const one = { x: 500, y: 500 };
-    const narrow = pinched(one, one, SCENE.view) as Gesture & { kind: "pinch" };
-    const view = afterPinch(narrow, [one, { x: 501, y: 500 }], SCENE);
+    const spot = { x: 500, y: 500 };
+    const narrow = startPinch(spot, spot, SCENE.view) as Gesture & { kind: "pinch" };
+    const view = applyPinch(narrow, [spot, { x: 501, y: 500 }], SCENE);
     expect(Object.values(view).every(Number.isFinite)).toBe(true);
   });
 });
@@ -163,33 +167,33 @@ describe("what the pointer looks like", () => {
     ["rest of the film", BESIDE, "crosshair"],
   ];
   test.each(looks)("over a box's %s it says what would happen there", (_, at, look) => {
-    expect(cursor(at, WITH_BOX, false)).toBe(look);
+    expect(cursorAt(at, WITH_BOX, false)).toBe(look);
   });
 
   test("a tool shows itself even over a box", () => {
-    expect(cursor(INSIDE, { ...WITH_BOX, tool: "pan" }, false)).toBe("grab");
-    expect(cursor(INSIDE, { ...WITH_BOX, tool: "greys" }, false)).toBe("ns-resize");
-    expect(cursor(INSIDE, WITH_BOX, true)).toBe("grab");
+    expect(cursorAt(INSIDE, { ...WITH_BOX, tool: "pan" }, false)).toBe("grab");
+    expect(cursorAt(INSIDE, { ...WITH_BOX, tool: "greys" }, false)).toBe("ns-resize");
+    expect(cursorAt(INSIDE, WITH_BOX, true)).toBe("grab");
   });
 });
 
 describe("arrow keys", () => {
   test("move a box by a step", () => {
-    expect(nudged(CAVITY, "ArrowLeft", 20, false, FILM)).toEqual({ ...CAVITY, x1: 380, x2: 780 });
-    expect(nudged(CAVITY, "ArrowRight", 20, false, FILM)).toEqual({ ...CAVITY, x1: 420, x2: 820 });
-    expect(nudged(CAVITY, "ArrowUp", 20, false, FILM)).toEqual({ ...CAVITY, y1: 380, y2: 580 });
-    expect(nudged(CAVITY, "ArrowDown", 20, false, FILM)).toEqual({ ...CAVITY, y1: 420, y2: 620 });
+    expect(nudgeBox(CAVITY, "ArrowLeft", 20, false, FILM)).toEqual({ ...CAVITY, x1: 380, x2: 780 });
+    expect(nudgeBox(CAVITY, "ArrowRight", 20, false, FILM)).toEqual({ ...CAVITY, x1: 420, x2: 820 });
+    expect(nudgeBox(CAVITY, "ArrowUp", 20, false, FILM)).toEqual({ ...CAVITY, y1: 380, y2: 580 });
+    expect(nudgeBox(CAVITY, "ArrowDown", 20, false, FILM)).toEqual({ ...CAVITY, y1: 420, y2: 620 });
   });
 
   test("with Shift they move its right and its lower edge only", () => {
-    expect(nudged(CAVITY, "ArrowRight", 20, true, FILM)).toEqual({ ...CAVITY, x2: 820 });
-    expect(nudged(CAVITY, "ArrowLeft", 20, true, FILM)).toEqual({ ...CAVITY, x2: 780 });
-    expect(nudged(CAVITY, "ArrowDown", 20, true, FILM)).toEqual({ ...CAVITY, y2: 620 });
-    expect(nudged(CAVITY, "ArrowUp", 20, true, FILM)).toEqual({ ...CAVITY, y2: 580 });
+    expect(nudgeBox(CAVITY, "ArrowRight", 20, true, FILM)).toEqual({ ...CAVITY, x2: 820 });
+    expect(nudgeBox(CAVITY, "ArrowLeft", 20, true, FILM)).toEqual({ ...CAVITY, x2: 780 });
+    expect(nudgeBox(CAVITY, "ArrowDown", 20, true, FILM)).toEqual({ ...CAVITY, y2: 620 });
+    expect(nudgeBox(CAVITY, "ArrowUp", 20, true, FILM)).toEqual({ ...CAVITY, y2: 580 });
   });
 
   test("never push a box off the film", () => {
-    expect(nudged({ ...CAVITY, x1: 5, x2: 405 }, "ArrowLeft", 20, false, FILM)).toEqual({
+    expect(nudgeBox({ ...CAVITY, x1: 5, x2: 405 }, "ArrowLeft", 20, false, FILM)).toEqual({
       ...CAVITY,
       x1: 0,
       x2: 400,
@@ -197,7 +201,7 @@ describe("arrow keys", () => {
   });
 
   test("any other key leaves it where it is", () => {
-    expect(nudged(CAVITY, "Home", 20, false, FILM)).toEqual(CAVITY);
-    expect(nudged(CAVITY, "Home", 20, true, FILM)).toEqual(CAVITY);
+    expect(nudgeBox(CAVITY, "Home", 20, false, FILM)).toEqual(CAVITY);
+    expect(nudgeBox(CAVITY, "Home", 20, true, FILM)).toEqual(CAVITY);
   });
 });

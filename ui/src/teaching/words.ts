@@ -1,4 +1,4 @@
-/** What is said while a finding is taught. */
+/** Texts of the teaching panel. */
 export const en = {
   title: "Teach a finding",
   about:

@@ -1,0 +1,105 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import type { LogVerification } from "../api/types";
+import { formatDate } from "../lib/format";
+import { useStore } from "../lib/store";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { settings } from "../settings/settings";
+import { useWords } from "../i18n/words";
+import { exportLog, verificationQuery } from "./queries";
+
+/** Verifies the hash chain of the log, and exports the log. */
+export function Verification() {
+  const words = useWords().audit;
+  const { language } = useStore(settings);
+  const queries = useQueryClient();
+  const verification = useQuery(verificationQuery);
+  const exportMutation = useMutation({
+    mutationFn: exportLog,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["log"] }),
+  });
+  return (
+    <section
+      className={verification.data?.whole === false ? "card verification broken" : "card verification"}
+    >
+      <div className="stack" role="status">
+        {verification.isPending || (verification.isFetching && !verification.isError) ? (
+          <p className="muted">{words.verifying}</p>
+        ) : (
+          verification.data && (
+            <VerificationResult
+              verdict={verification.data}
+              when={formatDate(new Date(verification.dataUpdatedAt).toISOString(), language)}
+            />
+          )
+        )}
+      </div>
+      {verification.isError && <ErrorMessage error={verification.error} />}
+      {exportMutation.isError && <ErrorMessage error={exportMutation.error} />}
+      <div className="row">
+        <button type="button" disabled={verification.isFetching} onClick={() => void verification.refetch()}>
+          {words.verify}
+        </button>
+        <button
+          type="button"
+          disabled={exportMutation.isPending}
+          aria-describedby="export-hint"
+          onClick={() => exportMutation.mutate()}
+        >
+          {exportMutation.isPending ? words.exporting : words.export}
+        </button>
+        <span id="export-hint" className="muted small">
+          {words.exportHint}
+        </span>
+      </div>
+    </section>
+  );
+}
+
+function VerificationResult({ verdict, when }: { verdict: LogVerification; when: string }) {
+  const words = useWords().audit;
+  return (
+    <>
+      <p className="row">
+        <span className={verdict.whole ? "badge good" : "badge bad"}>
+          <span aria-hidden="true">{verdict.whole ? "✓ " : "✕ "}</span>
+          {verdict.whole ? words.whole : words.broken}
+        </span>
+        <span className="muted small">
+          {words.count(verdict.events)} · {words.verifiedAt(when)}
+        </span>
+      </p>
+      <p className="muted small">{verdict.whole ? words.wholeText : words.brokenText}</p>
+      {verdict.faults.length > 0 && (
+        <ul className="faults" lang="en">
+          {verdict.faults.map((fault) => (
+            <li key={fault}>{fault}</li>
+          ))}
+        </ul>
+      )}
+      {verdict.head && <LastHash hash={verdict.head} />}
+    </>
+  );
+}
+
+function LastHash({ hash }: { hash: string }) {
+  const words = useWords().audit;
+  const [copied, setCopied] = useState(false);
+  return (
+    <p className="small head-hash">
+      <span className="muted">{words.head}: </span>
+      <span className="code">{hash}</span>{" "}
+      {window.isSecureContext && (
+        <button
+          type="button"
+          className="plain small"
+          title={words.headHint}
+          onClick={() => void navigator.clipboard.writeText(hash).then(() => setCopied(true))}
+        >
+          {copied ? words.copied : words.copy}
+        </button>
+      )}
+    </p>
+  );
+}

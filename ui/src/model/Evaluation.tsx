@@ -1,0 +1,214 @@
+import { useQuery } from "@tanstack/react-query";
+
+import { ErrorMessage } from "../components/ErrorMessage";
+import type { EvaluationReport } from "../api/types";
+import { formatNumber, displayName } from "../lib/format";
+import { useStore } from "../lib/store";
+import { settings } from "../settings/settings";
+import { useWords, type Words } from "../i18n/words";
+
+import { evaluationQuery } from "./queries";
+import { SubgroupAudit } from "./SubgroupAudit";
+
+/** The evaluation report and subgroup audit of this model, if it has them. */
+export function Evaluation({ model }: { model: string }) {
+  const { model: words, common } = useWords();
+  const evaluation = useQuery(evaluationQuery(model));
+  if (evaluation.isPending) return <p className="muted">{common.loading}</p>;
+  if (evaluation.isError)
+    return <ErrorMessage error={evaluation.error} again={() => void evaluation.refetch()} />;
+  const { report, audit, how } = evaluation.data;
+  return (
+    <>
+      <section className="card stack" aria-labelledby="evaluation-title">
+        <h2 id="evaluation-title">{words.evaluation}</h2>
+        {report ? <ReportTables report={report} /> : <p>{words.none}</p>}
+        {how && (
+          <p className="muted small" lang="en">
+            {how}
+          </p>
+        )}
+      </section>
+      {audit && <SubgroupAudit audit={audit} />}
+    </>
+  );
+}
+
+interface Row {
+  question: string;
+  value: number | null;
+  low?: number | null;
+  high?: number | null;
+  /** The score without looking at the film. */
+  trivial: string;
+}
+
+/** The evaluation report. Each score stands beside its trivial baseline. */
+function ReportTables({ report }: { report: EvaluationReport }) {
+  const words = useWords().model;
+  const { language } = useStore(settings);
+  const format = (value: number | null | undefined) =>
+    value === null || value === undefined ? words.noneTold : formatNumber(value, language, 3);
+  return (
+    <>
+      <p className="muted small">
+        {words.evaluationOn(report.films.read, report.films.patients, report.split, report.data_set)}
+        {report.known_films > 0 && ` ${words.known(report.known_films)}`}
+        {!report.its_own && ` ${words.notItsOwn}`}
+      </p>
+      <div className="scroll-x">
+        <table className="figures">
+          <thead>
+            <tr>
+              <th scope="col">{words.question}</th>
+              <th scope="col" className="number">
+                {words.model}
+              </th>
+              <th scope="col">{words.interval}</th>
+              <th scope="col">{words.trivial}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rowsOf(report, words, format).map((row) => (
+              <tr key={row.question}>
+                <th scope="row">{row.question}</th>
+                <td className="number strong">{format(row.value)}</td>
+                <td>
+                  {row.low === null || row.low === undefined
+                    ? ""
+                    : words.intervalTold(format(row.low), format(row.high))}
+                </td>
+                <td className="muted">{row.trivial}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div className="cards inner">
+        <ByClass report={report} told={format} />
+        <ByConcept report={report} told={format} />
+      </div>
+      {report.warnings.length > 0 && (
+        <div className="hint">
+          <h3>{words.warnings}</h3>
+          <ul className="bullets" lang="en">
+            {report.warnings.map((warning) => (
+              <li key={warning}>{warning}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </>
+  );
+}
+
+type Format = (value: number | null | undefined) => string;
+
+function rowsOf(report: EvaluationReport, words: Words["model"], format: Format): Row[] {
+  const { classification, pointing, safety } = report;
+  const { majority, macro_f1: f1 } = classification;
+  const always = (value: number | undefined) =>
+    majority && value !== undefined
+      ? words.trivialAnswer(format(value), displayName(majority.answer))
+      : words.noneTold;
+  const rows: Row[] = [
+    { question: words.questions.macroF1, ...f1, trivial: always(majority?.macro_f1) },
+    {
+      question: words.questions.accuracy,
+      value: classification.accuracy,
+      trivial: always(majority?.accuracy),
+    },
+    { question: words.questions.auc, value: classification.macro_auc, trivial: words.byChance(format(0.5)) },
+  ];
+  if (pointing) {
+    const fixed = pointing.fixed === null ? null : format(pointing.fixed);
+    const trivial = words.pointingTrivial(format(pointing.chance), fixed);
+    rows.push({ question: words.questions.pointing, ...pointing.mean, trivial });
+  }
+  return safety ? [...rows, ...safetyRows(safety, words, format)] : rows;
+}
+
+function safetyRows(
+  safety: NonNullable<EvaluationReport["safety"]>,
+  words: Words["model"],
+  format: Format,
+): Row[] {
+  const kinds = [
+    ["caught", words.questions.caught],
+    ["false_alarms", words.questions.falseAlarms],
+    ["balanced", words.questions.balanced],
+  ] as const;
+  return kinds.flatMap(([kind, question]) => {
+    const own = safety.own[kind];
+    if (!own) return [];
+    const blind = safety.majority?.[kind];
+    return [{ question, ...own, trivial: blind ? words.commonest(format(blind.value)) : words.noneTold }];
+  });
+}
+
+function ByClass({ report, told: format }: { report: EvaluationReport; told: Format }) {
+  const words = useWords().model;
+  return (
+    <div className="stack">
+      <h3>{words.byClass}</h3>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{words.klass}</th>
+            {[words.support, words.f1, words.precision, words.recall, words.aucShort].map((name) => (
+              <th key={name} scope="col" className="number">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {report.classification.classes.map((row) => (
+            <tr key={row.name}>
+              <th scope="row">{displayName(row.name)}</th>
+              <td className="number">{row.support}</td>
+              <td className="number">{format(row.f1)}</td>
+              <td className="number">{format(row.precision)}</td>
+              <td className="number">{format(row.recall)}</td>
+              <td className="number">{format(row.auc)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ByConcept({ report, told: format }: { report: EvaluationReport; told: Format }) {
+  const words = useWords().model;
+  return (
+    <div className="stack">
+      <h3>{words.byConcept}</h3>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{words.concept}</th>
+            {[words.pairs, words.hits, words.chance, words.fixed].map((name) => (
+              <th key={name} scope="col" className="number">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {report.concepts.map((concept) => (
+            <tr key={concept.name}>
+              <th scope="row" lang="en">
+                {concept.title}
+              </th>
+              <td className="number">{concept.pointing?.pairs ?? 0}</td>
+              <td className="number">{format(concept.pointing?.mean.value)}</td>
+              <td className="number muted">{format(concept.pointing?.chance)}</td>
+              <td className="number muted">{format(concept.pointing?.fixed)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -24,7 +24,7 @@ def teach(desk: LightBox, title: str, name: str) -> str:
     expect(learn).to_be_disabled()
     panel.get_by_label("Name").fill(title)
     panel.get_by_label("How it looks").fill("A thick ring around a dark hole in the upper lobe.")
-    expect(panel).to_contain_text(f"Programs will call it {name}.")
+    expect(panel).to_contain_text(f"Its identifier in files and programs: {name}")
     desk.draw((60.0, 60.0, 110.0, 110.0))
     desk.card.get_by_role("button", name="Use as an example").click()
     expect(panel.get_by_role("img", name="Example 1")).to_be_visible()
@@ -98,8 +98,8 @@ def test_a_model_without_a_prototype_is_measured_and_then_put_to_use_or_removed(
     assert house.model_in_use() == first_model
 
     if decision == "put to use":
-        page.get_by_role("button", name="Put to use").click()
-        expect(page.get_by_text("which you are looking at")).to_be_visible()
+        page.get_by_role("button", name="Use this model").click()
+        expect(page.get_by_text("the model that films are read with")).to_be_visible()
         assert house.model_in_use() == made
     else:
         page.get_by_role("button", name="Remove …").click()

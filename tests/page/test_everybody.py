@@ -43,7 +43,7 @@ def doubt(desk: LightBox) -> Locator:
 
 def keys(desk: LightBox) -> Locator:
     desk.page.keyboard.press("?")
-    return desk.page.get_by_role("dialog", name="Keys")
+    return desk.page.get_by_role("dialog", name="Keyboard shortcuts")
 
 
 def settings(desk: LightBox) -> Locator:
@@ -90,7 +90,7 @@ def test_a_finding_can_be_taught_by_everybody(at_the_light_box):
         ("films", ".films .likeliest", "Remove film"),
         ("atlas", ".prototype", "Show the training film of prototype 1"),
         ("model", ".measurement", None),
-        ("audit", "text=The log is whole", None),
+        ("audit", "text=The log is intact", None),
     ],
 )
 def test_every_screen_can_be_read_by_everybody(window, watch, screen, shown, asks):

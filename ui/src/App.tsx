@@ -57,7 +57,7 @@ function Banner() {
   const { lost } = useStore(connection);
   return (
     <div role="status" className={lost ? "banner lost" : "banner"}>
-      {lost && words.lost}
+      {lost && words.unreachable}
     </div>
   );
 }
@@ -91,7 +91,7 @@ function Screens() {
         <Route path="/audit" component={Audit} />
         <Route>
           <div className="centred">
-            <p>{words.common.nothingHere}</p>
+            <p>{words.common.notFound}</p>
             <a href="#/films">{words.common.toFilms}</a>
           </div>
         </Route>

@@ -23,8 +23,7 @@ export function AtlasScreen({ model, concept }: Props) {
   const modelInUse = models.data.find((model) => model.in_use);
   const shownModel =
     model === undefined ? (modelInUse ?? models.data[0]) : models.data.find((one) => one.version === model);
-  if (!shownModel)
-    return <p className="centred">{model === undefined ? words.noModel : common.nothingHere}</p>;
+  if (!shownModel) return <p className="centred">{model === undefined ? words.noModel : common.notFound}</p>;
   return (
     <ModelAtlas models={models.data} shownModel={shownModel} modelInUse={modelInUse} conceptName={concept} />
   );

@@ -37,7 +37,7 @@ export function PrototypeDialog({ model, prototype, usage, onClose }: Props) {
             {patch && (
               <>
                 <dt>{words.patch}</dt>
-                <dd>{words.patchTold(patch[0] + 1, patch[1] + 1)}</dd>
+                <dd>{words.patchPosition(patch[0] + 1, patch[1] + 1)}</dd>
               </>
             )}
             <dt>{words.absent}</dt>

@@ -28,7 +28,7 @@ describe("what was done is told in a sentence", () => {
   test("a box that was confirmed against the warning says so", () => {
     const correction = { ...box, confirmed: true, check: { dominant: "obsolete_tb", mismatch: true } };
     expect(eventSentence(event("study.corrected", { correction }), en)).toContain(
-      "though the model sees Obsolete TB there",
+      "although the model sees Obsolete TB there",
     );
     expect(eventSentence(event("study.corrected", { correction }), de)).toContain(
       "obwohl das Modell dort „Obsolete TB“ sieht",

@@ -61,7 +61,7 @@ function PredictionChange({ deed }: { deed: EventDetails }) {
   const [before, after] = [deed.before, deed.after].map(
     ([name, value]) => `${displayName(name)} ${formatProbability(value, preferences)}`,
   );
-  return <p className="muted small">{words.moved(before ?? "", after ?? "")}</p>;
+  return <p className="muted small">{words.predictionChange(before ?? "", after ?? "")}</p>;
 }
 
 function EventLinks({ event }: { event: LogEvent }) {

@@ -64,13 +64,13 @@ function VerificationResult({ verdict, when }: { verdict: LogVerification; when:
       <p className="row">
         <span className={verdict.whole ? "badge good" : "badge bad"}>
           <span aria-hidden="true">{verdict.whole ? "✓ " : "✕ "}</span>
-          {verdict.whole ? words.whole : words.broken}
+          {verdict.whole ? words.intact : words.notIntact}
         </span>
         <span className="muted small">
           {words.count(verdict.events)} · {words.verifiedAt(when)}
         </span>
       </p>
-      <p className="muted small">{verdict.whole ? words.wholeText : words.brokenText}</p>
+      <p className="muted small">{verdict.whole ? words.intactText : words.notIntactText}</p>
       {verdict.faults.length > 0 && (
         <ul className="faults" lang="en">
           {verdict.faults.map((fault) => (
@@ -88,13 +88,13 @@ function LastHash({ hash }: { hash: string }) {
   const [copied, setCopied] = useState(false);
   return (
     <p className="small head-hash">
-      <span className="muted">{words.head}: </span>
+      <span className="muted">{words.lastHash}: </span>
       <span className="code">{hash}</span>{" "}
       {window.isSecureContext && (
         <button
           type="button"
           className="plain small"
-          title={words.headHint}
+          title={words.lastHashHint}
           onClick={() => void navigator.clipboard.writeText(hash).then(() => setCopied(true))}
         >
           {copied ? words.copied : words.copy}

@@ -16,7 +16,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { broken: 
     const words = WORDS[settings.get().language].common;
     return (
       <main className="centred" role="alert">
-        <p>{words.broken}</p>
+        <p>{words.pageError}</p>
         <button type="button" onClick={() => window.location.reload()}>
           {words.reload}
         </button>

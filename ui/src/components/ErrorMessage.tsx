@@ -5,7 +5,7 @@ import { useWords } from "../i18n/words";
 /** The error as a sentence, translated if the page knows its code. */
 export function errorText(error: unknown, words: Words): string {
   if (error instanceof Problem) return words.common.problems[error.code] ?? error.detail;
-  return error instanceof Error && error.message ? error.message : words.common.lost;
+  return error instanceof Error && error.message ? error.message : words.common.unreachable;
 }
 
 /** An error message, with a retry button if `onRetry` is given. */
@@ -16,7 +16,7 @@ export function ErrorMessage({ error, again: onRetry }: { error: unknown; again?
       <p>{errorText(error, words)}</p>
       {onRetry && (
         <button type="button" onClick={onRetry}>
-          {words.common.again}
+          {words.common.retry}
         </button>
       )}
     </div>

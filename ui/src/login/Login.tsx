@@ -13,8 +13,8 @@ export function Login({ again: isRenewal }: { again: boolean }) {
   const words = useWords().login;
   if (isRenewal) {
     return (
-      <Dialog title={words.endedTitle}>
-        <p className="login-renewal">{words.ended}</p>
+      <Dialog title={words.renewalTitle}>
+        <p className="login-renewal">{words.renewalText}</p>
         <LoginOptions again />
         <p className="muted small">{words.notice}</p>
       </Dialog>
@@ -50,7 +50,7 @@ function LoginOptions({ again }: { again: boolean }) {
           {words.provider}
         </a>
       )}
-      {provider && again && <p className="muted small">{words.providerAgain}</p>}
+      {provider && again && <p className="muted small">{words.providerHint}</p>}
     </div>
   );
 }
@@ -110,7 +110,7 @@ function PasswordForm() {
         {reason}
       </p>
       <button type="submit" className="primary" aria-disabled={enter.isPending}>
-        {enter.isPending ? words.entering : words.enter}
+        {enter.isPending ? words.loggingIn : words.logIn}
       </button>
     </form>
   );

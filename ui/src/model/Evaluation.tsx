@@ -22,7 +22,7 @@ export function Evaluation({ model }: { model: string }) {
     <>
       <section className="card stack" aria-labelledby="evaluation-title">
         <h2 id="evaluation-title">{words.evaluation}</h2>
-        {report ? <ReportTables report={report} /> : <p>{words.none}</p>}
+        {report ? <ReportTables report={report} /> : <p>{words.noEvaluation}</p>}
         {how && (
           <p className="muted small" lang="en">
             {how}
@@ -48,12 +48,12 @@ function ReportTables({ report }: { report: EvaluationReport }) {
   const words = useWords().model;
   const { language } = useStore(settings);
   const format = (value: number | null | undefined) =>
-    value === null || value === undefined ? words.noneTold : formatNumber(value, language, 3);
+    value === null || value === undefined ? words.notAvailable : formatNumber(value, language, 3);
   return (
     <>
       <p className="muted small">
         {words.evaluationOn(report.films.read, report.films.patients, report.split, report.data_set)}
-        {report.known_films > 0 && ` ${words.known(report.known_films)}`}
+        {report.known_films > 0 && ` ${words.knownFilms(report.known_films)}`}
         {!report.its_own && ` ${words.notItsOwn}`}
       </p>
       <div className="scroll-x">
@@ -76,7 +76,7 @@ function ReportTables({ report }: { report: EvaluationReport }) {
                 <td>
                   {row.low === null || row.low === undefined
                     ? ""
-                    : words.intervalTold(format(row.low), format(row.high))}
+                    : words.intervalRange(format(row.low), format(row.high))}
                 </td>
                 <td className="muted">{row.trivial}</td>
               </tr>
@@ -109,8 +109,8 @@ function rowsOf(report: EvaluationReport, words: Words["model"], format: Format)
   const { majority, macro_f1: f1 } = classification;
   const always = (value: number | undefined) =>
     majority && value !== undefined
-      ? words.trivialAnswer(format(value), displayName(majority.answer))
-      : words.noneTold;
+      ? words.alwaysAnswer(format(value), displayName(majority.answer))
+      : words.notAvailable;
   const rows: Row[] = [
     { question: words.questions.macroF1, ...f1, trivial: always(majority?.macro_f1) },
     {
@@ -142,7 +142,13 @@ function safetyRows(
     const own = safety.own[kind];
     if (!own) return [];
     const blind = safety.majority?.[kind];
-    return [{ question, ...own, trivial: blind ? words.commonest(format(blind.value)) : words.noneTold }];
+    return [
+      {
+        question,
+        ...own,
+        trivial: blind ? words.mostCommonFinding(format(blind.value)) : words.notAvailable,
+      },
+    ];
   });
 }
 
@@ -154,7 +160,7 @@ function ByClass({ report, told: format }: { report: EvaluationReport; told: For
       <table>
         <thead>
           <tr>
-            <th scope="col">{words.klass}</th>
+            <th scope="col">{words.class}</th>
             {[words.support, words.f1, words.precision, words.recall, words.aucShort].map((name) => (
               <th key={name} scope="col" className="number">
                 {name}

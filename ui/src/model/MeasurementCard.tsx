@@ -27,7 +27,7 @@ export function MeasurementCard({ model, children }: { model: string; children?:
   }, [queries, done, model]);
   return (
     <section className="card stack measurement" aria-labelledby="worth-title">
-      <h2 id="worth-title">{words.worth}</h2>
+      <h2 id="worth-title">{words.measurement}</h2>
       <div className="measurement-body">
         <div className="stack">
           {worth.isError && <ErrorMessage error={worth.error} again={() => void worth.refetch()} />}

@@ -36,7 +36,7 @@ export function ModelActions({ model, onRemoved }: Props) {
         disabled={use.isPending}
         onClick={() => use.mutate()}
       >
-        {use.isPending ? words.putting : words.use}
+        {use.isPending ? words.switching : words.use}
       </button>
       {model.made_here && (
         <button type="button" aria-label={`${words.remove} ${model.name}`} onClick={() => setAsking(true)}>

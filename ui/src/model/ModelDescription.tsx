@@ -30,7 +30,7 @@ export function ModelOrigin({ card, models }: { card: ModelCard; models: Model[]
           </>
         )}
         <dt>{words.trainedOn}</dt>
-        <dd>{textAt(card.data_set, "name") ?? words.noneTold}</dd>
+        <dd>{textAt(card.data_set, "name") ?? words.notAvailable}</dd>
         {checksum && (
           <>
             <dt>{words.dataChecksum}</dt>
@@ -68,15 +68,15 @@ export function ModelArchitecture({ card }: { card: ModelCard }) {
         <dt>{words.classes}</dt>
         <dd>{card.classes.map(displayName).join(", ")}</dd>
         <dt>{words.prototypes}</dt>
-        <dd>{words.prototypesTold(card.concepts, card.prototypes)}</dd>
+        <dd>{words.prototypeCount(card.concepts, card.prototypes)}</dd>
         <dt>{words.input}</dt>
-        <dd>{words.inputTold(card.input_size, rows, columns)}</dd>
+        <dd>{words.inputSize(card.input_size, rows, columns)}</dd>
         <dt>{words.backbone}</dt>
         <dd>{card.backbone}</dd>
         <dt>{words.head}</dt>
         <dd>{words.heads[card.head] ?? card.head}</dd>
         <dt>{words.textEncoder}</dt>
-        <dd lang="en">{textAt(card.metrics, "text_encoder") ?? words.noneTold}</dd>
+        <dd lang="en">{textAt(card.metrics, "text_encoder") ?? words.notAvailable}</dd>
       </dl>
     </section>
   );

@@ -76,7 +76,7 @@ function Card({ card, models }: { card: ModelCard; models: Model[] }) {
         <section className="card limits stack" aria-labelledby="limits-title">
           <h2 id="limits-title">{words.limits}</h2>
           <ul className="bullets">
-            {words.limitsTold.map((limit) => (
+            {words.limitsList.map((limit) => (
               <li key={limit}>{limit}</li>
             ))}
           </ul>

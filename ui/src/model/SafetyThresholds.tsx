@@ -47,7 +47,7 @@ export function SafetyThresholds({ card }: { card: ModelCard }) {
       <p className="small">{gate === null ? words.gateOpen : words.gate(formatNumber(gate, language, 5))}</p>
       {unbelieved.length > 0 && (
         <p className="small">
-          {words.unbelieved}: {unbelieved.map(displayName).join(", ")}.
+          {words.neverWarns}: {unbelieved.map(displayName).join(", ")}.
         </p>
       )}
       {card.safety !== null && (

@@ -16,12 +16,12 @@ export function SubgroupAudit({ audit }: { audit: SubgroupReport }) {
       <p>{words.auditIntro}</p>
       <p className="muted small">
         {words.evaluationOn(audit.whole.films, audit.whole.patients, audit.split, audit.data_set)}{" "}
-        {words.tooFewTold(audit.fewest_patients)} {words.flagLegend}
+        {words.tooFewNote(audit.fewest_patients)} {words.flagLegend}
       </p>
       {audit.tables.map((table) => (
         <GroupTable
           key={table.title}
-          title={words.byTold[table.title] ?? words.by(table.title)}
+          title={words.byGroup[table.title] ?? words.by(table.title)}
           groups={[...table.groups, audit.whole]}
           audit={audit}
         />
@@ -132,7 +132,7 @@ function Trivial({ found: figure }: { found: Figure }) {
   if (!blind || blind.value === null) return null;
   return (
     <div className="muted small" title={blind.title}>
-      {words.trivially(formatNumber(blind.value, language, 3))}
+      {words.baseline(formatNumber(blind.value, language, 3))}
     </div>
   );
 }

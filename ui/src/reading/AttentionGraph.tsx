@@ -25,15 +25,15 @@ export function AttentionGraph({ explanation }: { explanation: Explanation }) {
   const title = (name: string) => nodes.get(name)?.finding.title ?? name;
   const visibleEdges = (attention ?? []).filter((edge) => (edge.weight ?? 0) >= SMALLEST_WEIGHT);
   const sentence = (edge: AttentionEdge) =>
-    words.graphTold(
+    words.attentionSentence(
       title(edge.listener),
       edge.listener === edge.speaker ? words.itself : title(edge.speaker),
       formatProbability(edge.weight ?? 0, preferences),
     );
   return (
     <section className="block" aria-labelledby="graph">
-      <h2 id="graph">{words.graph}</h2>
-      {!attention && <p className="muted">{words.noGraph}</p>}
+      <h2 id="graph">{words.attentionTitle}</h2>
+      {!attention && <p className="muted">{words.noAttention}</p>}
       {attention && (
         <>
           <svg className="graph" viewBox={`0 0 ${SIDE * 1.6} ${SIDE}`} aria-hidden="true">

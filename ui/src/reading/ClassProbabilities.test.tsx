@@ -27,14 +27,14 @@ describe("what the model says", () => {
 
   test("says nothing of what it said first as long as nobody corrected it", () => {
     renderInContext(<ClassProbabilities study={{ ...CORRECTED, corrections: [] }} explanation={undefined} />);
-    expect(screen.queryByText(/^first/)).toBeNull();
+    expect(screen.queryByText(/^initially/)).toBeNull();
   });
 
   test("says where each class stood before any correction once there is one", () => {
     renderInContext(<ClassProbabilities study={CORRECTED} explanation={undefined} />);
-    expect(within(rowOf("Active TB")).getByText("first 70%")).toBeTruthy();
+    expect(within(rowOf("Active TB")).getByText("initially 70%")).toBeTruthy();
     expect(within(rowOf("Active TB")).getByText("90%")).toBeTruthy();
-    expect(within(rowOf("Healthy")).getByText("first 30%")).toBeTruthy();
+    expect(within(rowOf("Healthy")).getByText("initially 30%")).toBeTruthy();
   });
 
   test("is drawn as long as it is likely, with a mark where it stood first", () => {
@@ -76,6 +76,6 @@ describe("which findings moved a class", () => {
   test("is left out where none moved it by as much as one per cent", () => {
     renderInContext(<ClassProbabilities study={study()} explanation={MOVED} />);
     expect(chips("Healthy")).toEqual([]);
-    expect(within(rowOf("Healthy")).queryByText("moved by")).toBeNull();
+    expect(within(rowOf("Healthy")).queryByText("influenced by")).toBeNull();
   });
 });

@@ -61,7 +61,7 @@ function ClassRow({
         <span className="name">{displayName(name)}</span>
         <span className="figures">
           {first !== null && (
-            <span className="muted">{words.firstSaid(formatProbability(first, preferences))}</span>
+            <span className="muted">{words.initially(formatProbability(first, preferences))}</span>
           )}
           <strong data-class={name}>{formatProbability(now, preferences)}</strong>
         </span>
@@ -71,8 +71,8 @@ function ClassRow({
         {first !== null && <b style={{ left: `calc(${first * 100}% - 1px)` }} />}
       </div>
       {moves.length > 0 && (
-        <p className="moves" title={words.movedWhy}>
-          <span className="muted">{words.movedBy}</span>
+        <p className="moves" title={words.influenceHint}>
+          <span className="muted">{words.influencedBy}</span>
           {moves.map((move) => (
             <span key={move.title} className={move.by > 0 ? "chip up" : "chip down"} title={move.title}>
               <kbd aria-hidden="true">{move.position}</kbd>

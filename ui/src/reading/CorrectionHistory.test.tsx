@@ -61,7 +61,7 @@ describe("undo and redo", () => {
 describe("corrections in force", () => {
   test("are none at first, and it is told how to make one", () => {
     renderInContext(<CorrectionHistory />);
-    expect(screen.getByText(/Nobody has corrected this reading/)).toBeTruthy();
+    expect(screen.getByText(/No corrections yet/)).toBeTruthy();
   });
 
   test("are told one by one as somebody would say them, with a mark where the model objected", () => {
@@ -122,7 +122,7 @@ describe("steps", () => {
   test("say what they moved", () => {
     renderInContext(<CorrectionHistory />, scene());
     expect(steps()[3]?.textContent).toContain("Active TB 70% → 90%");
-    expect(steps()[1]?.textContent).toContain("no probability moved");
+    expect(steps()[1]?.textContent).toContain("no probability changed");
   });
 
   test("are not told before there is one", () => {
@@ -133,9 +133,9 @@ describe("steps", () => {
   test("mark where one stands; on goes no further than now", () => {
     const context = scene();
     renderInContext(<CorrectionHistory />, context);
-    expect(screen.getByText("As it stands")).toBeTruthy();
+    expect(screen.getByText("Current state")).toBeTruthy();
     expect(current()).toBe(0);
-    expect([button("One step back").disabled, button("One step on").disabled]).toEqual([false, true]);
+    expect([button("One step back").disabled, button("One step forward").disabled]).toEqual([false, true]);
     fireEvent.click(button("One step back"));
     expect(context.actions.moveInHistory).toHaveBeenCalledExactlyOnceWith(-1);
   });
@@ -147,10 +147,10 @@ describe("steps", () => {
     expect(screen.getByText("Step 2 of 4")).toBeTruthy();
     expect(current()).toBe(2);
     act(() => context.viewer.historyStep.set(0));
-    expect(screen.getByText("As the model read it")).toBeTruthy();
+    expect(screen.getByText("Before any correction")).toBeTruthy();
     expect(current()).toBe(-1);
-    expect([button("One step back").disabled, button("One step on").disabled]).toEqual([true, false]);
-    fireEvent.click(button("One step on"));
+    expect([button("One step back").disabled, button("One step forward").disabled]).toEqual([true, false]);
+    fireEvent.click(button("One step forward"));
     expect(context.actions.moveInHistory).toHaveBeenCalledExactlyOnceWith(1);
   });
 });
@@ -168,7 +168,7 @@ describe("what a step moved", () => {
 
   test("is nothing where no class moved by half a per cent", () => {
     expect(describe({ healthy: 0.5, active_tb: 0.5 }, { healthy: 0.503, active_tb: 0.497 })).toBe(
-      "no probability moved",
+      "no probability changed",
     );
   });
 

@@ -40,7 +40,7 @@ function UncarriedNotice() {
   if (uncarried === 0) return null;
   return (
     <div className="verdict warned row" role="status">
-      <span className="grow">{words.teaching.leftBehind(uncarried)}</span>
+      <span className="grow">{words.teaching.notCarriedOver(uncarried)}</span>
       <button type="button" onClick={() => uncarriedCorrections.set(0)}>
         {words.common.close}
       </button>
@@ -113,7 +113,11 @@ function Steps() {
             ◂
           </button>
           <span className="muted">
-            {historyStep === null ? words.now : shownStep === 0 ? words.atFirst : words.step(shownStep, last)}
+            {historyStep === null
+              ? words.currentState
+              : shownStep === 0
+                ? words.beforeCorrections
+                : words.step(shownStep, last)}
           </span>
           <button
             type="button"
@@ -140,8 +144,8 @@ function StepRow({ step, current }: { step: Step; current: boolean }) {
   const preferences = useStore(settings);
   const { studyData } = useReadingContext();
   const describe = ({ kind, about, correction }: Step) => {
-    const what = words.did[about](describeCorrection(studyData, correction, words));
-    return kind === about ? what : words.did[kind](what);
+    const what = words.stepKinds[about](describeCorrection(studyData, correction, words));
+    return kind === about ? what : words.stepKinds[kind](what);
   };
   return (
     <li className={current ? "current" : ""} aria-current={current ? "step" : undefined}>
@@ -168,11 +172,11 @@ export function describeChanges(
     .sort((a, b) => Math.abs(b.now - b.then) - Math.abs(a.now - a.then))
     .slice(0, 2)
     .map(({ name, now, then }) =>
-      words.fromToShares(
+      words.probabilityChange(
         displayName(name),
         formatProbability(then, preferences),
         formatProbability(now, preferences),
       ),
     );
-  return changes.length > 0 ? changes.join(", ") : words.unmoved;
+  return changes.length > 0 ? changes.join(", ") : words.noChange;
 }

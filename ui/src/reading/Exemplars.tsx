@@ -18,10 +18,10 @@ export function Exemplars({ seen: finding, model }: { seen: ConceptExplanation; 
   return (
     <section className="block" aria-labelledby="looks-like">
       <div className="row spread">
-        <h2 id="looks-like">{words.looksLikeOf(finding.title)}</h2>
+        <h2 id="looks-like">{words.exemplarsOf(finding.title)}</h2>
         <a href={`#/atlas/${model}/${finding.name}`}>{words.openAtlas}</a>
       </div>
-      {finding.exemplars.length === 0 && <p className="muted">{words.withheld}</p>}
+      {finding.exemplars.length === 0 && <p className="muted">{words.noExemplars}</p>}
       <ul className="exemplars">
         {finding.exemplars.map((exemplar) => (
           <li key={exemplar.prototype}>

@@ -28,9 +28,9 @@ describe("taking a reading along", () => {
     expect(archive().textContent).toBe("For archives (DICOM)");
   });
 
-  test("a film that came as a picture has none, and the menu says why", () => {
+  test("a film that uploaded as a picture has none, and the menu says why", () => {
     opened("PNG");
     expect(archive()).toHaveProperty("disabled", true);
-    expect(archive().textContent).toContain("came as a picture");
+    expect(archive().textContent).toContain("uploaded as a picture");
   });
 });

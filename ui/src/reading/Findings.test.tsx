@@ -135,7 +135,7 @@ describe("choosing a finding", () => {
     const studyData = studyDataOf({ study: study({ corrections: [boxed(), rejected("nodule")] }) });
     const { asked: requests } = atWork(contextOf({ studyData }));
     fireEvent.click(screen.getByRole("button", { name: "Reject Cavity: it is not on this film" }));
-    fireEvent.click(screen.getByRole("button", { name: "Take the rejection of Nodule back" }));
+    fireEvent.click(screen.getByRole("button", { name: "Undo the rejection of Nodule" }));
     expect(requests).toEqual([
       { kind: "reject", concept: "cavity" },
       { kind: "withdraw", correctionIndex: 1 },
@@ -148,7 +148,7 @@ describe("choosing a finding", () => {
       const context = contextOf(state);
       renderInContext(<Findings explanation={SEEN} />, context);
       const buttons = screen.getAllByRole<HTMLButtonElement>("button", {
-        name: /^Reject |^Take the rejection/,
+        name: /^Reject |^Undo the rejection/,
       });
       expect(buttons.map((button) => button.disabled)).toEqual([true, true, true]);
     },

@@ -29,7 +29,7 @@ function Finding({ seen: finding, place: index }: { seen: ConceptExplanation; pl
   const hover = (concept: string | null) => {
     if (selection.hovered !== concept) viewer.selection.set((current) => ({ ...current, hovered: concept }));
   };
-  const certainty = words.words[finding.words] ?? finding.words;
+  const certainty = words.certainty[finding.words] ?? finding.words;
   return (
     <li className={chosen ? "finding chosen" : "finding"}>
       <button
@@ -56,8 +56,8 @@ function Finding({ seen: finding, place: index }: { seen: ConceptExplanation; pl
         type="button"
         className="plain reject"
         disabled={locked || saving}
-        aria-label={finding.rejected ? words.takeBack(finding.title) : words.reject(finding.title)}
-        title={finding.rejected ? words.takeBack(finding.title) : words.reject(finding.title)}
+        aria-label={finding.rejected ? words.undoRejection(finding.title) : words.reject(finding.title)}
+        title={finding.rejected ? words.undoRejection(finding.title) : words.reject(finding.title)}
         onClick={() => actions.toggleRejection(finding.name)}
       >
         {finding.rejected ? "↺" : "✕"}

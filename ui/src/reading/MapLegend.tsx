@@ -17,7 +17,7 @@ export function MapLegend({ mapAddress }: { mapAddress: string | null }) {
   const concept = conceptOnMap(selection);
   const picture = useQuery({ ...pictureQuery(mapAddress ?? ""), enabled: mapAddress !== null });
   const known = concept === null ? words.noMap : conceptTitle(studyData, concept, words);
-  const [low, high] = words.fromTo[selection.kind];
+  const [low, high] = words.scaleEnds[selection.kind];
   return (
     <section className="legend" aria-label={words.map}>
       <strong>{learnt && mapShown && selection.hovered === null ? title : known}</strong>

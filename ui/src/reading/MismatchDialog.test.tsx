@@ -48,15 +48,15 @@ describe("the doubt", () => {
 
   test("says by how much the other leads, and how much would be allowed", () => {
     open();
-    expect(screen.getByText(/It leads by 0\.390; up to 0\.050 would be no warning\./)).toBeTruthy();
+    expect(screen.getByText(/It leads by 0\.390; the check warns above 0\.050\./)).toBeTruthy();
   });
 
   test("says so where the thresholds were never learnt, and only there", () => {
     open();
-    expect(screen.queryByText(/thresholds were not learnt/)).toBeNull();
+    expect(screen.queryByText(/thresholds are not calibrated/)).toBeNull();
     cleanup();
     open({ ...DOUBT, check: { ...CHECK, calibrated: false } });
-    expect(screen.getByText(/thresholds were not learnt/)).toBeTruthy();
+    expect(screen.getByText(/thresholds are not calibrated/)).toBeTruthy();
   });
 
   test("shows the maps of both findings where the box lies", () => {

@@ -31,7 +31,7 @@ export function MismatchDialog({ warning, onCancel, onChange, onConfirm }: Props
     conceptTitle(studyData, check.rival, words),
   ];
   return (
-    <Dialog title={words.doubtTitle} onClose={onCancel} wide urgent describedBy="doubt-told">
+    <Dialog title={words.mismatchTitle} onClose={onCancel} wide urgent describedBy="doubt-told">
       <div className="stack mismatch">
         <p className="lead" id="doubt-told">
           {words.youSaid(claimed)}{" "}

@@ -97,9 +97,9 @@ function HistoryNotice() {
   if (step === null) return null;
   return (
     <div className="history-notice" role="status">
-      {step === 0 ? words.atFirst : words.lookingBack(step, studyData.study?.revision ?? 0)}
+      {step === 0 ? words.beforeCorrections : words.viewingStep(step, studyData.study?.revision ?? 0)}
       <button type="button" onClick={() => viewer.historyStep.set(null)}>
-        {words.toNow}
+        {words.backToCurrentState}
       </button>
     </div>
   );
@@ -112,7 +112,7 @@ function StepError({ error, onClose }: { error: Error | null; onClose: () => voi
   const isStale = error instanceof Problem && error.code === "stale_study";
   return (
     <div className="error-message solid" role="alert">
-      <p>{isStale ? words.reading.elsewhere : errorText(error, words)}</p>
+      <p>{isStale ? words.reading.staleStudy : errorText(error, words)}</p>
       <button type="button" onClick={onClose}>
         {words.common.close}
       </button>
@@ -124,10 +124,10 @@ function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   const words = useWords().reading;
   const { keys } = useStore(settings);
   return (
-    <Dialog title={words.keysTitle} onClose={onClose} wide>
-      {!keys && <p className="verdict warned">{words.keysOff}</p>}
+    <Dialog title={words.shortcutsTitle} onClose={onClose} wide>
+      {!keys && <p className="verdict warned">{words.shortcutsOff}</p>}
       <dl className="keys">
-        {words.keysList.map(([key, action]) => (
+        {words.shortcutList.map(([key, action]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>

@@ -62,7 +62,7 @@ function Notes({ notes }: { notes: readonly string[] }) {
   if (notes.length === 0) return null;
   return (
     <section className="block notes" aria-labelledby="notes">
-      <h2 id="notes">{words.takeNote}</h2>
+      <h2 id="notes">{words.notesTitle}</h2>
       <ul>
         {notes.map((note) => (
           <li key={note} lang="en">

@@ -25,14 +25,14 @@ export function SuggestionCard({ suggestion, onDone }: { suggestion: Suggestion;
   };
   return (
     <section className="suggestion" aria-labelledby="try">
-      <h2 id="try">{words.tryTitle}</h2>
-      <p>{words.tryWords(conceptTitle(studyData, suggestion.concept, words))}</p>
+      <h2 id="try">{words.suggestionTitle}</h2>
+      <p>{words.suggestionText(conceptTitle(studyData, suggestion.concept, words))}</p>
       <div className="row">
         <button type="button" className="primary" onClick={draw}>
-          {words.tryDo}
+          {words.suggestionAccept}
         </button>
         <button type="button" onClick={onDone}>
-          {words.tryNo}
+          {words.suggestionDecline}
         </button>
       </div>
     </section>

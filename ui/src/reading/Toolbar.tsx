@@ -50,7 +50,7 @@ export function Toolbar({
       ))}
       <button
         type="button"
-        title={`${words.boxHereTold} (B)`}
+        title={`${words.boxHereHint} (B)`}
         disabled={locked}
         onClick={() => actions.placeBox(centredBox(size))}
       >
@@ -94,7 +94,7 @@ export function Toolbar({
         {words.reset}
       </button>
       <button type="button" title="?" onClick={onHelp}>
-        {words.keys}
+        {words.shortcuts}
       </button>
       <CurrentWindow />
     </div>
@@ -109,7 +109,7 @@ function CurrentWindow() {
   if (greys.centre === FULL_RANGE.centre && greys.width === FULL_RANGE.width) return null;
   return (
     <span className="muted small">
-      {words.greysNow(formatNumber(greys.centre, language), formatNumber(greys.width, language))}
+      {words.windowLevel(formatNumber(greys.centre, language), formatNumber(greys.width, language))}
     </span>
   );
 }

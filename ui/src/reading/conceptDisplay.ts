@@ -17,7 +17,7 @@ export function conceptColour({ concepts }: StudyData, name: string | null): str
 }
 
 export function conceptTitle({ concepts }: StudyData, name: string | null, words: Words["reading"]): string {
-  if (name === null) return words.everything;
+  if (name === null) return words.anyFinding;
   return concepts.find((concept) => concept.name === name)?.title ?? name;
 }
 

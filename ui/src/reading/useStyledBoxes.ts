@@ -67,7 +67,7 @@ export function useStyledBoxes({ viewer, studyData }: ReadingContextValue, sugge
         box: suggestion.box,
         positive: false,
         colour: SUGGESTION_COLOUR,
-        label: words.tryTitle,
+        label: words.suggestionTitle,
       },
     [suggestion, words],
   );

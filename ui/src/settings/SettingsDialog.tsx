@@ -11,11 +11,11 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
       <div className="stack settings">
         <Choice name="language" legend={words.language} options={words.languages} />
         <Choice name="theme" legend={words.theme} options={words.themes} />
-        <Choice name="lengths" legend={words.lengths} options={words.lengthsTold} />
-        <Choice name="shares" legend={words.shares} options={words.sharesTold} />
+        <Choice name="lengths" legend={words.lengths} options={words.lengthUnits} />
+        <Choice name="shares" legend={words.shares} options={words.probabilityFormats} />
         <ShortcutChoice />
         <div className="row end">
-          <span className="muted small grow">{words.kept}</span>
+          <span className="muted small grow">{words.storedHint}</span>
           <button type="button" className="primary" onClick={onClose}>
             {words.done}
           </button>

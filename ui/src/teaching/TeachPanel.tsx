@@ -83,7 +83,7 @@ function TeachForm({ model }: { model: string }) {
           onChange={(event) => teachingState.set({ ...state, title: event.target.value })}
         />
       </label>
-      {name && <p className="muted small">{words.called(name)}</p>}
+      {name && <p className="muted small">{words.identifier(name)}</p>}
       <label className="field">
         <span>{words.description}</span>
         <textarea

@@ -44,7 +44,7 @@ export function TeachingProgress({ job }: { job: string }) {
       <div className="row end">
         {hasFailed || jobQuery.isError ? (
           <button type="button" onClick={() => teachingState.set((current) => ({ ...current, job: null }))}>
-            {words.common.again}
+            {words.common.retry}
           </button>
         ) : (
           <button type="button" disabled={cancelMutation.isPending} onClick={() => cancelMutation.mutate()}>

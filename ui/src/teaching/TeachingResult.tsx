@@ -48,8 +48,8 @@ export function TeachingResult({ learnt, onKept }: Props) {
   const busy = keepMutation.isPending || discardMutation.isPending;
   return (
     <div className="stack">
-      <p role="status">{words.teaching.learntAbout}</p>
-      {found && <p>{words.teaching.onThisFilm(words.reading.words[found.words] ?? found.words)}</p>}
+      <p role="status">{words.teaching.learntHint}</p>
+      {found && <p>{words.teaching.onThisFilm(words.reading.certainty[found.words] ?? found.words)}</p>}
       <button
         type="button"
         aria-pressed={mapShown}
@@ -68,7 +68,7 @@ export function TeachingResult({ learnt, onKept }: Props) {
       )}
       <div className="row end">
         <button type="button" disabled={busy} onClick={() => discardMutation.mutate()}>
-          {words.teaching.drop}
+          {words.teaching.discard}
         </button>
         <button type="button" className="primary" disabled={busy} onClick={() => keepMutation.mutate()}>
           {words.teaching.keep}

@@ -17,11 +17,11 @@ export function ExportAllMenu() {
   if (!hasRole(me, "curator")) return null;
   return (
     <DownloadMenu
-      label={words.takeAll}
+      label={words.exportAll}
       ways={[
-        ["coco", words.all.coco],
-        ["csv", words.all.csv],
-        ["readings", words.all.readings],
+        ["coco", words.exportFormats.coco],
+        ["csv", words.exportFormats.csv],
+        ["readings", words.exportFormats.readings],
       ]}
       save={(way) => download(`/api/v1/${FILES[way][0]}`, FILES[way][1], { method: "POST" })}
     />

@@ -82,7 +82,7 @@ function Patient({ film }: { film: Film }) {
   const patient = [words.sexes[film.sex], film.age === null ? undefined : words.age(film.age)].filter(
     Boolean,
   );
-  if (view === null && patient.length === 0) return <span className="muted">{words.nothingTold}</span>;
+  if (view === null && patient.length === 0) return <span className="muted">{words.factsUnknown}</span>;
   return (
     <>
       {view === null ? words.viewUnknown : (named[view] ?? view)}

@@ -57,7 +57,8 @@ def test_a_dicom_file_is_brought_read_by_the_model_and_opened(house, window, tmp
     assert desk.study()["prediction"].keys() == told["prediction"].keys()
     expect(page.locator(".classes li")).to_have_count(len(told["prediction"]))
     expect(page.locator(".findings .title")).to_have_text(list(desk.titles().values()))
-    expect(page.locator(".side-panel")).to_contain_text(f"PA · female · 54 years · DICOM, 12 bit · {SIDE} × {SIDE}")
+    facts = f"PA · female · 54 years · DICOM, 12 bit · {SIDE} × {SIDE}"
+    expect(page.locator(".side-panel")).to_contain_text(facts)
     assert "Phantom" not in page.content()  # the patient's name stayed behind
 
 

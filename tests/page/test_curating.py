@@ -91,8 +91,9 @@ def test_a_model_without_a_prototype_is_measured_and_then_put_to_use_or_removed(
 
     expect(page.get_by_text("A new model was made.")).to_be_visible()
     expect(page.locator(".prototype.discarded")).to_have_count(1)
-    expect(page.locator(".measurement")).to_contain_text("validation film")
-    expect(page.locator(".measurement").get_by_role("row").filter(has_text="Macro-F1").get_by_role("cell")).to_have_count(4)
+    measurement = page.locator(".measurement")
+    expect(measurement).to_contain_text("validation film")
+    expect(measurement.get_by_role("row").filter(has_text="Macro-F1").get_by_role("cell")).to_have_count(4)
     (made,) = house.models() - before
     assert page.url.endswith(f"/#/atlas/{made}/active_tb")
     assert house.model_in_use() == first_model

@@ -34,7 +34,7 @@ export function App() {
     document.documentElement.lang = language;
     document.documentElement.dataset.theme = theme;
   }, [language, theme]);
-  if (query.isError) return <ErrorMessage error={query.error} again={() => void query.refetch()} />;
+  if (query.isError) return <ErrorMessage error={query.error} onRetry={() => void query.refetch()} />;
   return (
     <Router hook={useHashLocation}>
       <a className="skip" href="#content" onClick={skip}>

@@ -11,7 +11,7 @@ import { createQueryClient } from "./api/sharedQueries";
 import { App } from "./App";
 import { ErrorBoundary } from "./components/ErrorBoundary";
 
-const root = document.getElementById("room");
+const root = document.getElementById("root");
 if (root) {
   createRoot(root).render(
     <StrictMode>

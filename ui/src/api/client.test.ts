@@ -8,7 +8,7 @@ import {
   logIn,
   serve,
   serveInTurn,
-  told as answer,
+  jsonResponse,
 } from "../test/fakeServer";
 import { client, send, unwrap } from "./client";
 import { connection } from "./serverConnection";
@@ -37,13 +37,13 @@ afterEach(() => {
 
 describe("the token against forged requests", () => {
   test("goes along with whatever changes something", async () => {
-    const requests = serve(() => answer({}));
+    const requests = serve(() => jsonResponse({}));
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) await send(new Request(HERE, { method }));
     expect(requests.map((request) => request.csrf)).toEqual(["token-1", "token-1", "token-1", "token-1"]);
   });
 
   test("stays at home when one only looks", async () => {
-    const requests = serve(() => answer({}));
+    const requests = serve(() => jsonResponse({}));
     for (const method of ["GET", "HEAD"]) await send(new Request(HERE, { method }));
     expect(requests.map((request) => request.csrf)).toEqual([null, null]);
   });
@@ -53,7 +53,7 @@ describe("a session that ended", () => {
   test("is told, and the question waits until somebody logs in, then is asked again as it was", async () => {
     const requests = serveInTurn(
       () => problemResponse(401, "login_needed"),
-      () => answer({ done: true }),
+      () => jsonResponse({ done: true }),
     );
     const waiting = send(post());
     await vi.waitFor(() => expect(session.get().expired).toBe(true));
@@ -69,7 +69,7 @@ describe("a session that ended", () => {
 
   test("lets everything that waited go on at once", async () => {
     let loggedIn = false;
-    serve(() => (loggedIn ? answer({}) : problemResponse(401, "login_needed")));
+    serve(() => (loggedIn ? jsonResponse({}) : problemResponse(401, "login_needed")));
     const waiting = Promise.all([send(get()), send(post()), send(get())]);
     await vi.waitFor(() => expect(session.get().expired).toBe(true));
     await vi.advanceTimersByTimeAsync(10);
@@ -82,8 +82,8 @@ describe("a session that ended", () => {
 describe("a token that another window made old", () => {
   test("is fetched anew once, and the question asked again with it", async () => {
     const requests = serve(({ path, csrf }) => {
-      if (path === "/api/v1/session/me") return answer({ ...READER, csrf: "token-2" });
-      return csrf === "token-2" ? answer({}) : problemResponse(403, "csrf");
+      if (path === "/api/v1/session/me") return jsonResponse({ ...READER, csrf: "token-2" });
+      return csrf === "token-2" ? jsonResponse({}) : problemResponse(403, "csrf");
     });
     await send(post());
     expect(requests.map(({ method, path, csrf }) => [method, path, csrf])).toEqual([
@@ -95,7 +95,7 @@ describe("a token that another window made old", () => {
 
   test("is not fetched for ever: a second refusal is told", async () => {
     const requests = serve(({ path }) =>
-      path === "/api/v1/session/me" ? answer(READER) : problemResponse(403, "csrf"),
+      path === "/api/v1/session/me" ? jsonResponse(READER) : problemResponse(403, "csrf"),
     );
     expect(await caught(send(post()))).toMatchObject({ status: 403, code: "csrf" });
     expect(requests).toHaveLength(3);
@@ -119,7 +119,7 @@ describe("a server that does not answer", () => {
       networkError,
       networkError,
       () => problemResponse(503, "busy"),
-      () => answer({}),
+      () => jsonResponse({}),
     );
     await caught(send(post()));
     await vi.advanceTimersByTimeAsync(2500);
@@ -132,7 +132,7 @@ describe("a server that does not answer", () => {
   });
 
   test("is back as soon as anything is answered", async () => {
-    serveInTurn(networkError, () => answer({}));
+    serveInTurn(networkError, () => jsonResponse({}));
     await caught(send(get()));
     await send(get());
     expect(connection.get().lost).toBe(false);
@@ -189,7 +189,7 @@ describe("a refusal", () => {
 
 describe("what was told", () => {
   test("comes without its wrapping", async () => {
-    serve(() => answer([{ version: "m1" }]));
+    serve(() => jsonResponse([{ version: "m1" }]));
     expect(await unwrap(client.GET("/api/v1/models"))).toEqual([{ version: "m1" }]);
   });
 

@@ -44,7 +44,7 @@ async function sendOnce(request: Request): Promise<Response> {
 }
 
 /** A login in another window changes the CSRF token; fetch the new one. */
-async function refreshCsrfToken(): Promise<void> {
+export async function refreshCsrfToken(): Promise<void> {
   const response = await fetchFrom(`${window.location.origin}/api/v1/session/me`);
   startSession((await response.json()) as CurrentUser);
 }

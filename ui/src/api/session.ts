@@ -7,12 +7,12 @@ export const session = createStore<{ me: CurrentUser | null; expired: boolean }>
   expired: false,
 });
 let sessionCount = 0;
-let waiting: (() => void)[] = [];
+let resolvers: (() => void)[] = [];
 
 /** Ask for a login; resolves when the user has logged in. */
 export function waitForLogin(): Promise<void> {
   session.set((current) => ({ ...current, expired: true }));
-  return new Promise((resolve) => waiting.push(resolve));
+  return new Promise((resolve) => resolvers.push(resolve));
 }
 
 /** Number of the session, to tell whether a refusal belongs to an earlier session. */
@@ -30,8 +30,8 @@ export function startSession(me: CurrentUser): void {
   }
   sessionCount++;
   session.set({ me, expired: false });
-  const released = waiting;
-  waiting = [];
+  const released = resolvers;
+  resolvers = [];
   for (const release of released) release();
 }
 

@@ -22,7 +22,9 @@ export function AtlasScreen({ model, concept }: Props) {
   if (models.isError) return <AtlasError error={models.error} again={() => void models.refetch()} />;
   const modelInUse = models.data.find((model) => model.in_use);
   const shownModel =
-    model === undefined ? (modelInUse ?? models.data[0]) : models.data.find((one) => one.version === model);
+    model === undefined
+      ? (modelInUse ?? models.data[0])
+      : models.data.find(({ version }) => version === model);
   if (!shownModel) return <p className="centred">{model === undefined ? words.noModel : common.notFound}</p>;
   return (
     <ModelAtlas models={models.data} shownModel={shownModel} modelInUse={modelInUse} conceptName={concept} />
@@ -32,7 +34,7 @@ export function AtlasScreen({ model, concept }: Props) {
 function AtlasError({ error, again }: { error: unknown; again: () => void }) {
   return (
     <div className="screen">
-      <ErrorMessage error={error} again={again} />
+      <ErrorMessage error={error} onRetry={again} />
     </div>
   );
 }
@@ -49,7 +51,7 @@ function ModelAtlas({ models, shownModel, modelInUse, conceptName }: ModelAtlasP
   const concepts = useQuery(conceptsQuery(shownModel.version));
   if (concepts.isError) return <AtlasError error={concepts.error} again={() => void concepts.refetch()} />;
   const known = concepts.data ?? [];
-  const chosen = conceptName === undefined ? known[0] : known.find((one) => one.name === conceptName);
+  const chosen = conceptName === undefined ? known[0] : known.find(({ name }) => name === conceptName);
   return (
     <div className="screen atlas">
       <header className="screen-head">

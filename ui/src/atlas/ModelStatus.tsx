@@ -20,7 +20,7 @@ export function ModelStatus({ shownModel, modelInUse, concept }: Props) {
   const back = shownModel.parent ?? modelInUse?.version ?? "";
   return (
     <div className="model-status">
-      <InUseNotice shown={shownModel} used={modelInUse} />
+      <InUseNotice shownModel={shownModel} modelInUse={modelInUse} />
       {shownModel.made_here && (
         <p className="muted" lang="en">
           {shownModel.what}
@@ -38,16 +38,16 @@ export function ModelStatus({ shownModel, modelInUse, concept }: Props) {
   );
 }
 
-function InUseNotice({ shown, used }: { shown: Model; used: Model | undefined }) {
+function InUseNotice({ shownModel, modelInUse }: { shownModel: Model; modelInUse: Model | undefined }) {
   const words = useWords().atlas;
-  if (shown.in_use) {
+  if (shownModel.in_use) {
     return (
       <p>
-        <span className="badge good">{words.inUse}</span> {words.isInUse(shown.name)}
+        <span className="badge good">{words.inUse}</span> {words.isInUse(shownModel.name)}
       </p>
     );
   }
-  return <p className="film-warning">{words.notInUse(shown.name, used?.name ?? "–")}</p>;
+  return <p className="film-warning">{words.notInUse(shownModel.name, modelInUse?.name ?? "–")}</p>;
 }
 
 function CalibrationWarning({ model }: { model: string }) {

@@ -28,7 +28,7 @@ export function PrototypeList({ model, concept }: { model: Model; concept: Conce
         : new Set([...current, number]),
     );
   if (prototypes.isError)
-    return <ErrorMessage error={prototypes.error} again={() => void prototypes.refetch()} />;
+    return <ErrorMessage error={prototypes.error} onRetry={() => void prototypes.refetch()} />;
   if (prototypes.isPending) return <p className="muted centred">{common.loading}</p>;
   const kept = prototypes.data.filter((prototype) => prototype.kept).length;
   return (

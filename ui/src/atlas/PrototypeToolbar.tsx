@@ -33,9 +33,9 @@ export function PrototypeToolbar(props: Props) {
       <label className="field inline">
         <span>{words.sort}</span>
         <select value={order} onChange={(event) => onOrder(event.target.value as Order)}>
-          {(Object.keys(words.sorts) as Order[]).map((one) => (
-            <option key={one} value={one} disabled={one === "usage" && !isMeasured}>
-              {words.sorts[one]}
+          {(Object.keys(words.sorts) as Order[]).map((option) => (
+            <option key={option} value={option} disabled={option === "usage" && !isMeasured}>
+              {words.sorts[option]}
             </option>
           ))}
         </select>
@@ -43,9 +43,9 @@ export function PrototypeToolbar(props: Props) {
       <label className="field inline">
         <span>{words.show}</span>
         <select value={filter} onChange={(event) => onFilter(event.target.value as Filter)}>
-          {(Object.keys(words.shows) as Filter[]).map((one) => (
-            <option key={one} value={one}>
-              {words.shows[one]}
+          {(Object.keys(words.shows) as Filter[]).map((option) => (
+            <option key={option} value={option}>
+              {words.shows[option]}
             </option>
           ))}
         </select>
@@ -66,7 +66,7 @@ function Curation({ model, concept, prototypes, selected, onClearSelection }: Pr
   const kept = prototypes
     .filter((prototype) => selected.has(prototype.number) && prototype.kept)
     .map((prototype) => prototype.number);
-  const gone = prototypes
+  const discarded = prototypes
     .filter((prototype) => selected.has(prototype.number) && !prototype.kept)
     .map((prototype) => prototype.number);
   const busy = curation.isPending;
@@ -83,17 +83,17 @@ function Curation({ model, concept, prototypes, selected, onClearSelection }: Pr
         className={kept.length > 0 ? "primary" : undefined}
         disabled={busy || kept.length === 0}
         title={words.curateHint}
-        onClick={() => curation.mutate({ how: "discard", prototypes: kept })}
+        onClick={() => curation.mutate({ action: "discard", prototypes: kept })}
       >
         {words.discard(kept.length)}
       </button>
       <button
         type="button"
-        disabled={busy || gone.length === 0}
+        disabled={busy || discarded.length === 0}
         title={words.curateHint}
-        onClick={() => curation.mutate({ how: "restore", prototypes: gone })}
+        onClick={() => curation.mutate({ action: "restore", prototypes: discarded })}
       >
-        {words.restore(gone.length)}
+        {words.restore(discarded.length)}
       </button>
       {curation.isError && <ErrorMessage error={curation.error} />}
     </div>
@@ -101,25 +101,25 @@ function Curation({ model, concept, prototypes, selected, onClearSelection }: Pr
 }
 
 interface CurationRequest {
-  how: "discard" | "restore";
+  action: "discard" | "restore";
   prototypes: number[];
 }
 
 /** Create the new model, open it, and measure it to show the effect. */
 function useCuration(model: Model, concept: string) {
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const [, navigate] = useLocation();
   return useMutation({
-    mutationFn: ({ how, prototypes }: CurationRequest) => {
+    mutationFn: ({ action, prototypes }: CurationRequest) => {
       const request = { params: { path: { model: model.version, concept } }, body: { prototypes } };
       return unwrap(
-        how === "discard"
+        action === "discard"
           ? client.POST("/api/v1/models/{model}/concepts/{concept}/discard", request)
           : client.POST("/api/v1/models/{model}/concepts/{concept}/restore", request),
       );
     },
     onSuccess: async (made) => {
-      await queries.invalidateQueries({ queryKey: ["models"] });
+      await queryClient.invalidateQueries({ queryKey: ["models"] });
       void measureModel(made.version);
       navigate(`/atlas/${made.version}/${concept}`);
       document.getElementById("content")?.scrollTo({ top: 0 });

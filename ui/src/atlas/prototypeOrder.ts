@@ -13,11 +13,11 @@ export interface UsageCounts {
 }
 
 /** Usage counts of a finding's prototypes; null if the model was not measured or no training film shows the finding. */
-export function usageOf(worth: Measurement | null | undefined, concept: string): UsageCounts | null {
-  const found = worth?.concepts.find((finding) => finding.name === concept);
-  if (!found || found.shown === 0) return null;
-  const uses = new Map(found.prototypes.map((use) => [use.number, use]));
-  return { shown: found.shown, of: (number) => uses.get(number) };
+export function usageOf(measurement: Measurement | null | undefined, concept: string): UsageCounts | null {
+  const usedFinding = measurement?.concepts.find((finding) => finding.name === concept);
+  if (!usedFinding || usedFinding.shown === 0) return null;
+  const uses = new Map(usedFinding.prototypes.map((use) => [use.number, use]));
+  return { shown: usedFinding.shown, of: (number) => uses.get(number) };
 }
 
 export function filterAndSort(

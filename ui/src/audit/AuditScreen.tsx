@@ -33,7 +33,7 @@ function Events() {
   const { audit: words, common } = useWords();
   const filters = useDebounced(useStore(logFilters), 250);
   const query = useInfiniteQuery(eventsQuery(filters));
-  if (query.isError) return <ErrorMessage error={query.error} again={() => void query.refetch()} />;
+  if (query.isError) return <ErrorMessage error={query.error} onRetry={() => void query.refetch()} />;
   if (query.isPending) return <p className="muted centred">{common.loading}</p>;
   const events = query.data.pages.flatMap((page) => page.events);
   if (events.length === 0)

@@ -13,11 +13,11 @@ import { exportLog, verificationQuery } from "./queries";
 export function Verification() {
   const words = useWords().audit;
   const { language } = useStore(settings);
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const verification = useQuery(verificationQuery);
   const exportMutation = useMutation({
     mutationFn: exportLog,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["log"] }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ["log"] }),
   });
   return (
     <section

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
-import { client, fetchFrom, unwrap } from "../api/client";
+import { client, unwrap } from "../api/client";
+import { download } from "../lib/download";
 import { logQueryParams, type Filters } from "./filters";
 
 export const eventsQuery = (filters: Filters) =>
@@ -27,12 +28,7 @@ export const verificationQuery = queryOptions({
 });
 
 /** Download the whole log. */
-export async function exportLog(): Promise<void> {
-  const answer = await fetchFrom("/api/v1/log/export", { method: "POST" });
-  const address = URL.createObjectURL(await answer.blob());
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = `medgrape-log-${new Date().toISOString().slice(0, 10)}.jsonl`;
-  link.click();
-  URL.revokeObjectURL(address);
+export function exportLog(): Promise<void> {
+  const day = new Date().toISOString().slice(0, 10);
+  return download("/api/v1/log/export", `medgrape-log-${day}.jsonl`, { method: "POST" });
 }

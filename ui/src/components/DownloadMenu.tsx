@@ -6,13 +6,13 @@ import { ErrorMessage } from "./ErrorMessage";
 /** A button with a menu of download formats. An unavailable format says why. */
 export function DownloadMenu<Format extends string>({
   label,
-  ways: formats,
-  impossible: unavailable = {},
+  formats,
+  unavailable: unavailable = {},
   save,
 }: {
   label: string;
-  ways: readonly (readonly [Format, string])[];
-  impossible?: Partial<Record<Format, string>>;
+  formats: readonly (readonly [Format, string])[];
+  unavailable?: Partial<Record<Format, string>>;
   save: (way: Format) => Promise<void>;
 }) {
   const [open, setOpen] = useState(false);

@@ -9,7 +9,7 @@ export function errorText(error: unknown, words: Words): string {
 }
 
 /** An error message, with a retry button if `onRetry` is given. */
-export function ErrorMessage({ error, again: onRetry }: { error: unknown; again?: () => void }) {
+export function ErrorMessage({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const words = useWords();
   return (
     <div className="error-message" role="alert">

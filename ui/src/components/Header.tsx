@@ -11,7 +11,7 @@ import { useWords } from "../i18n/words";
 export function Header({ me }: { me: CurrentUser | null }) {
   const words = useWords();
   const [location] = useLocation();
-  const [choosing, setChoosing] = useState(false);
+  const [settingsOpen, setSettingsOpen] = useState(false);
   const screens = [
     ["/films", words.common.films, true],
     ["/atlas", words.common.atlas, true],
@@ -39,20 +39,20 @@ export function Header({ me }: { me: CurrentUser | null }) {
       {me?.login && (
         <span className="current-user">{words.common.loggedInAs(me.name, words.common.roles[me.role])}</span>
       )}
-      <button type="button" className="plain" onClick={() => setChoosing(true)}>
+      <button type="button" className="plain" onClick={() => setSettingsOpen(true)}>
         {words.common.settings}
       </button>
       {me?.login && (
-        <button type="button" className="plain" onClick={() => void leave()}>
+        <button type="button" className="plain" onClick={() => void logOut()}>
           {words.common.logOut}
         </button>
       )}
-      {choosing && <SettingsDialog onClose={() => setChoosing(false)} />}
+      {settingsOpen && <SettingsDialog onClose={() => setSettingsOpen(false)} />}
     </header>
   );
 }
 
-async function leave(): Promise<void> {
+async function logOut(): Promise<void> {
   await unwrap(client.POST("/api/v1/session/end"));
   clearSavedWork();
   window.location.reload();

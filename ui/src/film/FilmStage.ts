@@ -30,7 +30,7 @@ export class FilmStage {
     container: HTMLDivElement,
     private readonly size: Size,
     picture: HTMLCanvasElement,
-    private readonly still: boolean,
+    private readonly reducedMotion: boolean,
   ) {
     this.stage = new Konva.Stage({ container, width: 1, height: 1 });
     this.film = new Konva.Image({ image: picture, width: size.width, height: size.height });
@@ -38,8 +38,8 @@ export class FilmStage {
     this.stage.add(this.filmLayer, this.mapLayer, this.boxLayer, this.draftLayer);
   }
 
-  resize(room: Size): void {
-    this.stage.size(room);
+  resize(viewport: Size): void {
+    this.stage.size(viewport);
   }
 
   setView(view: View): void {
@@ -128,10 +128,10 @@ export class FilmStage {
   private gripShapes({ box, colour }: StyledBox): Konva.Rect[] {
     const across = [box.x1, (box.x1 + box.x2) / 2, box.x2];
     const down = [box.y1, (box.y1 + box.y2) / 2, box.y2];
-    const places = across.flatMap((x, column) =>
+    const positions = across.flatMap((x, column) =>
       down.map((y, row) => ({ x, y, middle: column === 1 && row === 1 })),
     );
-    return places
+    return positions
       .filter((position) => !position.middle)
       .map(
         ({ x, y }) =>
@@ -148,7 +148,7 @@ export class FilmStage {
   }
 
   private fade(node: Konva.Image, opacity: number, done?: () => void): void {
-    if (this.still) {
+    if (this.reducedMotion) {
       node.opacity(opacity);
       done?.();
       return;

@@ -19,12 +19,12 @@ export interface FilmViewProps {
   mapAddress: string | null;
   boxes: StyledBox[];
   /** Style of the box that is being drawn or edited. */
-  styleDraft: (edit: BoxDraft) => StyledBox;
+  styleDraft: (draft: BoxDraft) => StyledBox;
   /** A box that the demo suggests to draw. */
   suggestedBox: StyledBox | null;
   label: string;
   /** `isNew`: a new box, not an edited one. */
-  onDraw: (box: Box, done: boolean, fresh: boolean) => void;
+  onDraw: (box: Box, done: boolean, isNew: boolean) => void;
   /** A click without a drag, in film pixels. */
   onPick: (x: number, y: number) => void;
 }
@@ -88,8 +88,8 @@ export function FilmView(props: FilmViewProps) {
   useEffect(() => stage.current?.setBoxes(boxes), [boxes, size]);
   useEffect(() => {
     const redraw = () => {
-      const edit = viewer.draft.get();
-      stage.current?.setDraft(edit && styleDraft(edit), suggestedBox);
+      const draft = viewer.draft.get();
+      stage.current?.setDraft(draft && styleDraft(draft), suggestedBox);
     };
     redraw();
     return viewer.draft.subscribe(redraw);
@@ -115,26 +115,31 @@ export function FilmView(props: FilmViewProps) {
 }
 
 /** Fit the stage to its container and follow the viewer's view. Returns the cleanup function. */
-function followResize(room: HTMLDivElement, viewer: ViewerState, size: Size, stage: FilmStage): () => void {
+function followResize(
+  container: HTMLDivElement,
+  viewer: ViewerState,
+  size: Size,
+  stage: FilmStage,
+): () => void {
   let before: Size | null = null;
-  const draw = () => {
-    const viewport = { width: room.clientWidth, height: room.clientHeight };
+  const updateView = () => {
+    const viewport = { width: container.clientWidth, height: container.clientHeight };
     stage.setView(viewer.view.get() ?? fitView(size, viewport));
   };
-  const watcher = new ResizeObserver(() => {
-    const viewport = { width: room.clientWidth, height: room.clientHeight };
+  const observer = new ResizeObserver(() => {
+    const viewport = { width: container.clientWidth, height: container.clientHeight };
     if (viewport.width === 0 || viewport.height === 0) return;
     stage.resize(viewport);
     const view = viewer.view.get();
     if (view && before) viewer.view.set(resizeView(view, size, before, viewport));
     before = viewport;
-    draw();
+    updateView();
   });
-  watcher.observe(room);
-  const stop = viewer.view.subscribe(draw);
+  observer.observe(container);
+  const unsubscribe = viewer.view.subscribe(updateView);
   return () => {
-    watcher.disconnect();
-    stop();
+    observer.disconnect();
+    unsubscribe();
   };
 }
 
@@ -144,38 +149,38 @@ function followResize(room: HTMLDivElement, viewer: ViewerState, size: Size, sta
  */
 function followWindowLevel(
   viewer: ViewerState,
-  plain: ImageBitmap,
+  fullRange: ImageBitmap,
   side: number | null,
-  developed: WindowedImage | null,
+  image: WindowedImage | null,
   stage: FilmStage | null,
 ): () => void {
-  let resting: ReturnType<typeof setTimeout> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
-  const develop = () => {
-    clearTimeout(resting);
-    const greys = viewer.windowLevel.get();
-    developed?.drawWithWindow(plain, greys);
+  const redraw = () => {
+    clearTimeout(timer);
+    const window = viewer.windowLevel.get();
+    image?.drawWithWindow(fullRange, window);
     stage?.redrawFilm();
-    if (side !== null && !isSameWindow(greys, FULL_RANGE))
-      resting = setTimeout(() => void fine(), SERVER_PICTURE_DELAY);
+    if (side !== null && !isSameWindow(window, FULL_RANGE))
+      timer = setTimeout(() => void fetchServerPicture(), SERVER_PICTURE_DELAY);
   };
-  const fine = async () => {
-    const greys = viewer.windowLevel.get();
+  const fetchServerPicture = async () => {
+    const window = viewer.windowLevel.get();
     try {
-      const response = await fetch(pictureAddress(viewer.film, greys, side ?? LARGEST_SIDE));
+      const response = await fetch(pictureAddress(viewer.film, window, side ?? LARGEST_SIDE));
       const picture = response.ok ? await createImageBitmap(await response.blob()) : null;
-      if (ended || !picture || !isSameWindow(greys, viewer.windowLevel.get())) return;
-      developed?.draw(picture);
+      if (ended || !picture || !isSameWindow(window, viewer.windowLevel.get())) return;
+      image?.draw(picture);
       stage?.redrawFilm();
     } catch {
       // The picture rendered in the browser stays. Other requests report that the server does not answer.
     }
   };
-  develop();
-  const stop = viewer.windowLevel.subscribe(develop);
+  redraw();
+  const unsubscribe = viewer.windowLevel.subscribe(redraw);
   return () => {
     ended = true;
-    clearTimeout(resting);
-    stop();
+    clearTimeout(timer);
+    unsubscribe();
   };
 }

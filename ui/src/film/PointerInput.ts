@@ -53,7 +53,7 @@ export class PointerInput {
       film,
       viewport,
       view,
-      greys: viewer.windowLevel.get(),
+      windowLevel: viewer.windowLevel.get(),
       tool: viewer.tool.get(),
       editable: viewer.draft.get()?.box ?? null,
     };
@@ -87,14 +87,14 @@ export class PointerInput {
     else this.drag(this.gesture, at);
   }
 
-  private drag(gesture: Gesture & { kind: "draw" | "edit" | "pan" | "greys" }, at: Point): void {
-    const far = Math.hypot(at.x - gesture.from.x, at.y - gesture.from.y);
-    if (!this.moved && far < DRAG_THRESHOLD) return;
+  private drag(gesture: Gesture & { kind: "draw" | "edit" | "pan" | "windowLevel" }, at: Point): void {
+    const distance = Math.hypot(at.x - gesture.from.x, at.y - gesture.from.y);
+    if (!this.moved && distance < DRAG_THRESHOLD) return;
     this.moved = true;
     const effect = applyGesture(gesture, at, this.gestureContext());
     if ("box" in effect) this.props().onDraw(effect.box, false, gesture.kind === "draw");
     else if ("view" in effect) this.viewer.view.set(effect.view);
-    else this.viewer.windowLevel.set(effect.greys);
+    else this.viewer.windowLevel.set(effect.windowLevel);
   }
 
   private pinch(gesture: Gesture & { kind: "pinch" }): void {
@@ -112,8 +112,8 @@ export class PointerInput {
     const { gesture } = this;
     if (gesture?.kind !== "draw" && gesture?.kind !== "edit") return;
     const box = this.viewer.draft.get()?.box;
-    const least = DRAG_THRESHOLD / this.gestureContext().view.scale;
-    if (this.moved && box && isAtLeast(box, least)) this.props().onDraw(box, true, gesture.kind === "draw");
+    const minimum = DRAG_THRESHOLD / this.gestureContext().view.scale;
+    if (this.moved && box && isAtLeast(box, minimum)) this.props().onDraw(box, true, gesture.kind === "draw");
     else if (gesture.kind === "draw") this.pick(at);
     else this.revertDraft();
   }
@@ -133,9 +133,9 @@ export class PointerInput {
 
   private wheel(event: WheelEvent): void {
     event.preventDefault();
-    const scene = this.gestureContext();
+    const context = this.gestureContext();
     const factor = Math.exp(-event.deltaY * (event.deltaMode === 1 ? 30 : 1) * WHEEL_SPEED);
-    this.viewer.view.set(zoomView(scene.view, factor, this.positionOf(event), this.film, scene.viewport));
+    this.viewer.view.set(zoomView(context.view, factor, this.positionOf(event), this.film, context.viewport));
   }
 
   private onSpaceKey(event: KeyboardEvent, down: boolean): void {

@@ -16,8 +16,8 @@ export class WindowedImage {
   }
 
   /** Apply the window to a picture that shows the full grey range. */
-  drawWithWindow(plain: ImageBitmap, greys: WindowLevel): void {
-    if (isSameWindow(greys, FULL_RANGE)) {
+  drawWithWindow(plain: ImageBitmap, window: WindowLevel): void {
+    if (isSameWindow(window, FULL_RANGE)) {
       this.draw(plain);
       return;
     }
@@ -27,7 +27,7 @@ export class WindowedImage {
       this.source = this.ink().getImageData(0, 0, width, height);
       this.target = new ImageData(width, height);
     }
-    if (this.target) this.ink().putImageData(applyTable(lookupTable(greys), this.source, this.target), 0, 0);
+    if (this.target) this.ink().putImageData(applyTable(lookupTable(window), this.source, this.target), 0, 0);
   }
 
   private ink(): CanvasRenderingContext2D {
@@ -38,8 +38,8 @@ export class WindowedImage {
 }
 
 /** Map each pixel through the table, writing four bytes at once. */
-function applyTable(greys: Uint8ClampedArray, from: ImageData, to: ImageData): ImageData {
-  const packed = Uint32Array.from(greys, (grey) => (0xff000000 | (grey << 16) | (grey << 8) | grey) >>> 0);
+function applyTable(table: Uint8ClampedArray, from: ImageData, to: ImageData): ImageData {
+  const packed = Uint32Array.from(table, (grey) => (0xff000000 | (grey << 16) | (grey << 8) | grey) >>> 0);
   const [source, target] = [from.data, new Uint32Array(to.data.buffer)];
   for (let pixel = 0; pixel < target.length; pixel++) target[pixel] = packed[source[4 * pixel] ?? 0] ?? 0;
   return to;

@@ -27,7 +27,7 @@ const SCENE: GestureContext = {
   film: FILM,
   viewport: ROOM,
   view: fitView(FILM, ROOM),
-  greys: FULL_RANGE,
+  windowLevel: FULL_RANGE,
   tool: "draw",
   editable: null,
 };
@@ -46,12 +46,12 @@ describe("what a press begins", () => {
     ["the left button beside a box draws another", press(LEFT, WITH_BOX), "draw"],
     ["the left button in a box takes hold of it", press(LEFT, WITH_BOX, { at: INSIDE }), "edit"],
     ["the left button moves the film with that tool", press(LEFT, withTool("pan")), "pan"],
-    ["the left button turns greys with that tool", press(LEFT, withTool("greys")), "greys"],
+    ["the left button turns greys with that tool", press(LEFT, withTool("windowLevel")), "windowLevel"],
     ["the middle button moves the film", press(MIDDLE, SCENE), "pan"],
-    ["the middle button moves the film with any tool", press(MIDDLE, withTool("greys")), "pan"],
-    ["the right button turns greys", press(RIGHT, SCENE), "greys"],
-    ["the right button turns greys with any tool", press(RIGHT, withTool("pan")), "greys"],
-    ["the right button in a box turns greys", press(RIGHT, WITH_BOX, { at: INSIDE }), "greys"],
+    ["the middle button moves the film with any tool", press(MIDDLE, withTool("windowLevel")), "pan"],
+    ["the right button turns greys", press(RIGHT, SCENE), "windowLevel"],
+    ["the right button turns greys with any tool", press(RIGHT, withTool("pan")), "windowLevel"],
+    ["the right button in a box turns greys", press(RIGHT, WITH_BOX, { at: INSIDE }), "windowLevel"],
     ["space and the left button move the film", press(LEFT, SCENE, { panning: true }), "pan"],
     ["space moves the film even over a box", press(LEFT, WITH_BOX, { at: INSIDE, panning: true }), "pan"],
   ];
@@ -113,7 +113,7 @@ describe("what a drag does", () => {
       { x: 500, y: 700 },
       { ...SCENE, viewport: { width: 2000, height: 2000 } },
     );
-    expect(small).toEqual({ greys: { ...FULL_RANGE, centre: 0.4 } });
+    expect(small).toEqual({ windowLevel: { ...FULL_RANGE, centre: 0.4 } });
     expect(large).toEqual(small);
   });
 });
@@ -172,7 +172,7 @@ describe("what the pointer looks like", () => {
 
   test("a tool shows itself even over a box", () => {
     expect(cursorAt(INSIDE, { ...WITH_BOX, tool: "pan" }, false)).toBe("grab");
-    expect(cursorAt(INSIDE, { ...WITH_BOX, tool: "greys" }, false)).toBe("ns-resize");
+    expect(cursorAt(INSIDE, { ...WITH_BOX, tool: "windowLevel" }, false)).toBe("ns-resize");
     expect(cursorAt(INSIDE, WITH_BOX, true)).toBe("grab");
   });
 });

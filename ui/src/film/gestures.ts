@@ -3,21 +3,21 @@ import { boxBetween, type Box, dragBox, type Grip, gripAt, WHOLE_BOX } from "./b
 import { dragWindowLevel, type WindowLevel } from "./windowLevel";
 import { panView, type Point, type Size, toFilm, type View, zoomView } from "./panZoom";
 
-export type Tool = "draw" | "pan" | "greys";
+export type Tool = "draw" | "pan" | "windowLevel";
 
 /** The state when the gesture began. Each move is computed from it, so rounding errors do not add up. */
 export type Gesture =
   | { kind: "draw"; from: Point; filmFrom: Point }
   | { kind: "edit"; from: Point; box: Box; grip: Grip }
   | { kind: "pan"; from: Point; view: View }
-  | { kind: "greys"; from: Point; greys: WindowLevel }
+  | { kind: "windowLevel"; from: Point; windowLevel: WindowLevel }
   | { kind: "pinch"; from: [Point, Point]; view: View };
 
 export interface GestureContext {
   film: Size;
   viewport: Size;
   view: View;
-  greys: WindowLevel;
+  windowLevel: WindowLevel;
   tool: Tool;
   /** The box that can be edited. */
   editable: Box | null;
@@ -34,10 +34,11 @@ export interface Press {
   panning: boolean;
 }
 
-export function startGesture({ at, button, panning }: Press, scene: GestureContext): Gesture {
-  const { view, greys, tool, editable } = scene;
+export function startGesture({ at, button, panning }: Press, context: GestureContext): Gesture {
+  const { view, windowLevel, tool, editable } = context;
   if (button === 1 || panning || (button === 0 && tool === "pan")) return { kind: "pan", from: at, view };
-  if (button === 2 || tool === "greys") return { kind: "greys", from: at, greys };
+  if (button === 2 || tool === "windowLevel")
+    return { kind: "windowLevel", from: at, windowLevel: windowLevel };
   const filmFrom = toFilm(view, at);
   const grip = editable && gripAt(editable, filmFrom, GRIP_REACH / view.scale);
   if (editable && grip) return { kind: "edit", from: at, box: editable, grip };
@@ -48,26 +49,26 @@ export function startPinch(a: Point, b: Point, view: View): Gesture {
   return { kind: "pinch", from: [a, b], view };
 }
 
-export type Effect = { box: Box } | { view: View } | { greys: WindowLevel };
+export type Effect = { box: Box } | { view: View } | { windowLevel: WindowLevel };
 
-export function applyGesture(gesture: Gesture, at: Point, scene: GestureContext): Effect {
-  const { film, viewport } = scene;
+export function applyGesture(gesture: Gesture, at: Point, context: GestureContext): Effect {
+  const { film, viewport } = context;
   switch (gesture.kind) {
     case "draw":
-      return { box: boxBetween(gesture.filmFrom, toFilm(scene.view, at), film) };
+      return { box: boxBetween(gesture.filmFrom, toFilm(context.view, at), film) };
     case "edit": {
       const [dx, dy] = [
-        (at.x - gesture.from.x) / scene.view.scale,
-        (at.y - gesture.from.y) / scene.view.scale,
+        (at.x - gesture.from.x) / context.view.scale,
+        (at.y - gesture.from.y) / context.view.scale,
       ];
       return { box: dragBox(gesture.box, gesture.grip, dx, dy, film) };
     }
     case "pan":
       return { view: panView(gesture.view, at.x - gesture.from.x, at.y - gesture.from.y, film, viewport) };
-    case "greys":
+    case "windowLevel":
       return {
-        greys: dragWindowLevel(
-          gesture.greys,
+        windowLevel: dragWindowLevel(
+          gesture.windowLevel,
           (at.x - gesture.from.x) / viewport.width,
           (at.y - gesture.from.y) / viewport.height,
         ),
@@ -81,20 +82,20 @@ export function applyGesture(gesture: Gesture, at: Point, scene: GestureContext)
 export function applyPinch(
   gesture: Gesture & { kind: "pinch" },
   pointers: [Point, Point],
-  scene: GestureContext,
+  context: GestureContext,
 ): View {
   const [before, middle] = [midpoint(gesture.from), midpoint(pointers)];
   const factor = distance(pointers) / Math.max(distance(gesture.from), 1);
-  const grown = zoomView(gesture.view, factor, before, scene.film, scene.viewport);
-  return panView(grown, middle.x - before.x, middle.y - before.y, scene.film, scene.viewport);
+  const grown = zoomView(gesture.view, factor, before, context.film, context.viewport);
+  return panView(grown, middle.x - before.x, middle.y - before.y, context.film, context.viewport);
 }
 
 /** CSS cursor at a point of the film. */
-export function cursorAt(at: Point, scene: GestureContext, panning: boolean): string {
-  if (panning || scene.tool === "pan") return "grab";
-  if (scene.tool === "greys") return "ns-resize";
+export function cursorAt(at: Point, context: GestureContext, panning: boolean): string {
+  if (panning || context.tool === "pan") return "grab";
+  if (context.tool === "windowLevel") return "ns-resize";
   const grip =
-    scene.editable && gripAt(scene.editable, toFilm(scene.view, at), GRIP_REACH / scene.view.scale);
+    context.editable && gripAt(context.editable, toFilm(context.view, at), GRIP_REACH / context.view.scale);
   if (!grip) return "crosshair";
   if (grip.horizontal && grip.vertical)
     return (grip.horizontal === "x1") === (grip.vertical === "y1") ? "nwse-resize" : "nesw-resize";

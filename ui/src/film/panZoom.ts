@@ -21,25 +21,29 @@ const MIN_SCALE_OF_FIT = 0.5;
 /** At least this much of the film stays in sight, in screen pixels. */
 const MIN_IN_SIGHT = 60;
 
-export function fitView(film: Size, room: Size): View {
-  const scale = Math.min(room.width / film.width, room.height / film.height);
-  return { scale, x: (room.width - film.width * scale) / 2, y: (room.height - film.height * scale) / 2 };
+export function fitView(film: Size, viewport: Size): View {
+  const scale = Math.min(viewport.width / film.width, viewport.height / film.height);
+  return {
+    scale,
+    x: (viewport.width - film.width * scale) / 2,
+    y: (viewport.height - film.height * scale) / 2,
+  };
 }
 
 /** Scale by `factor`; the film point under `at` stays there. */
-export function zoomView(view: View, factor: number, at: Point, film: Size, room: Size): View {
-  const fit = fitView(film, room).scale;
+export function zoomView(view: View, factor: number, at: Point, film: Size, viewport: Size): View {
+  const fit = fitView(film, viewport).scale;
   const scale = clamp(view.scale * factor, fit * MIN_SCALE_OF_FIT, Math.max(MAX_SCALE, fit));
   const grown = scale / view.scale;
   return keepInSight(
     { scale, x: at.x - (at.x - view.x) * grown, y: at.y - (at.y - view.y) * grown },
     film,
-    room,
+    viewport,
   );
 }
 
-export function panView(view: View, dx: number, dy: number, film: Size, room: Size): View {
-  return keepInSight({ ...view, x: view.x + dx, y: view.y + dy }, film, room);
+export function panView(view: View, dx: number, dy: number, film: Size, viewport: Size): View {
+  return keepInSight({ ...view, x: view.x + dx, y: view.y + dy }, film, viewport);
 }
 
 /** Keep the centre and relative scale after the viewport changed its size. */
@@ -65,10 +69,10 @@ export function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }
 
-function keepInSight(view: View, film: Size, room: Size): View {
+function keepInSight(view: View, film: Size, viewport: Size): View {
   return {
     scale: view.scale,
-    x: clamp(view.x, MIN_IN_SIGHT - film.width * view.scale, room.width - MIN_IN_SIGHT),
-    y: clamp(view.y, MIN_IN_SIGHT - film.height * view.scale, room.height - MIN_IN_SIGHT),
+    x: clamp(view.x, MIN_IN_SIGHT - film.width * view.scale, viewport.width - MIN_IN_SIGHT),
+    y: clamp(view.y, MIN_IN_SIGHT - film.height * view.scale, viewport.height - MIN_IN_SIGHT),
   };
 }

@@ -57,13 +57,13 @@ const DEFAULT_SELECTION: Selection = {
 };
 
 export function createViewerState(film: string): ViewerState {
-  const draft = createKeptStore<BoxDraft | null>(`medgrape.edit.${film}`, null, "sessionStorage");
+  const draft = createKeptStore<BoxDraft | null>(`medgrape.draft.${film}`, null, "sessionStorage");
   const drawn = draft.get();
   // After a reload, the index of an applied box may point at another correction. Drop the draft.
   if (drawn && drawn.correctionIndex !== null) draft.set(null);
   else if (drawn?.moving) draft.set({ ...drawn, moving: false });
   const selection = createKeptStore<Selection>(
-    `medgrape.choice.${film}`,
+    `medgrape.selection.${film}`,
     DEFAULT_SELECTION,
     "sessionStorage",
   );
@@ -71,7 +71,7 @@ export function createViewerState(film: string): ViewerState {
   return {
     film,
     draft,
-    windowLevel: createKeptStore<WindowLevel>(`medgrape.greys.${film}`, FULL_RANGE, "sessionStorage"),
+    windowLevel: createKeptStore<WindowLevel>(`medgrape.windowLevel.${film}`, FULL_RANGE, "sessionStorage"),
     view: createStore<View | null>(null),
     tool: createStore<Tool>("draw"),
     selection,
@@ -81,6 +81,6 @@ export function createViewerState(film: string): ViewerState {
 }
 
 /** The finding whose map is shown on the film. */
-export function conceptOnMap(choice: Selection): string | null {
-  return choice.hovered ?? (choice.pinned ? choice.concept : null);
+export function conceptOnMap(selection: Selection): string | null {
+  return selection.hovered ?? (selection.pinned ? selection.concept : null);
 }

@@ -15,11 +15,11 @@ const WIDEST = 2;
  * Change by a drag, given as fractions of the viewport: right widens the window, down brightens, as on PACS
  * workstations.
  */
-export function dragWindowLevel(greys: WindowLevel, right: number, down: number): WindowLevel {
+export function dragWindowLevel(windowLevel: WindowLevel, right: number, down: number): WindowLevel {
   return {
-    ...greys,
-    width: clamp(greys.width * Math.exp(2 * right), NARROWEST, WIDEST),
-    centre: clamp(greys.centre - down, 0, 1),
+    ...windowLevel,
+    width: clamp(windowLevel.width * Math.exp(2 * right), NARROWEST, WIDEST),
+    centre: clamp(windowLevel.centre - down, 0, 1),
   };
 }
 
@@ -28,21 +28,21 @@ export function isSameWindow(a: WindowLevel, b: WindowLevel): boolean {
 }
 
 /** Lookup table from stored to shown grey values. */
-export function lookupTable(greys: WindowLevel): Uint8ClampedArray {
-  const low = greys.centre - greys.width / 2;
+export function lookupTable(windowLevel: WindowLevel): Uint8ClampedArray {
+  const low = windowLevel.centre - windowLevel.width / 2;
   return Uint8ClampedArray.from({ length: 256 }, (_, grey) => {
-    const share = clamp((grey / 255 - low) / greys.width, 0, 1);
-    return Math.round(255 * (greys.inverted ? 1 - share : share));
+    const share = clamp((grey / 255 - low) / windowLevel.width, 0, 1);
+    return Math.round(255 * (windowLevel.inverted ? 1 - share : share));
   });
 }
 
 /** Address of the film picture that the server renders with this window from all bits of the film. */
-export function pictureAddress(film: string, greys: WindowLevel, side: number): string {
+export function pictureAddress(film: string, windowLevel: WindowLevel, side: number): string {
   const params = new URLSearchParams({ side: String(side) });
-  if (!isSameWindow(greys, FULL_RANGE)) {
-    params.set("centre", greys.centre.toFixed(4));
-    params.set("width", greys.width.toFixed(4));
-    if (greys.inverted) params.set("inverted", "true");
+  if (!isSameWindow(windowLevel, FULL_RANGE)) {
+    params.set("centre", windowLevel.centre.toFixed(4));
+    params.set("width", windowLevel.width.toFixed(4));
+    if (windowLevel.inverted) params.set("inverted", "true");
   }
   return `/api/v1/films/${film}/picture.png?${params.toString()}`;
 }

@@ -2,10 +2,10 @@ import { useEffect, useState } from "react";
 
 /** The value once it has not changed for `milliseconds`. */
 export function useDebounced<T>(value: T, milliseconds: number): T {
-  const [debounced, setSettled] = useState(value);
+  const [debounced, setDebounced] = useState(value);
   useEffect(() => {
-    const waiting = setTimeout(() => setSettled(value), milliseconds);
-    return () => clearTimeout(waiting);
+    const timer = setTimeout(() => setDebounced(value), milliseconds);
+    return () => clearTimeout(timer);
   }, [value, milliseconds]);
   return debounced;
 }

@@ -35,12 +35,12 @@ export function Login({ again: isRenewal }: { again: boolean }) {
 
 function LoginOptions({ again }: { again: boolean }) {
   const words = useWords().login;
-  const ways = useQuery({
-    queryKey: ["ways"],
+  const options = useQuery({
+    queryKey: ["login-options"],
     queryFn: () => unwrap(client.GET("/api/v1/session/ways")),
     staleTime: Infinity,
   });
-  const provider = ways.data?.provider ?? false;
+  const provider = options.data?.provider ?? false;
   return (
     <div className="stack">
       <PasswordForm />

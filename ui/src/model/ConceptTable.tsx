@@ -12,7 +12,7 @@ export function ConceptTable({ model }: { model: string }) {
   return (
     <section className="card stack wide-card" aria-labelledby="concepts-title">
       <h2 id="concepts-title">{words.concepts}</h2>
-      {concepts.isError && <ErrorMessage error={concepts.error} again={() => void concepts.refetch()} />}
+      {concepts.isError && <ErrorMessage error={concepts.error} onRetry={() => void concepts.refetch()} />}
       {concepts.isPending && <p className="muted">{common.loading}</p>}
       {concepts.data && (
         <table>

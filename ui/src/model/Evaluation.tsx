@@ -16,7 +16,7 @@ export function Evaluation({ model }: { model: string }) {
   const evaluation = useQuery(evaluationQuery(model));
   if (evaluation.isPending) return <p className="muted">{common.loading}</p>;
   if (evaluation.isError)
-    return <ErrorMessage error={evaluation.error} again={() => void evaluation.refetch()} />;
+    return <ErrorMessage error={evaluation.error} onRetry={() => void evaluation.refetch()} />;
   const { report, audit, how } = evaluation.data;
   return (
     <>
@@ -69,7 +69,7 @@ function ReportTables({ report }: { report: EvaluationReport }) {
             </tr>
           </thead>
           <tbody>
-            {rowsOf(report, words, format).map((row) => (
+            {reportRows(report, words, format).map((row) => (
               <tr key={row.question}>
                 <th scope="row">{row.question}</th>
                 <td className="number strong">{format(row.value)}</td>
@@ -85,8 +85,8 @@ function ReportTables({ report }: { report: EvaluationReport }) {
         </table>
       </div>
       <div className="cards inner">
-        <ByClass report={report} told={format} />
-        <ByConcept report={report} told={format} />
+        <ClassTable report={report} format={format} />
+        <PointingTable report={report} format={format} />
       </div>
       {report.warnings.length > 0 && (
         <div className="hint">
@@ -104,7 +104,7 @@ function ReportTables({ report }: { report: EvaluationReport }) {
 
 type Format = (value: number | null | undefined) => string;
 
-function rowsOf(report: EvaluationReport, words: Words["model"], format: Format): Row[] {
+function reportRows(report: EvaluationReport, words: Words["model"], format: Format): Row[] {
   const { classification, pointing, safety } = report;
   const { majority, macro_f1: f1 } = classification;
   const always = (value: number | undefined) =>
@@ -141,18 +141,18 @@ function safetyRows(
   return kinds.flatMap(([kind, question]) => {
     const own = safety.own[kind];
     if (!own) return [];
-    const blind = safety.majority?.[kind];
+    const baseline = safety.majority?.[kind];
     return [
       {
         question,
         ...own,
-        trivial: blind ? words.mostCommonFinding(format(blind.value)) : words.notAvailable,
+        trivial: baseline ? words.mostCommonFinding(format(baseline.value)) : words.notAvailable,
       },
     ];
   });
 }
 
-function ByClass({ report, told: format }: { report: EvaluationReport; told: Format }) {
+function ClassTable({ report, format }: { report: EvaluationReport; format: Format }) {
   const words = useWords().model;
   return (
     <div className="stack">
@@ -185,7 +185,7 @@ function ByClass({ report, told: format }: { report: EvaluationReport; told: For
   );
 }
 
-function ByConcept({ report, told: format }: { report: EvaluationReport; told: Format }) {
+function PointingTable({ report, format }: { report: EvaluationReport; format: Format }) {
   const words = useWords().model;
   return (
     <div className="stack">

@@ -18,23 +18,25 @@ const FEW_FILMS = 100;
 /** Scores on validation films: this model, its parent, and the trivial answer. */
 export function MeasurementCard({ model, children }: { model: string; children?: ReactNode }) {
   const words = useWords().model;
-  const queries = useQueryClient();
-  const worth = useQuery(measurementQuery(model));
+  const queryClient = useQueryClient();
+  const measurement = useQuery(measurementQuery(model));
   const job = useStore(measurementJobs)[model];
-  const done = job?.job?.state === "done";
+  const done = job?.serverJob?.state === "done";
   useEffect(() => {
-    if (done) void queries.invalidateQueries({ queryKey: ["worth", model] });
-  }, [queries, done, model]);
+    if (done) void queryClient.invalidateQueries({ queryKey: ["worth", model] });
+  }, [queryClient, done, model]);
   return (
-    <section className="card stack measurement" aria-labelledby="worth-title">
-      <h2 id="worth-title">{words.measurement}</h2>
+    <section className="card stack measurement" aria-labelledby="measurement-title">
+      <h2 id="measurement-title">{words.measurement}</h2>
       <div className="measurement-body">
         <div className="stack">
-          {worth.isError && <ErrorMessage error={worth.error} again={() => void worth.refetch()} />}
-          {worth.data && <MeasurementTable worth={worth.data} />}
-          <div role="status">{isRunning(job) && job && <MeasurementProgress measuring={job} />}</div>
-          {job && <MeasurementError measuring={job} />}
-          {worth.data === null && job === undefined && <NotMeasured model={model} />}
+          {measurement.isError && (
+            <ErrorMessage error={measurement.error} onRetry={() => void measurement.refetch()} />
+          )}
+          {measurement.data && <MeasurementTable measurement={measurement.data} />}
+          <div role="status">{isRunning(job) && job && <MeasurementProgress job={job} />}</div>
+          {job && <MeasurementError job={job} />}
+          {measurement.data === null && job === undefined && <NotMeasured model={model} />}
         </div>
         {children && <div className="stack">{children}</div>}
       </div>
@@ -57,28 +59,28 @@ function NotMeasured({ model }: { model: string }) {
   );
 }
 
-function MeasurementProgress({ measuring }: { measuring: MeasurementJob }) {
+function MeasurementProgress({ job }: { job: MeasurementJob }) {
   const words = useWords().model;
   const { language } = useStore(settings);
-  const reached = measuring.job?.progress ?? 0;
+  const reached = job.serverJob?.progress ?? 0;
   return (
     <div className="stack">
       <p>
         {words.measuring} {formatProbability(reached, { language, shares: "percent" })}
       </p>
       <progress value={reached} max={1} aria-label={words.measuring} />
-      {measuring.job && (
+      {job.serverJob && (
         <p className="muted small" lang="en">
-          {measuring.job.news}
+          {job.serverJob.news}
         </p>
       )}
     </div>
   );
 }
 
-function MeasurementError({ measuring }: { measuring: MeasurementJob }) {
+function MeasurementError({ job }: { job: MeasurementJob }) {
   const words = useWords().model;
-  if (measuring.error instanceof Problem && measuring.error.code === "no_data_set") {
+  if (job.error instanceof Problem && job.error.code === "no_data_set") {
     return (
       <div className="hint">
         <p>{words.noDataSet}</p>
@@ -88,27 +90,27 @@ function MeasurementError({ measuring }: { measuring: MeasurementJob }) {
       </div>
     );
   }
-  if (measuring.error !== null) return <ErrorMessage error={measuring.error} />;
-  if (measuring.job?.state === "failed") return <ErrorMessage error={new Error(measuring.job.news)} />;
-  return measuring.job?.state === "cancelled" ? <p className="muted">{words.cancelled}</p> : null;
+  if (job.error !== null) return <ErrorMessage error={job.error} />;
+  if (job.serverJob?.state === "failed") return <ErrorMessage error={new Error(job.serverJob.news)} />;
+  return job.serverJob?.state === "cancelled" ? <p className="muted">{words.cancelled}</p> : null;
 }
 
-function MeasurementTable({ worth }: { worth: Measurement }) {
+function MeasurementTable({ measurement }: { measurement: Measurement }) {
   const words = useWords().model;
   const { language } = useStore(settings);
-  const { parent, standing, trivial } = worth;
+  const { parent, standing, trivial } = measurement;
   const rows = [
     [words.macroF1, "macro_f1"],
     [words.accuracy, "accuracy"],
   ] as const;
   return (
     <>
-      {parent && <p className="measurement-summary">{words.changed(parent.changed, worth.films)}</p>}
+      {parent && <p className="measurement-summary">{words.changed(parent.changed, measurement.films)}</p>}
       <div className="scroll-x">
         <table className="figures">
           <thead>
             <tr>
-              <th scope="col">{words.onValidation(worth.films)}</th>
+              <th scope="col">{words.onValidation(measurement.films)}</th>
               {parent && (
                 <th scope="col" className="number">
                   {words.before}
@@ -145,9 +147,9 @@ function MeasurementTable({ worth }: { worth: Measurement }) {
         </table>
       </div>
       <p className="muted small">
-        {words.measuredOn(worth.data_set, formatDate(worth.measured_at, language))}
-        {!worth.its_own && ` ${words.notItsOwn}`}
-        {worth.films < FEW_FILMS && ` ${words.few(worth.films)}`}
+        {words.measuredOn(measurement.data_set, formatDate(measurement.measured_at, language))}
+        {!measurement.its_own && ` ${words.notItsOwn}`}
+        {measurement.films < FEW_FILMS && ` ${words.few(measurement.films)}`}
       </p>
     </>
   );

@@ -19,13 +19,13 @@ interface Props {
 export function ModelActions({ model, onRemoved }: Props) {
   const words = useWords().model;
   const { me } = useStore(session);
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const [asking, setAsking] = useState(false);
   const path = { model: model.version };
   const use = useMutation({
     mutationFn: () => unwrap(client.POST("/api/v1/models/{model}/use", { params: { path } })),
     // The film list shows predictions of the model in use, so everything is fetched again.
-    onSuccess: () => queries.invalidateQueries(),
+    onSuccess: () => queryClient.invalidateQueries(),
   });
   if (!hasRole(me, "curator") || model.in_use) return null;
   return (
@@ -57,7 +57,7 @@ interface RemovalProps {
 
 function RemoveModelDialog({ model, onClose, onRemoved }: RemovalProps) {
   const { model: words } = useWords();
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const removal = useMutation({
     mutationFn: () =>
       unwrap(client.DELETE("/api/v1/models/{model}", { params: { path: { model: model.version } } })),
@@ -65,7 +65,7 @@ function RemoveModelDialog({ model, onClose, onRemoved }: RemovalProps) {
       onClose();
       // Leave the page of the removed model first; a refetch of it would fail with 404.
       onRemoved?.();
-      await queries.invalidateQueries({ queryKey: ["models"] });
+      await queryClient.invalidateQueries({ queryKey: ["models"] });
     },
   });
   return (

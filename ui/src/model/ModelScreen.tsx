@@ -33,7 +33,7 @@ export function ModelScreen({ model }: { model?: string | undefined }) {
 
 function ModelDetails({ version, models }: { version: string; models: Model[] }) {
   const card = useQuery(modelQuery(version));
-  if (card.isError) return <ErrorMessage error={card.error} again={() => void card.refetch()} />;
+  if (card.isError) return <ErrorMessage error={card.error} onRetry={() => void card.refetch()} />;
   if (card.isPending) return <Loading />;
   return <Card key={version} card={card.data} models={models} />;
 }
@@ -45,7 +45,7 @@ function Loading() {
 function ScreenError({ error, again }: { error: unknown; again: () => void }) {
   return (
     <div className="screen">
-      <ErrorMessage error={error} again={again} />
+      <ErrorMessage error={error} onRetry={again} />
     </div>
   );
 }

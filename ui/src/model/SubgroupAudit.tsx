@@ -26,7 +26,7 @@ export function SubgroupAudit({ audit }: { audit: SubgroupReport }) {
           audit={audit}
         />
       ))}
-      {audit.flagged.length > 0 && <SentenceList title={words.flaggedGaps} told={audit.flagged} />}
+      {audit.flagged.length > 0 && <SentenceList title={words.flaggedGaps} sentences={audit.flagged} />}
       <ul className="bullets muted small" lang="en">
         {[...audit.headline, ...audit.warnings].map((sentence) => (
           <li key={sentence}>{sentence}</li>
@@ -36,7 +36,7 @@ export function SubgroupAudit({ audit }: { audit: SubgroupReport }) {
   );
 }
 
-function SentenceList({ title, told: sentences }: { title: string; told: readonly string[] }) {
+function SentenceList({ title, sentences }: { title: string; sentences: readonly string[] }) {
   return (
     <div className="hint">
       <h3>{title}</h3>
@@ -88,7 +88,7 @@ function GroupTable({ title, groups, audit }: { title: string; groups: Group[]; 
                 <td className="number">{group.patients}</td>
                 {measures.map((measure) => (
                   <td key={measure.name} className="number">
-                    <Value found={group.figures.find((figure) => figure.measure === measure.name)} />
+                    <FigureCell figure={group.figures.find((figure) => figure.measure === measure.name)} />
                   </td>
                 ))}
               </tr>
@@ -100,21 +100,21 @@ function GroupTable({ title, groups, audit }: { title: string; groups: Group[]; 
   );
 }
 
-function Value({ found: figure }: { found: Figure | undefined }) {
+function FigureCell({ figure }: { figure: Figure | undefined }) {
   const words = useWords().model;
   const { language } = useStore(settings);
   if (!figure || figure.too_few || figure.value === null)
     return <span className="muted">{words.tooFew}</span>;
   return (
     <>
-      <Flag found={figure} />
+      <Flag figure={figure} />
       {formatNumber(figure.value, language, 3)}
-      <Trivial found={figure} />
+      <Baseline figure={figure} />
     </>
   );
 }
 
-function Flag({ found: figure }: { found: Figure }) {
+function Flag({ figure }: { figure: Figure }) {
   const words = useWords().model;
   if (!figure.flagged) return null;
   const label = figure.still_flagged ? words.stillFlagged : words.flagged;
@@ -125,14 +125,14 @@ function Flag({ found: figure }: { found: Figure }) {
   );
 }
 
-function Trivial({ found: figure }: { found: Figure }) {
+function Baseline({ figure }: { figure: Figure }) {
   const words = useWords().model;
   const { language } = useStore(settings);
-  const blind = figure.trivial[0];
-  if (!blind || blind.value === null) return null;
+  const baseline = figure.trivial[0];
+  if (!baseline || baseline.value === null) return null;
   return (
-    <div className="muted small" title={blind.title}>
-      {words.baseline(formatNumber(blind.value, language, 3))}
+    <div className="muted small" title={baseline.title}>
+      {words.baseline(formatNumber(baseline.value, language, 3))}
     </div>
   );
 }

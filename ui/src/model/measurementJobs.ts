@@ -6,7 +6,7 @@ import { createStore } from "../lib/store";
 
 export interface MeasurementJob {
   /** null until the server has accepted the job. */
-  job: Job | null;
+  serverJob: Job | null;
   error: unknown;
 }
 
@@ -16,26 +16,28 @@ const FINAL_STATES: readonly Job["state"][] = ["done", "failed", "cancelled"];
 
 export function isRunning(job: MeasurementJob | undefined): boolean {
   return (
-    job !== undefined && job.error === null && (job.job === null || !FINAL_STATES.includes(job.job.state))
+    job !== undefined &&
+    job.error === null &&
+    (job.serverJob === null || !FINAL_STATES.includes(job.serverJob.state))
   );
 }
 
 /** Measure a model; does nothing if it is being measured already. */
 export async function measureModel(model: string): Promise<void> {
   if (isRunning(measurementJobs.get()[model])) return;
-  setJob(model, { job: null, error: null });
+  setJob(model, { serverJob: null, error: null });
   try {
     const started = await unwrap(
       client.POST("/api/v1/models/{model}/worth", { params: { path: { model } } }),
     );
-    setJob(model, { job: started, error: null });
-    for (let job = started; !FINAL_STATES.includes(job.state);) {
+    setJob(model, { serverJob: started, error: null });
+    for (let serverJob = started; !FINAL_STATES.includes(serverJob.state);) {
       await wait();
-      job = await refreshJob(job);
-      setJob(model, { job, error: null });
+      serverJob = await refreshJob(serverJob);
+      setJob(model, { serverJob, error: null });
     }
   } catch (error) {
-    setJob(model, { job: null, error });
+    setJob(model, { serverJob: null, error });
   }
 }
 
@@ -53,6 +55,6 @@ function wait(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL));
 }
 
-function setJob(model: string, what: MeasurementJob): void {
-  measurementJobs.set((current) => ({ ...current, [model]: what }));
+function setJob(model: string, job: MeasurementJob): void {
+  measurementJobs.set((current) => ({ ...current, [model]: job }));
 }

@@ -17,55 +17,58 @@ const MOST_SHOWN = 4;
 /** Card of the current box: the claimed finding, the model's live check, and the buttons. */
 export function BoxCard({ onExample }: { onExample: (draft: BoxDraft) => void }) {
   const { viewer, liveCheck } = useReadingContext();
-  const edit = useStore(viewer.draft);
+  const draft = useStore(viewer.draft);
   useEffect(() => {
     // Subscribe to the store directly; waiting for a React render would cost a frame.
-    const ask = () => {
-      const draft = viewer.draft.get();
-      liveCheck?.request(draft && { box: draft.box, concept: draft.concept });
+    const requestCheck = () => {
+      const current = viewer.draft.get();
+      liveCheck?.request(current && { box: current.box, concept: current.concept });
     };
-    ask();
-    const ends = [viewer.draft.subscribe(ask), connection.subscribe(() => !connection.get().lost && ask())];
+    requestCheck();
+    const unsubscribers = [
+      viewer.draft.subscribe(requestCheck),
+      connection.subscribe(() => !connection.get().lost && requestCheck()),
+    ];
     return () => {
-      for (const end of ends) end();
+      for (const end of unsubscribers) end();
     };
   }, [viewer, liveCheck]);
-  return edit && <Card edit={edit} onExample={onExample} />;
+  return draft && <Card draft={draft} onExample={onExample} />;
 }
 
-function Card({ edit, onExample }: { edit: BoxDraft; onExample: (edit: BoxDraft) => void }) {
+function Card({ draft, onExample }: { draft: BoxDraft; onExample: (draft: BoxDraft) => void }) {
   const words = useWords().reading;
   const { viewer, studyData } = useReadingContext();
   const preferences = useStore(settings);
   const teaching = useStore(viewer.teaching);
-  const size = boxSizeText(edit.box, studyData.film, preferences, words);
+  const size = boxSizeText(draft.box, studyData.film, preferences, words);
   return (
     <section
       className="box-card"
-      aria-label={edit.correctionIndex === null ? words.newBox : words.boxNumber(edit.correctionIndex + 1)}
+      aria-label={draft.correctionIndex === null ? words.newBox : words.boxNumber(draft.correctionIndex + 1)}
     >
       <div className="row spread">
         <strong>
-          {edit.correctionIndex === null ? words.newBox : words.boxNumber(edit.correctionIndex + 1)}
+          {draft.correctionIndex === null ? words.newBox : words.boxNumber(draft.correctionIndex + 1)}
         </strong>
         <span className="muted">{size}</span>
       </div>
-      {!teaching && <StatementSelects edit={edit} />}
-      <InsideBox edit={edit} />
-      <Buttons edit={edit} onExample={onExample} />
+      {!teaching && <StatementSelects draft={draft} />}
+      <InsideBox draft={draft} />
+      <Buttons draft={draft} onExample={onExample} />
     </section>
   );
 }
 
-function StatementSelects({ edit }: { edit: BoxDraft }) {
+function StatementSelects({ draft }: { draft: BoxDraft }) {
   const words = useWords().reading;
   const { viewer, studyData } = useReadingContext();
-  const change = (changed: Partial<BoxDraft>) => viewer.draft.set({ ...edit, ...changed });
+  const change = (changed: Partial<BoxDraft>) => viewer.draft.set({ ...draft, ...changed });
   return (
     <div className="row">
       <label className="grow">
         <span className="visually-hidden">{words.finding}</span>
-        <select value={edit.concept} onChange={(event) => change({ concept: event.target.value })}>
+        <select value={draft.concept} onChange={(event) => change({ concept: event.target.value })}>
           {studyData.concepts.map((concept) => (
             <option key={concept.name} value={concept.name}>
               {concept.title}
@@ -76,7 +79,7 @@ function StatementSelects({ edit }: { edit: BoxDraft }) {
       <label>
         <span className="visually-hidden">{words.isHere}</span>
         <select
-          value={edit.positive ? "here" : "not"}
+          value={draft.positive ? "here" : "not"}
           onChange={(event) => change({ positive: event.target.value === "here" })}
         >
           <option value="here">{words.isHere}</option>
@@ -88,11 +91,11 @@ function StatementSelects({ edit }: { edit: BoxDraft }) {
 }
 
 /** What the model sees inside the box, updated while the box is being drawn. */
-function InsideBox({ edit }: { edit: BoxDraft }) {
+function InsideBox({ draft }: { draft: BoxDraft }) {
   const words = useWords().reading;
   const { liveCheck } = useReadingContext();
   const result = useStore(liveCheck?.result ?? NO_RESULT);
-  if (!result || result.request.concept !== edit.concept) return <p className="muted box-check">…</p>;
+  if (!result || result.request.concept !== draft.concept) return <p className="muted box-check">…</p>;
   const { box } = result.request;
   return (
     <div className="box-check" data-box={[box.x1, box.y1, box.x2, box.y2].join()}>
@@ -103,11 +106,11 @@ function InsideBox({ edit }: { edit: BoxDraft }) {
             key={concept.name}
             name={concept.name}
             mean={concept.mean}
-            claimed={concept.name === edit.concept}
+            claimed={concept.name === draft.concept}
           />
         ))}
       </ul>
-      <Verdict edit={edit} check={result.check} current={isResultFor(result, edit.box, edit.concept)} />
+      <Verdict draft={draft} check={result.check} current={isResultFor(result, draft.box, draft.concept)} />
     </div>
   );
 }
@@ -127,13 +130,13 @@ function InsideRow({ name, mean, claimed }: { name: string; mean: number; claime
   );
 }
 
-function Verdict({ edit, check, current }: { edit: BoxDraft; check: Check; current: boolean }) {
+function Verdict({ draft, check, current }: { draft: BoxDraft; check: Check; current: boolean }) {
   const words = useWords().reading;
   const { studyData, viewer } = useReadingContext();
   if (useStore(viewer.teaching)) return null;
   // During a drag the result may be a moment old. After it, only the result for exactly this box counts.
-  if (!current && !edit.moving) return <p className="muted">…</p>;
-  const verdict = !edit.positive
+  if (!current && !draft.moving) return <p className="muted">…</p>;
+  const verdict = !draft.positive
     ? words.notChecked
     : check.mismatch
       ? words.objects(conceptTitle(studyData, check.dominant, words))
@@ -143,16 +146,16 @@ function Verdict({ edit, check, current }: { edit: BoxDraft; check: Check; curre
   // Screen readers announce only the final verdict, not every change during the drag.
   return (
     <p
-      className={edit.positive && check.mismatch ? "verdict warned" : "verdict"}
-      role={current && !edit.moving ? "status" : undefined}
+      className={draft.positive && check.mismatch ? "verdict warned" : "verdict"}
+      role={current && !draft.moving ? "status" : undefined}
     >
-      {edit.positive && check.mismatch && "⚠ "}
+      {draft.positive && check.mismatch && "⚠ "}
       {verdict}
     </p>
   );
 }
 
-function Buttons({ edit, onExample }: { edit: BoxDraft; onExample: (edit: BoxDraft) => void }) {
+function Buttons({ draft, onExample }: { draft: BoxDraft; onExample: (draft: BoxDraft) => void }) {
   const all = useWords();
   const words = all.reading;
   const { viewer, actions, saving, retrying } = useReadingContext();
@@ -168,20 +171,20 @@ function Buttons({ edit, onExample }: { edit: BoxDraft; onExample: (edit: BoxDra
         <button type="button" onClick={actions.discardDraft}>
           {words.discard} <kbd>Esc</kbd>
         </button>
-        {edit.correctionIndex !== null && (
+        {draft.correctionIndex !== null && (
           <button type="button" className="danger" disabled={saving} onClick={actions.removeBox}>
             {words.remove} <kbd>Del</kbd>
           </button>
         )}
         {teaching ? (
-          <button type="button" className="primary" onClick={() => onExample(edit)}>
+          <button type="button" className="primary" onClick={() => onExample(draft)}>
             {all.teaching.useExample} <kbd>⏎</kbd>
           </button>
         ) : (
           <button
             type="button"
             className="primary"
-            disabled={saving || edit.moving}
+            disabled={saving || draft.moving}
             onClick={actions.applyDraft}
           >
             {words.apply} <kbd>⏎</kbd>

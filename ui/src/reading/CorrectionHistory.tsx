@@ -55,23 +55,23 @@ function Corrections() {
   if (corrections.length === 0) return <p className="muted">{words.noCorrections}</p>;
   return (
     <ol className="corrections">
-      {corrections.map((correction, number) => {
-        const what = describeCorrection(studyData, correction, words);
+      {corrections.map((correction, index) => {
+        const sentence = describeCorrection(studyData, correction, words);
         return (
-          <li key={number}>
+          <li key={index}>
             {correction.box ? (
               <button
                 type="button"
                 className="plain grow"
                 disabled={locked}
-                aria-label={words.select(what)}
-                onClick={() => actions.selectCorrection(number)}
+                aria-label={words.select(sentence)}
+                onClick={() => actions.selectCorrection(index)}
               >
-                {number + 1}. {what}
+                {index + 1}. {sentence}
               </button>
             ) : (
               <span className="grow no-box">
-                {number + 1}. {what}
+                {index + 1}. {sentence}
               </span>
             )}
             {correction.check?.mismatch && <span className="badge warn">{words.confirmed}</span>}
@@ -79,9 +79,9 @@ function Corrections() {
               type="button"
               className="plain"
               disabled={saving || locked}
-              aria-label={words.withdraw(what)}
-              title={words.withdraw(what)}
-              onClick={() => takeStep({ kind: "withdraw", correctionIndex: number })}
+              aria-label={words.withdraw(sentence)}
+              title={words.withdraw(sentence)}
+              onClick={() => takeStep({ kind: "withdraw", correctionIndex: index })}
             >
               ✕
             </button>

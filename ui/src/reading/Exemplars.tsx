@@ -16,9 +16,9 @@ export function Exemplars({ seen: finding, model }: { seen: ConceptExplanation; 
   const caption = (exemplar: Exemplar) =>
     words.exemplar(exemplar.film, formatNumber(exemplar.similarity ?? 0, language));
   return (
-    <section className="block" aria-labelledby="looks-like">
+    <section className="block" aria-labelledby="exemplars">
       <div className="row spread">
-        <h2 id="looks-like">{words.exemplarsOf(finding.title)}</h2>
+        <h2 id="exemplars">{words.exemplarsOf(finding.title)}</h2>
         <a href={`#/atlas/${model}/${finding.name}`}>{words.openAtlas}</a>
       </div>
       {finding.exemplars.length === 0 && <p className="muted">{words.noExemplars}</p>}

@@ -23,8 +23,8 @@ export function ExportMenu() {
   return (
     <DownloadMenu
       label={words.export}
-      ways={KINDS.map((kind) => [kind, words.exports[kind]] as const)}
-      impossible={impossible}
+      formats={KINDS.map((kind) => [kind, words.exports[kind]] as const)}
+      unavailable={impossible}
       save={(kind) => {
         const at = historyStep === null ? "" : `?at=${historyStep}`;
         return download(`/api/v1/studies/${study.id}/${FILES[kind]}${at}`, `medgrape-${viewer.film}.${kind}`);

@@ -79,12 +79,12 @@ function ModelChoice({ film }: { film: string }) {
 
 function filmFacts(film: Film, words: Words["reading"]): string {
   const { facts } = film;
-  const told = [
+  const parts = [
     facts.view,
     words.sexes[film.sex],
     film.age === null ? null : words.years(film.age),
     `${facts.format}, ${facts.bits} bit`,
     `${facts.size.width} × ${facts.size.height}`,
   ];
-  return told.filter(Boolean).join(" · ");
+  return parts.filter(Boolean).join(" · ");
 }

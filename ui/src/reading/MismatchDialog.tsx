@@ -31,9 +31,9 @@ export function MismatchDialog({ warning, onCancel, onChange, onConfirm }: Props
     conceptTitle(studyData, check.rival, words),
   ];
   return (
-    <Dialog title={words.mismatchTitle} onClose={onCancel} wide urgent describedBy="doubt-told">
+    <Dialog title={words.mismatchTitle} onClose={onCancel} wide urgent describedBy="mismatch-text">
       <div className="stack mismatch">
-        <p className="lead" id="doubt-told">
+        <p className="lead" id="mismatch-text">
           {words.youSaid(claimed)}{" "}
           <strong>
             {words.itSees(dominant, means.get(check.rival) ?? "", means.get(check.claimed) ?? "")}

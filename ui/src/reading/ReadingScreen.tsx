@@ -43,7 +43,7 @@ function OpenFilm({
   if (reading.error && !reading.study) {
     return (
       <div className="centred">
-        <ErrorMessage error={reading.error} again={reading.retry} />
+        <ErrorMessage error={reading.error} onRetry={reading.retry} />
         <a href="#/films">{words.common.toFilms}</a>
       </div>
     );

@@ -30,7 +30,7 @@ export function SidePanel({ film, goToFilm, onTeach, onKept }: Props) {
       <div className={studyData.isStale ? "side-blocks stale" : "side-blocks"} aria-busy={studyData.isStale}>
         <FilmSummary film={film} turn={goToFilm} onTeach={onTeach} />
         {teaching.open && study && <TeachPanel model={study.model} onKept={onKept} />}
-        {studyData.error != null && <ErrorMessage error={studyData.error} again={studyData.retry} />}
+        {studyData.error != null && <ErrorMessage error={studyData.error} onRetry={studyData.retry} />}
         {!shownStudy && <p className="muted block">{words.opening}</p>}
         {shownStudy && <ClassProbabilities study={shownStudy} explanation={explanation} />}
         {explanation && <FindingsAndExemplars explanation={explanation} />}

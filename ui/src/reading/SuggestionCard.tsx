@@ -24,8 +24,8 @@ export function SuggestionCard({ suggestion, onDone }: { suggestion: Suggestion;
     });
   };
   return (
-    <section className="suggestion" aria-labelledby="try">
-      <h2 id="try">{words.suggestionTitle}</h2>
+    <section className="suggestion" aria-labelledby="suggestion">
+      <h2 id="suggestion">{words.suggestionTitle}</h2>
       <p>{words.suggestionText(conceptTitle(studyData, suggestion.concept, words))}</p>
       <div className="row">
         <button type="button" className="primary" onClick={draw}>

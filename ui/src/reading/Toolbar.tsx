@@ -11,13 +11,13 @@ import { useReadingContext } from "./ReadingContext";
 const TOOLS: [Tool, string][] = [
   ["draw", "V"],
   ["pan", "H"],
-  ["greys", "W"],
+  ["windowLevel", "W"],
 ];
 
 const ICON_PATHS = {
   draw: "M4 6h16v12H4zM2 4h4v4H2zM18 4h4v4h-4zM2 16h4v4H2zM18 16h4v4h-4z",
   pan: "M12 2v20M2 12h20M12 2l-3 3M12 2l3 3M12 22l-3-3M12 22l3-3M2 12l3-3M2 12l3 3M22 12l-3-3M22 12l-3 3",
-  greys: "M12 3a9 9 0 1 0 0 18a9 9 0 1 0 0-18zM12 3v18M12 7h7.5M12 11h9M12 15h8.4M12 19h5",
+  windowLevel: "M12 3a9 9 0 1 0 0 18a9 9 0 1 0 0-18zM12 3v18M12 7h7.5M12 11h9M12 15h8.4M12 19h5",
 };
 
 /** Tools, zoom, fit, invert and reset. */
@@ -33,7 +33,7 @@ export function Toolbar({
   const words = useWords().reading;
   const { viewer, actions, locked } = useReadingContext();
   const tool = useStore(viewer.tool);
-  const greys = useStore(viewer.windowLevel);
+  const windowLevel = useStore(viewer.windowLevel);
   return (
     <div className="toolbar" role="toolbar" aria-label={words.tools}>
       {TOOLS.map(([name, key]) => (
@@ -78,8 +78,8 @@ export function Toolbar({
       <button
         type="button"
         title="I"
-        aria-pressed={greys.inverted}
-        onClick={() => viewer.windowLevel.set({ ...greys, inverted: !greys.inverted })}
+        aria-pressed={windowLevel.inverted}
+        onClick={() => viewer.windowLevel.set({ ...windowLevel, inverted: !windowLevel.inverted })}
       >
         {words.invert}
       </button>
@@ -105,11 +105,14 @@ function CurrentWindow() {
   const words = useWords().reading;
   const { viewer } = useReadingContext();
   const { language } = useStore(settings);
-  const greys = useStore(viewer.windowLevel);
-  if (greys.centre === FULL_RANGE.centre && greys.width === FULL_RANGE.width) return null;
+  const windowLevel = useStore(viewer.windowLevel);
+  if (windowLevel.centre === FULL_RANGE.centre && windowLevel.width === FULL_RANGE.width) return null;
   return (
     <span className="muted small">
-      {words.windowLevel(formatNumber(greys.centre, language), formatNumber(greys.width, language))}
+      {words.windowLevel(
+        formatNumber(windowLevel.centre, language),
+        formatNumber(windowLevel.width, language),
+      )}
     </span>
   );
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { Step, Study } from "../api/types";
 import { boxed, CAVITY_BOX, CHECK, rejected, stepOf, study } from "../test/fixtures";
-import { reset, problemResponse, logIn, serve, told } from "../test/fakeServer";
+import { reset, problemResponse, logIn, serve, jsonResponse } from "../test/fakeServer";
 import { isRequestedStep, type StepRequest, postStep } from "./studySteps";
 
 const SAID = { box: CAVITY_BOX, concept: "cavity", positive: true };
@@ -36,7 +36,7 @@ describe("a step that is taken", () => {
     ["a redo", { kind: "redo" }, "/redo", {}],
   ];
   test.each(steps)("%s goes out once, with the revision that was seen", async (_, request, path, body) => {
-    const all = serve(() => told({ study: AFTER }));
+    const all = serve(() => jsonResponse({ study: AFTER }));
     expect(await postStep(BEFORE, request)).toEqual(AFTER);
     expect(all).toEqual([
       { method: "POST", path: `/api/v1/studies/s1${path}`, csrf: "token-1", body: { ...body, revision: 4 } },
@@ -54,7 +54,9 @@ describe("a study that moved on meanwhile", () => {
   function moved(current: Study, last: Step): void {
     serve(({ method, path }) => {
       if (method === "POST") return problemResponse(409, "stale_study");
-      return path.endsWith("/history") ? told([stepOf({ step: 1, by: "henry" }), last]) : told(current);
+      return path.endsWith("/history")
+        ? jsonResponse([stepOf({ step: 1, by: "henry" }), last])
+        : jsonResponse(current);
     });
   }
   const refusal = { code: "stale_study" };

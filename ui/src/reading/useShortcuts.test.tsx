@@ -80,7 +80,7 @@ describe("single letters", () => {
   test("turn what lies on the desk: tool, greys, size and map", () => {
     const { viewer } = withShortcuts();
     press("w");
-    expect(viewer.tool.get()).toBe("greys");
+    expect(viewer.tool.get()).toBe("windowLevel");
     press("I");
     expect(viewer.windowLevel.get().inverted).toBe(true);
     press("m");

@@ -132,7 +132,7 @@ function letterShortcut(key: string, targets: ShortcutTargets): Shortcut {
     ".": () => changeMapOpacity(viewer, 0.1),
     v: () => viewer.tool.set("draw"),
     h: () => viewer.tool.set("pan"),
-    w: () => viewer.tool.set("greys"),
+    w: () => viewer.tool.set("windowLevel"),
     i: () => viewer.windowLevel.set((window) => ({ ...window, inverted: !window.inverted })),
     "+": () => zoom(1.25),
     "=": () => zoom(1.25),

@@ -15,7 +15,7 @@ export const de: typeof en = {
   next: "Nächste Aufnahme",
   notesTitle: "Bevor Sie dem trauen",
   tools: "Werkzeuge",
-  tool: { draw: "Kasten zeichnen", pan: "Aufnahme verschieben", greys: "Fensterung" },
+  tool: { draw: "Kasten zeichnen", pan: "Aufnahme verschieben", windowLevel: "Fensterung" },
   boxHere: "Kasten",
   boxHereHint: "Kasten in der Mitte der Aufnahme",
   zoomIn: "Vergrößern",

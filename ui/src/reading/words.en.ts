@@ -13,7 +13,7 @@ export const en = {
   next: "Next film",
   notesTitle: "Before you trust this",
   tools: "Tools",
-  tool: { draw: "Draw a box", pan: "Move the film", greys: "Window and level" },
+  tool: { draw: "Draw a box", pan: "Move the film", windowLevel: "Window and level" },
   boxHere: "Box",
   boxHereHint: "A box in the middle of the film",
   zoomIn: "Zoom in",

@@ -57,7 +57,7 @@ function Choice<Name extends ChoiceName>({ name, legend, options }: ChoiceProps<
   return (
     <fieldset className="choice">
       <legend>{legend}</legend>
-      {(Object.entries(options) as [Liking[Name], string][]).map(([value, told]) => (
+      {(Object.entries(options) as [Liking[Name], string][]).map(([value, optionLabel]) => (
         <label key={value} lang={name === "language" ? value : undefined}>
           <input
             type="radio"
@@ -65,7 +65,7 @@ function Choice<Name extends ChoiceName>({ name, legend, options }: ChoiceProps<
             checked={current === value}
             onChange={() => settings.set((old) => ({ ...old, [name]: value }))}
           />
-          <span>{told}</span>
+          <span>{optionLabel}</span>
         </label>
       ))}
     </fieldset>

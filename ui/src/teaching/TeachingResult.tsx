@@ -5,11 +5,10 @@ import { client, unwrap } from "../api/client";
 import { Problem } from "../api/problems";
 import { modelsQuery } from "../api/sharedQueries";
 import type { Correction, Step, Study } from "../api/types";
-import { isSameBox } from "../film/box";
 import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { useReadingContext } from "../reading/ReadingContext";
-import { type StepRequest, postStep } from "../reading/studySteps";
+import { isSameCorrection, postStep, type StepRequest } from "../reading/studySteps";
 import { useWords } from "../i18n/words";
 import { uncarriedCorrections, teachingState, NOT_TEACHING } from "./teachingState";
 
@@ -23,16 +22,16 @@ export function TeachingResult({ learnt, onKept }: Props) {
   const words = useWords();
   const { viewer, studyData } = useReadingContext();
   const { mapShown } = useStore(teachingState);
-  const [carried, setCarried] = useState(true);
-  const queries = useQueryClient();
+  const [carryOver, setCarryOver] = useState(true);
+  const queryClient = useQueryClient();
   const explanation = useQuery(explanationQuery(viewer.film, learnt.model));
-  const found = explanation.data?.concepts.find((finding) => finding.name === learnt.concept);
+  const newFinding = explanation.data?.concepts.find((finding) => finding.name === learnt.concept);
   const endTeaching = () => {
-    void queries.invalidateQueries({ queryKey: modelsQuery.queryKey });
+    void queryClient.invalidateQueries({ queryKey: modelsQuery.queryKey });
     teachingState.set(NOT_TEACHING);
   };
   const keepMutation = useMutation({
-    mutationFn: () => keepModel(viewer.film, learnt.model, carried ? studyData.study : undefined),
+    mutationFn: () => keepModel(viewer.film, learnt.model, carryOver ? studyData.study : undefined),
     onSuccess: (skipped) => {
       endTeaching();
       uncarriedCorrections.set(skipped);
@@ -49,7 +48,9 @@ export function TeachingResult({ learnt, onKept }: Props) {
   return (
     <div className="stack">
       <p role="status">{words.teaching.learntHint}</p>
-      {found && <p>{words.teaching.onThisFilm(words.reading.certainty[found.words] ?? found.words)}</p>}
+      {newFinding && (
+        <p>{words.teaching.onThisFilm(words.reading.certainty[newFinding.words] ?? newFinding.words)}</p>
+      )}
       <button
         type="button"
         aria-pressed={mapShown}
@@ -59,7 +60,11 @@ export function TeachingResult({ learnt, onKept }: Props) {
       </button>
       {count > 0 && (
         <label className="row">
-          <input type="checkbox" checked={carried} onChange={(event) => setCarried(event.target.checked)} />
+          <input
+            type="checkbox"
+            checked={carryOver}
+            onChange={(event) => setCarryOver(event.target.checked)}
+          />
           {words.teaching.carry(count)}
         </label>
       )}
@@ -86,14 +91,14 @@ const explanationQuery = (film: string, model: string) => ({
 });
 
 /**
- * Take the corrections of the earlier study over, in their order and with their reasons, then put the model to use. How
- * many were left out, because the new model doubts them: what somebody confirmed against one model says nothing about
- * another. Tried again, it goes on where it was.
+ * Carry the corrections of the earlier study over to the new model, in order and with their reasons, then put the model
+ * to use. Returns the number of skipped corrections: those that the new model's check warns about, even if they were
+ * confirmed against the earlier model. Can be repeated after an error.
  */
 async function keepModel(film: string, model: string, earlier: Study | undefined): Promise<number> {
-  const left = earlier && earlier.model !== model ? await carryCorrections(film, model, earlier) : 0;
+  const skipped = earlier && earlier.model !== model ? await carryCorrections(film, model, earlier) : 0;
   await unwrap(client.POST("/api/v1/models/{model}/use", { params: { path: { model } } }));
-  return left;
+  return skipped;
 }
 
 async function carryCorrections(film: string, model: string, earlier: Study): Promise<number> {
@@ -101,35 +106,30 @@ async function carryCorrections(film: string, model: string, earlier: Study): Pr
   const params = { path: { study: earlier.id } };
   const steps = await unwrap(client.GET("/api/v1/studies/{study}/history", { params }));
   let study = await unwrap(client.POST("/api/v1/studies", { body: { film, model } }));
-  let left = 0;
+  let skipped = 0;
   for (const correction of earlier.corrections) {
-    if (study.corrections.some((there) => isAlikeOld(there, correction))) continue;
+    if (study.corrections.some((existing) => isSameCorrection(existing, correction))) continue;
     const request = requestFor(correction, steps);
     try {
       if (request) study = await postStep(study, request);
-      else left++;
+      else skipped++;
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== "concept_mismatch") throw error;
-      left++;
+      skipped++;
     }
   }
-  return left;
+  return skipped;
 }
 
-/** The step that says the same again; null for what speaks of every finding, which now are others. */
+/** The step that repeats a correction; null for a correction of all findings, because the new model has others. */
 function requestFor(correction: Correction, steps: readonly Step[]): StepRequest | null {
   const { box, concept, kind } = correction;
   if (!concept) return null;
   if (!box) return { kind: "reject", concept };
   const reason =
-    steps.findLast((step) => STATED.has(step.kind) && isAlikeOld(step.correction, correction))?.reason ??
-    null;
+    steps.findLast((step) => STATED.has(step.kind) && isSameCorrection(step.correction, correction))
+      ?.reason ?? null;
   return { kind: "box", statement: { box, concept, positive: kind === "box" }, confirmed: false, reason };
 }
 
 const STATED = new Set(["corrected", "redrawn"]);
-
-function isAlikeOld(a: Correction, b: Correction): boolean {
-  if (a.kind !== b.kind || a.concept !== b.concept) return false;
-  return a.box === null || b.box === null ? a.box === b.box : isSameBox(a.box, b.box);
-}

@@ -36,7 +36,7 @@ export const NOT_TEACHING: TeachingState = {
 };
 
 export const teachingState = createKeptStore<TeachingState>(
-  "medgrape.lesson",
+  "medgrape.teaching",
   NOT_TEACHING,
   "sessionStorage",
 );

@@ -31,9 +31,9 @@ export function serve(answer: (request: RecordedRequest, number: number) => Answ
       body: text === "" ? null : (JSON.parse(text) as unknown),
     };
     all.push(recorded);
-    const jsonResponse = await answer(recorded, all.length - 1);
-    if (jsonResponse instanceof Error) throw jsonResponse;
-    return jsonResponse;
+    const response = await answer(recorded, all.length - 1);
+    if (response instanceof Error) throw response;
+    return response;
   });
   return all;
 }
@@ -43,7 +43,7 @@ export function serveInTurn(...answers: [() => Answer, ...(() => Answer)[]]): Re
   return serve((_, number) => (answers[number] ?? answers.at(-1) ?? answers[0])());
 }
 
-export const told = (body: unknown, status = 200): Response => Response.json(body, { status });
+export const jsonResponse = (body: unknown, status = 200): Response => Response.json(body, { status });
 
 export const problemResponse = (
   status: number,

@@ -18,7 +18,7 @@ export function ExportAllMenu() {
   return (
     <DownloadMenu
       label={words.exportAll}
-      ways={[
+      formats={[
         ["coco", words.exportFormats.coco],
         ["csv", words.exportFormats.csv],
         ["readings", words.exportFormats.readings],

@@ -78,8 +78,8 @@ export function FilterBar() {
 /** Classes of the model in use, plus the selected class if that model does not know it. */
 function useClasses(chosen: string): string[] {
   const models = useQuery(modelsQuery);
-  const used = models.data?.find((model) => model.in_use)?.version ?? "";
-  const card = useQuery({ ...modelQuery(used), enabled: used !== "" });
+  const versionInUse = models.data?.find((model) => model.in_use)?.version ?? "";
+  const card = useQuery({ ...modelQuery(versionInUse), enabled: versionInUse !== "" });
   const classes = [...(card.data?.classes ?? [])];
   return chosen === "" || classes.includes(chosen) ? classes : [...classes, chosen];
 }

@@ -9,11 +9,11 @@ import { FilmThumbnail } from "./FilmThumbnail";
 /** Asks before a film is deleted. */
 export function RemoveFilmDialog({ film, onClose }: { film: Film; onClose: () => void }) {
   const { worklist: words } = useWords();
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const removal = useMutation({
     mutationFn: () => unwrap(client.DELETE("/api/v1/films/{film}", { params: { path: { film: film.id } } })),
     onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["films"] });
+      await queryClient.invalidateQueries({ queryKey: ["films"] });
       onClose();
     },
   });

@@ -59,11 +59,11 @@ function rank({ state }: Upload): number {
 function UploadRow({ upload }: { upload: Upload }) {
   const words = useWords().worklist;
   const { language } = useStore(settings);
-  const goesOn = !isFinished(upload);
+  const isRunning = !isFinished(upload);
   return (
     <li className={`upload ${upload.state}`}>
       <span className="upload-name">{upload.name}</span>
-      {goesOn ? (
+      {isRunning ? (
         <progress
           aria-label={upload.name}
           value={upload.state === "reading" ? undefined : upload.sentShare}

@@ -40,7 +40,7 @@ export function WorklistScreen() {
       </header>
       <UploadList />
       <FilterBar />
-      {films.isError && <ErrorMessage error={films.error} again={() => void films.refetch()} />}
+      {films.isError && <ErrorMessage error={films.error} onRetry={() => void films.refetch()} />}
       {films.isPending && <Loading />}
       {films.data && <FilmTable page={films.data} narrowed={isFiltered({ ...filters, search })} />}
       {isDragging && (
@@ -134,11 +134,11 @@ function NoMatch() {
 
 /** Fetch the list again after an upload. */
 function useRefetchAfterUpload(): void {
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const { arrived } = countUploads(useStore(uploadQueue.uploads));
   useEffect(() => {
-    if (arrived > 0) void queries.invalidateQueries({ queryKey: ["films"] });
-  }, [queries, arrived]);
+    if (arrived > 0) void queryClient.invalidateQueries({ queryKey: ["films"] });
+  }, [queryClient, arrived]);
 }
 
 /** Remember the order of the films for the reading screen, and leave a last page that has become empty. */
@@ -159,10 +159,10 @@ function useScrollRestoration(filled: boolean): void {
     const content = document.getElementById("content");
     if (!filled || !content) return;
     content.scrollTop = lastScrollTop;
-    const note = () => {
+    const savePosition = () => {
       lastScrollTop = content.scrollTop;
     };
-    content.addEventListener("scroll", note, { passive: true });
-    return () => content.removeEventListener("scroll", note);
+    content.addEventListener("scroll", savePosition, { passive: true });
+    return () => content.removeEventListener("scroll", savePosition);
   }, [filled]);
 }

@@ -1,21 +1,16 @@
 /** The page's upload queue, connected to the server. */
-import type { CurrentUser } from "../api/types";
-import { fetchFrom } from "../api/client";
+import { refreshCsrfToken } from "../api/client";
 import { connection, markUnreachable } from "../api/serverConnection";
 import { retryDelay } from "../api/sharedQueries";
-import { startSession, waitForLogin } from "../api/session";
+import { waitForLogin } from "../api/session";
 import { createUploadQueue, isFinished, type Upload } from "./uploadQueue";
 import { sendFilm } from "./uploadRequest";
 
 export const uploadQueue = createUploadQueue({
   send: sendFilm,
-  untilReachable: async () => {
-    markUnreachable();
-    await untilReachable();
-  },
+  untilReachable,
   untilLoggedIn: waitForLogin,
-  refreshCsrfToken: async () =>
-    startSession((await (await fetchFrom("/api/v1/session/me")).json()) as CurrentUser),
+  refreshCsrfToken,
   waitBeforeRetry: (attempt, retryAfter) =>
     new Promise((resolve) =>
       setTimeout(resolve, retryAfter === null ? retryDelay(attempt, null) : retryAfter * 1000),
@@ -23,10 +18,11 @@ export const uploadQueue = createUploadQueue({
 });
 
 function untilReachable(): Promise<void> {
+  markUnreachable();
   return new Promise((resolve) => {
-    const leave = connection.subscribe(() => {
+    const unsubscribe = connection.subscribe(() => {
       if (connection.get().lost) return;
-      leave();
+      unsubscribe();
       resolve();
     });
   });

@@ -127,7 +127,7 @@ def test_the_page_speaks_german_once_it_was_asked_to(at_the_light_box):
     for _ in ("at once", "after a reload"):
         expect(html).to_have_attribute("lang", "de")
         expect(html).to_have_attribute("data-theme", "light")
-        expect(desk.page.get_by_role("heading", name="Befunde")).to_be_visible()
+        expect(desk.page.get_by_role("heading", name="Befunde", exact=True)).to_be_visible()
         expect(desk.page.get_by_role("link", name="Aufnahmen")).to_be_visible()
         expect(desk.button("Zurücknehmen")).to_be_visible()
         desk.page.reload()

@@ -3,17 +3,17 @@ import { lazy, Suspense, useEffect } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 
-import { currentUserQuery } from "./api/sharedQueries";
-import { startSession, session } from "./api/session";
 import { connection } from "./api/serverConnection";
-import { Header } from "./components/Header";
-import { useStore } from "./lib/store";
+import { session, startSession } from "./api/session";
+import { currentUserQuery } from "./api/sharedQueries";
 import { ErrorMessage } from "./components/ErrorMessage";
+import { Header } from "./components/Header";
+import { useWords } from "./i18n/words";
+import { useStore } from "./lib/store";
+import { Login } from "./login/Login";
 import { ReadingScreen } from "./reading/ReadingScreen";
 import { parseSuggestion } from "./reading/SuggestionCard";
-import { Login } from "./login/Login";
 import { settings } from "./settings/settings";
-import { useWords } from "./i18n/words";
 import { WorklistScreen } from "./worklist/WorklistScreen";
 
 const Atlas = lazy(() => import("./atlas/AtlasScreen").then(({ AtlasScreen }) => ({ default: AtlasScreen })));

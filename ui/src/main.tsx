@@ -1,7 +1,14 @@
 import "./styles/base.css";
-import "./styles/parts.css";
+import "./styles/components.css";
 import "./styles/reading.css";
+import "./styles/side-panel.css";
 import "./styles/screens.css";
+import "./styles/login.css";
+import "./styles/worklist.css";
+import "./styles/atlas.css";
+import "./styles/model.css";
+import "./styles/audit.css";
+import "./styles/narrow-screens.css";
 
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";

@@ -1,25 +1,25 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import {
-  networkError,
-  reset,
-  READER,
-  problemResponse,
+  jsonResponse,
   logIn,
+  networkError,
+  problemResponse,
+  READER,
+  reset,
   serve,
   serveInTurn,
-  jsonResponse,
 } from "../test/fakeServer";
 import { client, send, unwrap } from "./client";
-import { connection } from "./serverConnection";
 import { Problem, Unreachable } from "./problems";
-import { startSession, session } from "./session";
+import { connection } from "./serverConnection";
+import { session, startSession } from "./session";
 
 const HERE = `${window.location.origin}/api/v1/films`;
 const get = () => new Request(HERE);
 const post = (init: RequestInit = {}) =>
   new Request(HERE, { method: "POST", body: `{"film":"f1"}`, ...init });
-const caught = (request: Promise<unknown>): Promise<unknown> =>
+const errorOf = (request: Promise<unknown>): Promise<unknown> =>
   request.then(
     () => new Error("It was answered."),
     (error: unknown) => error,
@@ -35,22 +35,22 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("the token against forged requests", () => {
-  test("goes along with whatever changes something", async () => {
+describe("the CSRF token", () => {
+  test("is sent with requests that change something", async () => {
     const requests = serve(() => jsonResponse({}));
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) await send(new Request(HERE, { method }));
     expect(requests.map((request) => request.csrf)).toEqual(["token-1", "token-1", "token-1", "token-1"]);
   });
 
-  test("stays at home when one only looks", async () => {
+  test("is not sent with requests that only read", async () => {
     const requests = serve(() => jsonResponse({}));
     for (const method of ["GET", "HEAD"]) await send(new Request(HERE, { method }));
     expect(requests.map((request) => request.csrf)).toEqual([null, null]);
   });
 });
 
-describe("a session that ended", () => {
-  test("is told, and the question waits until somebody logs in, then is asked again as it was", async () => {
+describe("an expired session", () => {
+  test("makes the request wait for a login, then sends it again unchanged", async () => {
     const requests = serveInTurn(
       () => problemResponse(401, "login_needed"),
       () => jsonResponse({ done: true }),
@@ -67,7 +67,7 @@ describe("a session that ended", () => {
     expect(session.get().expired).toBe(false);
   });
 
-  test("lets everything that waited go on at once", async () => {
+  test("lets all waiting requests continue after the login", async () => {
     let loggedIn = false;
     serve(() => (loggedIn ? jsonResponse({}) : problemResponse(401, "login_needed")));
     const waiting = Promise.all([send(get()), send(post()), send(get())]);
@@ -79,8 +79,8 @@ describe("a session that ended", () => {
   });
 });
 
-describe("a token that another window made old", () => {
-  test("is fetched anew once, and the question asked again with it", async () => {
+describe("an outdated CSRF token", () => {
+  test("is fetched again once, and the request is sent with it", async () => {
     const requests = serve(({ path, csrf }) => {
       if (path === "/api/v1/session/me") return jsonResponse({ ...READER, csrf: "token-2" });
       return csrf === "token-2" ? jsonResponse({}) : problemResponse(403, "csrf");
@@ -93,35 +93,35 @@ describe("a token that another window made old", () => {
     ]);
   });
 
-  test("is not fetched for ever: a second refusal is told", async () => {
+  test("is not fetched twice: a second refusal is reported", async () => {
     const requests = serve(({ path }) =>
       path === "/api/v1/session/me" ? jsonResponse(READER) : problemResponse(403, "csrf"),
     );
-    expect(await caught(send(post()))).toMatchObject({ status: 403, code: "csrf" });
+    expect(await errorOf(send(post()))).toMatchObject({ status: 403, code: "csrf" });
     expect(requests).toHaveLength(3);
   });
 
-  test("and a line cut just then count as nobody answering, so that the step is tried again", async () => {
+  test("with a network error on the retry counts as unreachable, so that the step is tried again", async () => {
     serveInTurn(() => problemResponse(403, "csrf"), networkError);
-    expect(await caught(send(post()))).toBeInstanceOf(Unreachable);
+    expect(await errorOf(send(post()))).toBeInstanceOf(Unreachable);
   });
 });
 
 describe("a server that does not answer", () => {
-  test("is told as such, and the page knows that the connection is lost", async () => {
+  test("is reported as unreachable, and the connection as lost", async () => {
     serve(networkError);
-    expect(await caught(send(get()))).toBeInstanceOf(Unreachable);
+    expect(await errorOf(send(get()))).toBeInstanceOf(Unreachable);
     expect(connection.get().lost).toBe(true);
   });
 
-  test("is knocked at every second until it is back", async () => {
+  test("is polled every second until it answers", async () => {
     const requests = serveInTurn(
       networkError,
       networkError,
       () => problemResponse(503, "busy"),
       () => jsonResponse({}),
     );
-    await caught(send(post()));
+    await errorOf(send(post()));
     await vi.advanceTimersByTimeAsync(2500);
     expect(connection.get().lost).toBe(true);
     await vi.advanceTimersByTimeAsync(1000);
@@ -131,28 +131,28 @@ describe("a server that does not answer", () => {
     expect(requests).toHaveLength(4);
   });
 
-  test("is back as soon as anything is answered", async () => {
+  test("counts as reachable again after any answer", async () => {
     serveInTurn(networkError, () => jsonResponse({}));
-    await caught(send(get()));
+    await errorOf(send(get()));
     await send(get());
     expect(connection.get().lost).toBe(false);
   });
 
-  test("is not blamed for a question that the page itself took back", async () => {
+  test("does not count as unreachable when the page aborts the request", async () => {
     serve(networkError);
     const taken = new AbortController();
     taken.abort();
-    const error = await caught(send(new Request(HERE, { signal: taken.signal })));
+    const error = await errorOf(send(new Request(HERE, { signal: taken.signal })));
     expect(error).not.toBeInstanceOf(Unreachable);
     expect(connection.get().lost).toBe(false);
   });
 });
 
 describe("a refusal", () => {
-  test("comes with its code, what is wrong, what the model sees and when to come again", async () => {
+  test("carries its code, detail, safety check and retry delay", async () => {
     const check = { claimed: "cavity", rival: "effusion", mismatch: true };
     serve(() => problemResponse(409, "concept_mismatch", { check }, { "Retry-After": "7" }));
-    const problem = await caught(send(post()));
+    const problem = await errorOf(send(post()));
     expect(problem).toBeInstanceOf(Problem);
     expect(problem).toMatchObject({
       status: 409,
@@ -164,9 +164,9 @@ describe("a refusal", () => {
     });
   });
 
-  test("is one even where a proxy in between answers with a page", async () => {
+  test("is recognised even if a proxy answers with HTML", async () => {
     serve(() => new Response("<h1>Bad gateway</h1>", { status: 502, statusText: "Bad Gateway" }));
-    expect(await caught(send(get()))).toMatchObject({
+    expect(await errorOf(send(get()))).toMatchObject({
       status: 502,
       code: "refused",
       detail: "Bad Gateway",
@@ -175,27 +175,27 @@ describe("a refusal", () => {
     });
   });
 
-  test("that names a date to come again names no seconds", async () => {
+  test("with a date in Retry-After has no retry delay", async () => {
     serve(() => problemResponse(503, "busy", {}, { "Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT" }));
-    expect(await caught(send(get()))).toMatchObject({ retryAfter: null });
+    expect(await errorOf(send(get()))).toMatchObject({ retryAfter: null });
   });
 
-  test("shows that the server is there", async () => {
+  test("shows that the server is reachable", async () => {
     serve(() => problemResponse(404, "not_found"));
-    await caught(send(get()));
+    await errorOf(send(get()));
     expect(connection.get().lost).toBe(false);
   });
 });
 
-describe("what was told", () => {
-  test("comes without its wrapping", async () => {
+describe("the data of a response", () => {
+  test("is returned without the response around it", async () => {
     serve(() => jsonResponse([{ version: "m1" }]));
     expect(await unwrap(client.GET("/api/v1/models"))).toEqual([{ version: "m1" }]);
   });
 
-  test("may be nothing where nothing was to be told, and nowhere else", async () => {
+  test("may be empty only with status 204", async () => {
     expect(await unwrap(Promise.resolve({ response: new Response(null, { status: 204 }) }))).toBeUndefined();
     const empty = unwrap(Promise.resolve({ response: new Response(null, { status: 200 }) }));
-    expect(await caught(empty)).toBeInstanceOf(Problem);
+    expect(await errorOf(empty)).toBeInstanceOf(Problem);
   });
 });

@@ -1,11 +1,11 @@
 /** The HTTP client of the page. */
-import type { CurrentUser } from "./types";
 import createClient from "openapi-fetch";
 
-import { markReachable, markUnreachable } from "./serverConnection";
 import { Problem, problemFrom, Unreachable } from "./problems";
 import type { paths } from "./schema";
-import { startSession, csrfToken, waitForLogin, sessionNumber } from "./session";
+import { markReachable, markUnreachable } from "./serverConnection";
+import { csrfToken, sessionNumber, startSession, waitForLogin } from "./session";
+import type { CurrentUser } from "./types";
 
 const SAFE_METHODS = ["GET", "HEAD"];
 

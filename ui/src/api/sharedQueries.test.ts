@@ -1,14 +1,14 @@
-import type { CurrentUser, Role } from "./types";
 import { describe, expect, test } from "vitest";
 
 import { isTemporary, Problem, Unreachable } from "./problems";
-import { retryDelay } from "./sharedQueries";
 import { hasRole } from "./session";
+import { retryDelay } from "./sharedQueries";
+import type { CurrentUser, Role } from "./types";
 
 const busy = (retryAfter: number | null) => new Problem(429, "too_many_requests", "", null, retryAfter);
 
-describe("the pause before another try", () => {
-  test("grows with every try, but not beyond four seconds", () => {
+describe("the delay before a retry", () => {
+  test("grows with every attempt, up to four seconds", () => {
     const pauses = [0, 1, 2, 3, 4, 10].map((attempt) => retryDelay(attempt, new Unreachable()));
     expect(pauses).toEqual([300, 600, 1200, 2400, 4000, 4000]);
   });
@@ -19,19 +19,19 @@ describe("the pause before another try", () => {
     expect(retryDelay(0, busy(60))).toBe(60_000);
   });
 
-  test("grows as usual where a refusal asks for none", () => {
+  test("grows as usual without a Retry-After header", () => {
     expect(retryDelay(1, busy(null))).toBe(600);
   });
 });
 
-describe("what passes by itself", () => {
-  test("is silence, too many requests, and a server or proxy that is not ready", () => {
+describe("a temporary error", () => {
+  test("is no answer, too many requests, or a server or proxy that is not ready", () => {
     expect(isTemporary(new Unreachable())).toBe(true);
     for (const status of [429, 502, 503, 504])
       expect(isTemporary(new Problem(status, "busy", "")), `${status}`).toBe(true);
   });
 
-  test("is no refusal for good, and no fault of the page itself", () => {
+  test("is neither a permanent refusal nor an error of the page itself", () => {
     for (const status of [400, 401, 403, 404, 409, 413, 422, 500, 507])
       expect(isTemporary(new Problem(status, "refused", "")), `${status}`).toBe(false);
     expect(isTemporary(new TypeError("undefined is not a function"))).toBe(false);
@@ -42,7 +42,7 @@ describe("what passes by itself", () => {
 describe("who may do what", () => {
   const as = (role: Role): CurrentUser => ({ name: "grace", role, csrf: "", login: true, notice: "" });
 
-  test("a reader reads, a curator also tends models, an admin does everything", () => {
+  test("each role includes the roles below it", () => {
     const roles: Role[] = ["reader", "curator", "admin"];
     const allowed = roles.map((mine) => roles.map((needed) => hasRole(as(mine), needed)));
     expect(allowed).toEqual([
@@ -52,7 +52,7 @@ describe("who may do what", () => {
     ]);
   });
 
-  test("nobody may do anything before they logged in", () => {
+  test("nobody has a role before the login", () => {
     expect(hasRole(null, "reader")).toBe(false);
   });
 });

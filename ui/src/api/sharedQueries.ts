@@ -2,8 +2,8 @@
 import { QueryClient, queryOptions } from "@tanstack/react-query";
 
 import { client, fetchFrom, unwrap } from "./client";
-import { connection } from "./serverConnection";
 import { isTemporary, Problem } from "./problems";
+import { connection } from "./serverConnection";
 import type { Film } from "./types";
 import type { ModelCard, Prototype } from "./types";
 

@@ -31,4 +31,4 @@ export type SubgroupReport = Schemas["AuditTold"];
 export type Job = Schemas["JobTold"];
 
 export type LogEvent = Schemas["EventTold"];
-export type LogVerification = Schemas["VerdictTold"];
+export type VerificationResult = Schemas["VerdictTold"];

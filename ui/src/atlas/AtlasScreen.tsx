@@ -6,8 +6,8 @@ import type { Concept, Model } from "../api/types";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { ModelSelect } from "../components/ModelSelect";
 import { useWords } from "../i18n/words";
-import { PrototypeList } from "./PrototypeList";
 import { ModelStatus } from "./ModelStatus";
+import { PrototypeList } from "./PrototypeList";
 
 interface Props {
   model?: string | undefined;

@@ -3,9 +3,9 @@ import { useLocation } from "wouter";
 
 import { modelQuery } from "../api/sharedQueries";
 import type { Model } from "../api/types";
-import { ModelActions } from "../model/ModelActions";
-import { MeasurementCard } from "../model/MeasurementCard";
 import { useWords } from "../i18n/words";
+import { MeasurementCard } from "../model/MeasurementCard";
+import { ModelActions } from "../model/ModelActions";
 
 interface Props {
   shownModel: Model;

@@ -1,10 +1,10 @@
 import { hasRole, session } from "../api/session";
 import type { Prototype } from "../api/types";
-import { formatNumber, displayName, formatProbability } from "../lib/format";
 import { PatchPicture } from "../components/PatchPicture";
+import { useWords } from "../i18n/words";
+import { displayName, formatNumber, formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { patchBox, PICTURE_SIDE, type UsageCounts } from "./prototypeOrder";
 
 interface Props {

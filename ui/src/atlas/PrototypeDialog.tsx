@@ -1,12 +1,12 @@
 import type { Prototype } from "../api/types";
 import { Dialog } from "../components/Dialog";
-import { formatNumber } from "../lib/format";
 import { PatchPicture } from "../components/PatchPicture";
+import { useWords } from "../i18n/words";
+import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
-import { patchBox, PICTURE_SIDE, type UsageCounts } from "./prototypeOrder";
 import { PrototypeFacts } from "./PrototypeCard";
+import { patchBox, PICTURE_SIDE, type UsageCounts } from "./prototypeOrder";
 
 interface Props {
   model: string;

@@ -3,12 +3,12 @@ import { useState } from "react";
 
 import { prototypesQuery } from "../api/sharedQueries";
 import type { Concept, Model, Prototype } from "../api/types";
-import { measurementQuery } from "../model/queries";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { useWords } from "../i18n/words";
-import { filterAndSort, type Order, type Filter, usageOf } from "./prototypeOrder";
+import { measurementQuery } from "../model/queries";
 import { PrototypeCard } from "./PrototypeCard";
 import { PrototypeDialog } from "./PrototypeDialog";
+import { type Filter, filterAndSort, type Order, usageOf } from "./prototypeOrder";
 import { PrototypeToolbar } from "./PrototypeToolbar";
 
 /** All prototypes of one finding. */

@@ -4,11 +4,11 @@ import { useLocation } from "wouter";
 import { client, unwrap } from "../api/client";
 import { hasRole, session } from "../api/session";
 import type { Model, Prototype } from "../api/types";
-import { measureModel } from "../model/measurementJobs";
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { useWords } from "../i18n/words";
-import type { Order, Filter } from "./prototypeOrder";
+import { useStore } from "../lib/store";
+import { measureModel } from "../model/measurementJobs";
+import type { Filter, Order } from "./prototypeOrder";
 
 interface Props {
   model: Model;

@@ -25,13 +25,13 @@ test("the prototype that is strongest on most films comes first", () => {
   expect(prototypes.map((prototype) => prototype.number)).toEqual([1, 0]);
 });
 
-test("where nobody measured, sorting by usage keeps the numbers in order", () => {
+test("without a measurement, sorting by usage keeps the order of numbers", () => {
   expect(
     filterAndSort([prototype(1), prototype(0)], "usage", "all", null).map((prototype) => prototype.number),
   ).toEqual([0, 1]);
 });
 
-test("one without a film is the least similar", () => {
+test("a prototype without a film sorts as least similar", () => {
   const prototypes = filterAndSort(
     [prototype(0, { similarity: null }), prototype(1)],
     "similarity",
@@ -47,12 +47,12 @@ test("discarded ones can be shown alone", () => {
   expect(filterAndSort(all, "number", "kept", null).map((prototype) => prototype.number)).toEqual([0]);
 });
 
-test("a finding that the data set does not know has no usage", () => {
+test("a finding that no training film shows has no usage", () => {
   expect(usageOf(worth, "unknown to the data")).toBeNull();
   expect(usageOf(null, "cavity")).toBeNull();
 });
 
-test("a patch is told as row and column, and drawn as x and y", () => {
+test("a patch given as row and column is drawn at x and y", () => {
   expect(patchBox(prototype(0))).toEqual({
     x1: PICTURE_SIDE / 2,
     y1: PICTURE_SIDE / 2,

@@ -1,15 +1,15 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 
 import { hasRole, session } from "../api/session";
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 import { useDebounced } from "../lib/useDebounced";
 import { EventRow } from "./EventRow";
 import { FilterBar } from "./FilterBar";
-import { logFilters, isFiltered } from "./filters";
+import { isFiltered, logFilters } from "./filters";
+import { LogVerification } from "./LogVerification";
 import { eventsQuery } from "./queries";
-import { Verification } from "./LogVerification";
 
 /** The audit log: who did what, when, on which film; and whether the log is intact. */
 export function AuditScreen() {
@@ -22,7 +22,7 @@ export function AuditScreen() {
         <h1>{words.title}</h1>
         <p className="muted">{words.intro}</p>
       </header>
-      <Verification />
+      <LogVerification />
       <FilterBar />
       <Events />
     </div>

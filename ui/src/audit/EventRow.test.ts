@@ -18,14 +18,14 @@ test("both languages have a name and a sentence for the same kinds of events", (
   expect(Object.keys(de.kinds).sort()).toEqual(Object.keys(en.kinds).sort());
 });
 
-describe("what was done is told in a sentence", () => {
+describe("an event becomes a sentence", () => {
   test("a box", () => {
     expect(eventSentence(event("study.corrected", { correction: box }), en)).toBe(
       "ada said: Active TB inside a box.",
     );
   });
 
-  test("a box that was confirmed against the warning says so", () => {
+  test("a box confirmed despite the warning says so", () => {
     const correction = { ...box, confirmed: true, check: { dominant: "obsolete_tb", mismatch: true } };
     expect(eventSentence(event("study.corrected", { correction }), en)).toContain(
       "although the model sees Obsolete TB there",
@@ -35,19 +35,19 @@ describe("what was done is told in a sentence", () => {
     );
   });
 
-  test("a box that raised no warning was confirmed against nothing", () => {
+  test("a confirmed box without a warning mentions no other finding", () => {
     const correction = { ...box, confirmed: true, check: { dominant: "active_tb", mismatch: false } };
     expect(eventSentence(event("study.corrected", { correction }), en)).toBe(
       "ada said: Active TB inside a box.",
     );
   });
 
-  test("a rejection of everything", () => {
+  test("a rejection of all findings", () => {
     const correction = { kind: "reject", concept: null, box: null, confirmed: false, check: null };
     expect(eventSentence(event("study.corrected", { correction }), en)).toContain("none of the findings");
   });
 
-  test("a redrawn box tells the old one", () => {
+  test("a redrawn box names the old one", () => {
     const replaced = { ...box, concept: "cavity" };
     expect(eventSentence(event("study.redrawn", { correction: box, replaced }), en)).toBe(
       "ada redrew a box: Active TB inside a box, in place of: Cavity inside a box.",
@@ -63,11 +63,11 @@ describe("what was done is told in a sentence", () => {
     expect(sentence).toContain("„Obsolete TB“");
   });
 
-  test("a kind that nobody knew when this page was made is told all the same", () => {
+  test("an unknown kind of event is shown with its raw name", () => {
     expect(eventSentence(event("moon.landed"), en)).toBe("ada: moon.landed");
   });
 
-  test("a body that says nothing breaks no sentence", () => {
+  test("an empty body still gives a complete sentence", () => {
     for (const kind of Object.keys(en.kinds)) {
       expect(eventSentence(event(kind), en)).toMatch(/\.$/);
       expect(eventSentence(event(kind), de)).toMatch(/\.$/);
@@ -75,13 +75,13 @@ describe("what was done is told in a sentence", () => {
   });
 });
 
-test("days are those of this time zone, and the last one counts in full", () => {
+test("days are in the local time zone, and the last day is included", () => {
   const params = logQueryParams({ ...NO_FILTERS, since: "2026-11-18", until: "2026-11-18", actor: " ada " });
   expect(params.actor).toBe("ada");
   expect(params.since).toBe(new Date(2026, 10, 18).toISOString());
   expect(params.until).toBe(new Date(2026, 10, 19).toISOString());
 });
 
-test("a day that is half typed is not asked for", () => {
+test("an incomplete date is not sent", () => {
   expect(logQueryParams({ ...NO_FILTERS, since: "2026-11" })).toEqual({});
 });

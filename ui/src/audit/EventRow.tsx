@@ -1,10 +1,10 @@
 import { useState } from "react";
 
 import type { LogEvent } from "../api/types";
-import { formatDate, displayName, formatProbability } from "../lib/format";
+import { useWords, type Words } from "../i18n/words";
+import { displayName, formatDate, formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords, type Words } from "../i18n/words";
 import { type EventDetails, eventDetails } from "./eventDetails";
 import { logFilters } from "./filters";
 

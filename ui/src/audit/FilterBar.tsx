@@ -1,6 +1,6 @@
-import { useStore } from "../lib/store";
 import { useWords } from "../i18n/words";
-import { NO_FILTERS, logFilters, type Filters, isFiltered } from "./filters";
+import { useStore } from "../lib/store";
+import { type Filters, isFiltered, logFilters, NO_FILTERS } from "./filters";
 
 /** Filters of the audit log. */
 export function FilterBar() {

@@ -1,16 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import type { LogVerification } from "../api/types";
+import type { VerificationResult } from "../api/types";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { useWords } from "../i18n/words";
 import { formatDate } from "../lib/format";
 import { useStore } from "../lib/store";
-import { ErrorMessage } from "../components/ErrorMessage";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { exportLog, verificationQuery } from "./queries";
 
 /** Verifies the hash chain of the log, and exports the log. */
-export function Verification() {
+export function LogVerification() {
   const words = useWords().audit;
   const { language } = useStore(settings);
   const queryClient = useQueryClient();
@@ -28,7 +28,7 @@ export function Verification() {
           <p className="muted">{words.verifying}</p>
         ) : (
           verification.data && (
-            <VerificationResult
+            <VerificationText
               verdict={verification.data}
               when={formatDate(new Date(verification.dataUpdatedAt).toISOString(), language)}
             />
@@ -57,7 +57,7 @@ export function Verification() {
   );
 }
 
-function VerificationResult({ verdict, when }: { verdict: LogVerification; when: string }) {
+function VerificationText({ verdict, when }: { verdict: VerificationResult; when: string }) {
   const words = useWords().audit;
   return (
     <>

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
 import { client, unwrap } from "../api/client";
 import { download } from "../lib/download";
-import { logQueryParams, type Filters } from "./filters";
+import { type Filters, logQueryParams } from "./filters";
 
 export const eventsQuery = (filters: Filters) =>
   infiniteQueryOptions({

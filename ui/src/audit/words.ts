@@ -1,5 +1,5 @@
 import { displayName } from "../lib/format";
-import type { EventDetails, CorrectionDetails } from "./eventDetails";
+import type { CorrectionDetails, EventDetails } from "./eventDetails";
 
 type Sentence = (details: EventDetails) => string;
 

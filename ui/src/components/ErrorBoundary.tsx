@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from "react";
 
-import { settings } from "../settings/settings";
 import { WORDS } from "../i18n/words";
+import { settings } from "../settings/settings";
 
 /** Shows a message instead of an empty page after an error in the page itself. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, { broken: boolean }> {

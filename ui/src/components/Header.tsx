@@ -1,11 +1,11 @@
-import type { CurrentUser } from "../api/types";
 import { useState } from "react";
 import { useLocation } from "wouter";
 
 import { client, unwrap } from "../api/client";
 import { clearSavedWork, hasRole } from "../api/session";
-import { SettingsDialog } from "../settings/SettingsDialog";
+import type { CurrentUser } from "../api/types";
 import { useWords } from "../i18n/words";
+import { SettingsDialog } from "../settings/SettingsDialog";
 
 /** Navigation, disclaimer, user name, settings and logout. */
 export function Header({ me }: { me: CurrentUser | null }) {

@@ -21,9 +21,9 @@ describe("what is shown around a patch", () => {
   });
 
   test("always shows all of the patch and nothing beside the picture", () => {
-    forManyCases((chance) => {
-      const [x1, y1] = [chance.between(0, 500), chance.between(0, 500)];
-      const patch = { x1, y1, x2: chance.between(x1, 512), y2: chance.between(y1, 512) };
+    forManyCases((random) => {
+      const [x1, y1] = [random.between(0, 500), random.between(0, 500)];
+      const patch = { x1, y1, x2: random.between(x1, 512), y2: random.between(y1, 512) };
       const { x, y, size } = cropAroundPatch(patch, 512);
       const shown =
         x <= patch.x1 && y <= patch.y1 && patch.x2 <= x + size + 1e-9 && patch.y2 <= y + size + 1e-9;

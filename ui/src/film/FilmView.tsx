@@ -2,15 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
 import { pictureQuery } from "../api/sharedQueries";
-import type { ViewerState, BoxDraft } from "./viewerState";
-import { useStore } from "../lib/store";
 import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 import type { Box } from "./box";
-import { WindowedImage } from "./WindowedImage";
-import { type StyledBox, FilmStage } from "./FilmStage";
-import { pictureAddress, FULL_RANGE, isSameWindow } from "./windowLevel";
-import { PointerInput } from "./PointerInput";
+import { FilmStage, type StyledBox } from "./FilmStage";
 import { fitView, resizeView, type Size } from "./panZoom";
+import { PointerInput } from "./PointerInput";
+import type { BoxDraft, ViewerState } from "./viewerState";
+import { WindowedImage } from "./WindowedImage";
+import { FULL_RANGE, isSameWindow, pictureAddress } from "./windowLevel";
 
 export interface FilmViewProps {
   viewer: ViewerState;

@@ -1,18 +1,18 @@
 /** Turns pointer events on the film into gestures and updates the viewer state. */
-import type { ViewerState } from "./viewerState";
 import { isAtLeast } from "./box";
 import type { FilmViewProps } from "./FilmView";
 import {
-  DRAG_THRESHOLD,
   applyGesture,
   applyPinch,
-  startGesture,
   cursorAt,
+  DRAG_THRESHOLD,
   type Gesture,
-  startPinch,
   type GestureContext,
+  startGesture,
+  startPinch,
 } from "./gestures";
 import { fitView, type Point, type Size, toFilm, zoomView } from "./panZoom";
+import type { ViewerState } from "./viewerState";
 
 const WHEEL_SPEED = 0.0015;
 

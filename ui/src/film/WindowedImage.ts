@@ -1,5 +1,5 @@
 /** The film picture with window and level applied, fast enough to follow a drag. */
-import { type WindowLevel, FULL_RANGE, isSameWindow, lookupTable } from "./windowLevel";
+import { FULL_RANGE, isSameWindow, lookupTable, type WindowLevel } from "./windowLevel";
 
 export class WindowedImage {
   readonly canvas = document.createElement("canvas");
@@ -10,7 +10,7 @@ export class WindowedImage {
   draw(picture: ImageBitmap): void {
     this.canvas.width = picture.width;
     this.canvas.height = picture.height;
-    const context = this.ink();
+    const context = this.canvasContext();
     context.drawImage(picture, 0, 0);
     this.source = null;
   }
@@ -24,16 +24,17 @@ export class WindowedImage {
     const { width, height } = plain;
     if (!this.source || this.source.width !== width || this.source.height !== height) {
       this.draw(plain);
-      this.source = this.ink().getImageData(0, 0, width, height);
+      this.source = this.canvasContext().getImageData(0, 0, width, height);
       this.target = new ImageData(width, height);
     }
-    if (this.target) this.ink().putImageData(applyTable(lookupTable(window), this.source, this.target), 0, 0);
+    if (this.target)
+      this.canvasContext().putImageData(applyTable(lookupTable(window), this.source, this.target), 0, 0);
   }
 
-  private ink(): CanvasRenderingContext2D {
-    const ink = this.canvas.getContext("2d", { willReadFrequently: true });
-    if (!ink) throw new Error("This browser draws no pictures.");
-    return ink;
+  private canvasContext(): CanvasRenderingContext2D {
+    const context = this.canvas.getContext("2d", { willReadFrequently: true });
+    if (!context) throw new Error("This browser cannot draw on a canvas.");
+    return context;
   }
 }
 

@@ -1,31 +1,31 @@
 import { describe, expect, test } from "vitest";
 
-import { type RandomSource, forManyCases } from "../test/randomCases";
+import { forManyCases, type RandomSource } from "../test/randomCases";
 import {
-  boxBetween,
   type Box,
+  boxBetween,
+  centredBox,
+  contains,
   dragBox,
   type Grip,
   gripAt,
-  contains,
   isAtLeast,
-  centredBox,
-  roundBox,
   isSameBox,
+  roundBox,
   WHOLE_BOX,
 } from "./box";
 
 const FILM = { width: 1000, height: 800 };
 const CAVITY: Box = { x1: 200, y1: 100, x2: 400, y2: 250 };
 
-const someGrip = (chance: RandomSource): Grip => ({
-  horizontal: chance.oneOf(["x1", "x2", null]),
-  vertical: chance.oneOf(["y1", "y2", null]),
+const someGrip = (random: RandomSource): Grip => ({
+  horizontal: random.oneOf(["x1", "x2", null]),
+  vertical: random.oneOf(["y1", "y2", null]),
 });
-const someBox = (chance: RandomSource): Box =>
+const someBox = (random: RandomSource): Box =>
   boxBetween(
-    { x: chance.between(0, FILM.width), y: chance.between(0, FILM.height) },
-    { x: chance.between(0, FILM.width), y: chance.between(0, FILM.height) },
+    { x: random.between(0, FILM.width), y: random.between(0, FILM.height) },
+    { x: random.between(0, FILM.width), y: random.between(0, FILM.height) },
     FILM,
   );
 
@@ -55,14 +55,14 @@ describe("a box between two points", () => {
     });
   });
 
-  test("is empty where the hand stayed beside the film", () => {
+  test("is empty if both points are beside the film", () => {
     const beside = boxBetween({ x: -50, y: 10 }, { x: -20, y: 300 }, FILM);
     expect(isAtLeast(beside, 1)).toBe(false);
   });
 });
 
-describe("whether a box is there", () => {
-  test("takes so many pixels both across and down", () => {
+describe("the minimum size of a box", () => {
+  test("must be reached in both directions", () => {
     expect(isAtLeast({ x1: 0, y1: 0, x2: 5, y2: 5 }, 5)).toBe(true);
     expect(isAtLeast({ x1: 0, y1: 0, x2: 4, y2: 50 }, 5)).toBe(false);
     expect(isAtLeast({ x1: 0, y1: 0, x2: 50, y2: 4 }, 5)).toBe(false);
@@ -70,7 +70,7 @@ describe("whether a box is there", () => {
 });
 
 describe("dragging a box", () => {
-  test("held inside, it moves as a whole", () => {
+  test("by its inside moves the whole box", () => {
     expect(dragBox(CAVITY, WHOLE_BOX, 30, -20, FILM)).toEqual({ x1: 230, y1: 80, x2: 430, y2: 230 });
   });
 
@@ -93,7 +93,7 @@ describe("dragging a box", () => {
     expect(dragBox(CAVITY, grip, 10, 20, FILM)).toEqual({ ...CAVITY, ...changed });
   });
 
-  test("edges that pass each other change places", () => {
+  test("edges that pass each other are swapped", () => {
     const turned = dragBox(CAVITY, { horizontal: "x1", vertical: "y1" }, 250, 200, FILM);
     expect(turned).toEqual({ x1: 400, y1: 250, x2: 450, y2: 300 });
   });
@@ -106,23 +106,23 @@ describe("dragging a box", () => {
   });
 
   test("wherever it is held and dragged, it stays on the film", () => {
-    forManyCases((chance) => {
-      const [dx, dy] = [chance.between(-3000, 3000), chance.between(-3000, 3000)];
-      expectOnFilm(dragBox(someBox(chance), someGrip(chance), dx, dy, FILM));
+    forManyCases((random) => {
+      const [dx, dy] = [random.between(-3000, 3000), random.between(-3000, 3000)];
+      expectOnFilm(dragBox(someBox(random), someGrip(random), dx, dy, FILM));
     });
   });
 
   test("moved as a whole, it never changes its size", () => {
-    forManyCases((chance) => {
-      const box = someBox(chance);
-      const after = dragBox(box, WHOLE_BOX, chance.between(-3000, 3000), chance.between(-3000, 3000), FILM);
+    forManyCases((random) => {
+      const box = someBox(random);
+      const after = dragBox(box, WHOLE_BOX, random.between(-3000, 3000), random.between(-3000, 3000), FILM);
       expect(after.x2 - after.x1).toBeCloseTo(box.x2 - box.x1, 6);
       expect(after.y2 - after.y1).toBeCloseTo(box.y2 - box.y1, 6);
     });
   });
 });
 
-describe("what lies under the pointer", () => {
+describe("the grip under the pointer", () => {
   const positions: [string, number, number, Grip | null][] = [
     ["the upper left corner", 203, 98, { horizontal: "x1", vertical: "y1" }],
     ["the upper right corner", 396, 104, { horizontal: "x2", vertical: "y1" }],
@@ -146,25 +146,25 @@ describe("what lies under the pointer", () => {
     expect(gripAt(sliver, { x: 105, y: 250 }, 9)?.horizontal).toBe("x2");
   });
 
-  test("a box holds its edges, and nothing beside them", () => {
+  test("a box contains its edges and nothing outside", () => {
     expect(contains(CAVITY, { x: 200, y: 250 })).toBe(true);
     expect(contains(CAVITY, { x: 199, y: 250 })).toBe(false);
     expect(contains(CAVITY, { x: 300, y: 251 })).toBe(false);
   });
 });
 
-describe("a box as it is kept", () => {
-  test("is told in tenths of a pixel", () => {
+describe("a stored box", () => {
+  test("is rounded to tenths of a pixel", () => {
     expect(roundBox({ x1: 1.04, y1: 1.05, x2: 99.999, y2: 12 })).toEqual({ x1: 1, y1: 1.1, x2: 100, y2: 12 });
   });
 
-  test("is another one as soon as one edge differs", () => {
+  test("differs as soon as one edge differs", () => {
     expect(isSameBox(CAVITY, { ...CAVITY })).toBe(true);
     for (const edge of ["x1", "y1", "x2", "y2"] as const)
       expect(isSameBox(CAVITY, { ...CAVITY, [edge]: CAVITY[edge] + 0.1 }), edge).toBe(false);
   });
 });
 
-test("a box without a pointer lies in the middle, a fifth of the film across and down", () => {
+test("a box drawn by key lies in the middle and is a fifth of the film wide and high", () => {
   expect(centredBox(FILM)).toEqual({ x1: 400, y1: 320, x2: 600, y2: 480 });
 });

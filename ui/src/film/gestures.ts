@@ -1,7 +1,7 @@
 /** Pointer gestures on a film: draw or edit a box, pan, pinch, change window and level. */
-import { boxBetween, type Box, dragBox, type Grip, gripAt, WHOLE_BOX } from "./box";
-import { dragWindowLevel, type WindowLevel } from "./windowLevel";
+import { type Box, boxBetween, dragBox, type Grip, gripAt, WHOLE_BOX } from "./box";
 import { panView, type Point, type Size, toFilm, type View, zoomView } from "./panZoom";
+import { dragWindowLevel, type WindowLevel } from "./windowLevel";
 
 export type Tool = "draw" | "pan" | "windowLevel";
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import { type RandomSource, forManyCases } from "../test/randomCases";
+import { forManyCases, type RandomSource } from "../test/randomCases";
 import {
   fitView,
-  resizeView,
   panView,
   type Point,
+  resizeView,
   type Size,
   toFilm,
   toScreen,
@@ -13,31 +13,37 @@ import {
   zoomView,
 } from "./panZoom";
 
-const someFilm = (chance: RandomSource): Size => ({
-  width: chance.between(100, 4000),
-  height: chance.between(100, 4000),
+const randomFilm = (random: RandomSource): Size => ({
+  width: random.between(100, 4000),
+  height: random.between(100, 4000),
 });
-const someRoom = (chance: RandomSource): Size => ({
-  width: chance.between(300, 2500),
-  height: chance.between(300, 1500),
+const randomViewport = (random: RandomSource): Size => ({
+  width: random.between(300, 2500),
+  height: random.between(300, 1500),
 });
-const someSpot = (chance: RandomSource, { width, height }: Size): Point => ({
-  x: chance.between(0, width),
-  y: chance.between(0, height),
+const randomSpot = (random: RandomSource, { width, height }: Size): Point => ({
+  x: random.between(0, width),
+  y: random.between(0, height),
 });
 
-/** Somewhere a hand may have left the film. */
-function someView(chance: RandomSource, film: Size, room: Size): View {
-  const grown = zoomView(fitView(film, room), chance.between(0.5, 6), someSpot(chance, room), film, room);
-  return panView(grown, chance.between(-900, 900), chance.between(-900, 900), film, room);
+/** A random view that panning and zooming can reach. */
+function randomView(random: RandomSource, film: Size, viewport: Size): View {
+  const grown = zoomView(
+    fitView(film, viewport),
+    random.between(0.5, 6),
+    randomSpot(random, viewport),
+    film,
+    viewport,
+  );
+  return panView(grown, random.between(-900, 900), random.between(-900, 900), film, viewport);
 }
 
-/** How much of the film lies in the room, in screen pixels across and down. */
-function inSight(view: View, film: Size, room: Size): Point {
+/** Visible width and height of the film, in screen pixels. */
+function inSight(view: View, film: Size, viewport: Size): Point {
   const [start, end] = [toScreen(view, { x: 0, y: 0 }), toScreen(view, { x: film.width, y: film.height })];
   return {
-    x: Math.min(end.x, room.width) - Math.max(start.x, 0),
-    y: Math.min(end.y, room.height) - Math.max(start.y, 0),
+    x: Math.min(end.x, viewport.width) - Math.max(start.x, 0),
+    y: Math.min(end.y, viewport.height) - Math.max(start.y, 0),
   };
 }
 
@@ -47,7 +53,7 @@ function expectNear(actual: Point, expected: Point): void {
 }
 
 describe("a fitted film", () => {
-  test("fills a room of its own shape exactly", () => {
+  test("fills a viewport of its own shape exactly", () => {
     expect(fitView({ width: 2000, height: 1000 }, { width: 500, height: 250 })).toEqual({
       scale: 0.25,
       x: 0,
@@ -55,17 +61,17 @@ describe("a fitted film", () => {
     });
   });
 
-  test("is whole, in the middle, and touches two edges of the room", () => {
-    forManyCases((chance) => {
-      const [film, room] = [someFilm(chance), someRoom(chance)];
-      const view = fitView(film, room);
+  test("is shown whole, centred, and touches two edges of the viewport", () => {
+    forManyCases((random) => {
+      const [film, viewport] = [randomFilm(random), randomViewport(random)];
+      const view = fitView(film, viewport);
       expectNear(toScreen(view, { x: film.width / 2, y: film.height / 2 }), {
-        x: room.width / 2,
-        y: room.height / 2,
+        x: viewport.width / 2,
+        y: viewport.height / 2,
       });
-      const seen = inSight(view, film, room);
+      const seen = inSight(view, film, viewport);
       expectNear(seen, { x: film.width * view.scale, y: film.height * view.scale });
-      expect(Math.min(room.width - seen.x, room.height - seen.y)).toBeCloseTo(0, 6);
+      expect(Math.min(viewport.width - seen.x, viewport.height - seen.y)).toBeCloseTo(0, 6);
     });
   });
 });
@@ -78,10 +84,10 @@ describe("screen and film", () => {
   });
 
   test("there and back again ends where it began", () => {
-    forManyCases((chance) => {
-      const [film, room] = [someFilm(chance), someRoom(chance)];
-      const view = someView(chance, film, room);
-      const spot = someSpot(chance, room);
+    forManyCases((random) => {
+      const [film, viewport] = [randomFilm(random), randomViewport(random)];
+      const view = randomView(random, film, viewport);
+      const spot = randomSpot(random, viewport);
       expectNear(toScreen(view, toFilm(view, spot)), spot);
     });
   });
@@ -89,70 +95,70 @@ describe("screen and film", () => {
 
 describe("zooming", () => {
   const film = { width: 2000, height: 2000 };
-  const room = { width: 1000, height: 1000 };
+  const viewport = { width: 1000, height: 1000 };
   const middle = { x: 500, y: 500 };
 
   test("what lies under the pointer stays under it", () => {
-    forManyCases((chance) => {
-      const [film, room] = [someFilm(chance), someRoom(chance)];
-      const view = fitView(film, room);
-      const onFilm = someSpot(chance, film);
+    forManyCases((random) => {
+      const [film, viewport] = [randomFilm(random), randomViewport(random)];
+      const view = fitView(film, viewport);
+      const onFilm = randomSpot(random, film);
       const at = toScreen(view, onFilm);
-      const closer = zoomView(view, chance.between(1, 8), at, film, room);
+      const closer = zoomView(view, random.between(1, 8), at, film, viewport);
       expect(closer.scale).toBeGreaterThanOrEqual(view.scale);
       expectNear(toFilm(closer, at), onFilm);
     });
   });
 
-  test("a film is never larger than sixteen screen pixels for one of its own", () => {
-    expect(zoomView(fitView(film, room), 1e6, middle, film, room).scale).toBe(16);
+  test("the largest scale is sixteen screen pixels per film pixel", () => {
+    expect(zoomView(fitView(film, viewport), 1e6, middle, film, viewport).scale).toBe(16);
   });
 
-  test("a film so small that sixteenfold does not fill the room still fits", () => {
+  test("a very small film may still be scaled up to fit", () => {
     const stamp = { width: 10, height: 10 };
-    expect(zoomView(fitView(stamp, room), 1e6, middle, stamp, room).scale).toBe(100);
+    expect(zoomView(fitView(stamp, viewport), 1e6, middle, stamp, viewport).scale).toBe(100);
   });
 
-  test("a film is never smaller than half of what fits", () => {
-    expect(zoomView(fitView(film, room), 1e-6, middle, film, room).scale).toBe(0.25);
+  test("the smallest scale is half of the fitted scale", () => {
+    expect(zoomView(fitView(film, viewport), 1e-6, middle, film, viewport).scale).toBe(0.25);
   });
 
-  test("at the limit nothing moves any more", () => {
-    const closest = zoomView(fitView(film, room), 1e6, middle, film, room);
-    expect(zoomView(closest, 1.25, { x: 130, y: 777 }, film, room)).toEqual(closest);
+  test("at the limit, zooming does not move the film", () => {
+    const closest = zoomView(fitView(film, viewport), 1e6, middle, film, viewport);
+    expect(zoomView(closest, 1.25, { x: 130, y: 777 }, film, viewport)).toEqual(closest);
   });
 });
 
-describe("moving the film", () => {
-  test("it follows the hand", () => {
+describe("panning", () => {
+  test("the film follows the pointer", () => {
     const view = { scale: 1, x: 0, y: 0 };
     const size = { width: 1000, height: 1000 };
     expect(panView(view, 30, -40, size, size)).toEqual({ scale: 1, x: 30, y: -40 });
   });
 
-  test("however far it is pushed or zoomed, sixty screen pixels of it stay in sight", () => {
-    forManyCases((chance) => {
-      const [film, room] = [someFilm(chance), someRoom(chance)];
-      // Narrow films have less than that to show, however they lie.
-      const view = fitView(film, room);
+  test("sixty screen pixels of the film always stay in sight", () => {
+    forManyCases((random) => {
+      const [film, viewport] = [randomFilm(random), randomViewport(random)];
+      // A narrow film may be smaller than that.
+      const view = fitView(film, viewport);
       const least = Math.min(60, film.width * view.scale * 0.5, film.height * view.scale * 0.5);
-      const pushed = panView(view, chance.between(-1e5, 1e5), chance.between(-1e5, 1e5), film, room);
-      const zoomedOut = zoomView(pushed, chance.between(0.1, 9), { x: -5000, y: 5000 }, film, room);
+      const pushed = panView(view, random.between(-1e5, 1e5), random.between(-1e5, 1e5), film, viewport);
+      const zoomedOut = zoomView(pushed, random.between(0.1, 9), { x: -5000, y: 5000 }, film, viewport);
       for (const view of [pushed, zoomedOut]) {
-        const seen = inSight(view, film, room);
+        const seen = inSight(view, film, viewport);
         expect(Math.min(seen.x, seen.y)).toBeGreaterThanOrEqual(least - 1e-6);
       }
     });
   });
 });
 
-describe("a window that changes its size", () => {
-  test("keeps what was in the middle in the middle", () => {
-    forManyCases((chance) => {
-      const [film, before, after] = [someFilm(chance), someRoom(chance), someRoom(chance)];
-      const onFilm = someSpot(chance, film);
+describe("a viewport that changes its size", () => {
+  test("keeps the centre of the view", () => {
+    forManyCases((random) => {
+      const [film, before, after] = [randomFilm(random), randomViewport(random), randomViewport(random)];
+      const onFilm = randomSpot(random, film);
       const fit = fitView(film, before);
-      // Zoomed in at a spot of the film, which is then carried to the middle.
+      // Zoom in at a spot of the film, then pan it to the middle.
       const closer = zoomView(fit, 2, toScreen(fit, onFilm), film, before);
       const at = toScreen(closer, onFilm);
       const view = panView(closer, before.width / 2 - at.x, before.height / 2 - at.y, film, before);
@@ -162,8 +168,8 @@ describe("a window that changes its size", () => {
   });
 
   test("keeps a fitted film fitted", () => {
-    forManyCases((chance) => {
-      const [film, before, after] = [someFilm(chance), someRoom(chance), someRoom(chance)];
+    forManyCases((random) => {
+      const [film, before, after] = [randomFilm(random), randomViewport(random), randomViewport(random)];
       const [actual, expected] = [
         resizeView(fitView(film, before), film, before, after),
         fitView(film, after),

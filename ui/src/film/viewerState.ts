@@ -2,11 +2,11 @@
  * State of one film's viewer in the browser: box draft, window, view, tool, selection. Nothing of it is on
  * the server yet.
  */
+import { createKeptStore, createStore, type Store } from "../lib/store";
 import type { Box } from "./box";
 import type { Tool } from "./gestures";
-import { type WindowLevel, FULL_RANGE } from "./windowLevel";
 import type { View } from "./panZoom";
-import { createKeptStore, createStore, type Store } from "../lib/store";
+import { FULL_RANGE, type WindowLevel } from "./windowLevel";
 
 /** A new box that is being drawn, or an applied box that is being edited. */
 export interface BoxDraft {

@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 
-import { type RandomSource, forManyCases } from "../test/randomCases";
+import { forManyCases, type RandomSource } from "../test/randomCases";
 import {
-  pictureAddress,
   dragWindowLevel,
-  type WindowLevel,
   FULL_RANGE,
   isSameWindow,
   lookupTable,
+  pictureAddress,
+  type WindowLevel,
 } from "./windowLevel";
 
 const ALL = Array.from({ length: 256 }, (_, grey) => grey);
-const someGreys = (chance: RandomSource): WindowLevel => ({
-  centre: chance.between(0, 1),
-  width: chance.between(0.02, 2),
+const someGreys = (random: RandomSource): WindowLevel => ({
+  centre: random.between(0, 1),
+  width: random.between(0.02, 2),
   inverted: false,
 });
 
-describe("what each grey becomes", () => {
-  test("nothing changes as the film came", () => {
+describe("the lookup table", () => {
+  test("changes nothing at the full range", () => {
     expect([...lookupTable(FULL_RANGE)]).toEqual(ALL);
   });
 
@@ -26,16 +26,16 @@ describe("what each grey becomes", () => {
     expect([...lookupTable({ ...FULL_RANGE, inverted: true })]).toEqual([...ALL].reverse());
   });
 
-  test("whatever the window, a brighter spot never becomes the darker one", () => {
-    forManyCases((chance) => {
-      const greys = [...lookupTable(someGreys(chance))];
+  test("with any window, a brighter value never becomes the darker one", () => {
+    forManyCases((random) => {
+      const greys = [...lookupTable(someGreys(random))];
       expect(greys).toEqual([...greys].sort((a, b) => a - b));
     });
   });
 
-  test("inverting is the same as looking at the negative", () => {
-    forManyCases((chance) => {
-      const greys = someGreys(chance);
+  test("inverting gives the negative", () => {
+    forManyCases((random) => {
+      const greys = someGreys(random);
       const negative = [...lookupTable({ ...greys, inverted: true })];
       const off = [...lookupTable(greys)].map((shown, grey) =>
         Math.abs(shown + (negative[grey] ?? NaN) - 255),
@@ -53,20 +53,20 @@ describe("what each grey becomes", () => {
   });
 });
 
-describe("dragging greys", () => {
-  test("to the right is a wider window, to the left a narrower one", () => {
+describe("dragging window and level", () => {
+  test("right widens the window, left narrows it", () => {
     expect(dragWindowLevel(FULL_RANGE, 0.1, 0).width).toBeGreaterThan(1);
     expect(dragWindowLevel(FULL_RANGE, -0.1, 0).width).toBeLessThan(1);
   });
 
-  test("down is brighter: every grey is shown at least as bright as before", () => {
+  test("down makes every grey at least as bright as before", () => {
     const before = lookupTable(FULL_RANGE);
     const after = lookupTable(dragWindowLevel(FULL_RANGE, 0, 0.2));
     expect([...after].every((shown, grey) => shown >= (before[grey] ?? 0))).toBe(true);
     expect(after[128]).toBeGreaterThan(128);
   });
 
-  test("no window is narrower than a fiftieth or wider than twice all greys, however far one drags", () => {
+  test("the window stays between a fiftieth of and twice the grey range", () => {
     expect(dragWindowLevel(FULL_RANGE, -50, 0).width).toBe(0.02);
     expect(dragWindowLevel(FULL_RANGE, 50, 0).width).toBe(2);
     expect(dragWindowLevel(FULL_RANGE, 0, 50).centre).toBe(0);
@@ -85,7 +85,7 @@ describe("dragging greys", () => {
   });
 });
 
-test("greys are others as soon as one of them differs", () => {
+test("windows differ as soon as one value differs", () => {
   expect(isSameWindow(FULL_RANGE, { ...FULL_RANGE })).toBe(true);
   expect(isSameWindow(FULL_RANGE, { ...FULL_RANGE, centre: 0.6 })).toBe(false);
   expect(isSameWindow(FULL_RANGE, { ...FULL_RANGE, width: 0.6 })).toBe(false);
@@ -96,11 +96,11 @@ describe("the address of a picture", () => {
   const paramsOf = (greys: WindowLevel) =>
     Object.fromEntries(new URL(pictureAddress("f1", greys, 1024), "http://here").searchParams);
 
-  test("names nothing but the size for a film as it came", () => {
+  test("has only the size at the full range", () => {
     expect(pictureAddress("f1", FULL_RANGE, 1024)).toBe("/api/v1/films/f1/picture.png?side=1024");
   });
 
-  test("names window and level once they were turned", () => {
+  test("has window and level once they were changed", () => {
     expect(paramsOf({ centre: 0.25, width: 1 / 3, inverted: false })).toEqual({
       side: "1024",
       centre: "0.2500",
@@ -108,7 +108,7 @@ describe("the address of a picture", () => {
     });
   });
 
-  test("names inversion only where the film is inverted", () => {
+  test("has inversion only if the film is inverted", () => {
     expect(paramsOf({ ...FULL_RANGE, inverted: true }).inverted).toBe("true");
     expect(paramsOf({ ...FULL_RANGE, width: 0.5 })).not.toHaveProperty("inverted");
   });

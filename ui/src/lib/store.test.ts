@@ -5,14 +5,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKeptStore, createStore, useStore } from "./store";
 
 describe("a store", () => {
-  test("holds what was put in, also by way of what was there", () => {
+  test("holds the value set, also when set by a function of the old value", () => {
     const store = createStore(1);
     store.set(2);
     store.set((current) => current + 5);
     expect(store.get()).toBe(7);
   });
 
-  test("tells everybody who listens, until they stop", () => {
+  test("notifies its listeners until they unsubscribe", () => {
     const store = createStore(1);
     const [a, b] = [vi.fn(), vi.fn()];
     const stop = store.subscribe(a);
@@ -24,7 +24,7 @@ describe("a store", () => {
     expect(b).toHaveBeenCalledTimes(2);
   });
 
-  test("is shown anew by whatever shows it", () => {
+  test("re-renders components that use it", () => {
     const store = createStore("a cavity");
     const Shown = () => createElement("p", { role: "status" }, useStore(store));
     render(createElement(Shown));
@@ -34,7 +34,7 @@ describe("a store", () => {
   });
 });
 
-describe("a store that is kept", () => {
+describe("a persistent store", () => {
   const FIRST = { language: "en", keys: true };
   const area = window.sessionStorage;
   const kept = (written: string | null) => {
@@ -44,27 +44,27 @@ describe("a store that is kept", () => {
   beforeEach(() => area.clear());
   afterEach(() => vi.restoreAllMocks());
 
-  test("begins with what it is given", () => {
+  test("starts with its initial value", () => {
     expect(kept(null).get()).toEqual(FIRST);
   });
 
-  test("is found again after a reload", () => {
+  test("is restored after a reload", () => {
     kept(null).set({ language: "de", keys: false });
     expect(kept(null).get()).toEqual({ language: "de", keys: false });
   });
 
-  test("keeps what an older page knew, and adds what a newer one knows", () => {
+  test("merges a value stored by an older version with new defaults", () => {
     expect(kept(`{"language":"de"}`).get()).toEqual({ language: "de", keys: true });
   });
 
   test.each([`{"language":`, "", "null", "7", `"de"`, "[1]"])(
-    "begins anew where something else was written: %s",
+    "starts with its initial value if something else is stored: %s",
     (written) => {
       expect(kept(written).get()).toEqual(FIRST);
     },
   );
 
-  test("may be empty, and is found so again", () => {
+  test("may hold null and restores it", () => {
     const store = createKeptStore<{ box: number } | null>("box", null, "sessionStorage");
     expect(store.get()).toBeNull();
     store.set({ box: 1 });

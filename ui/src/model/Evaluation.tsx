@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 
-import { ErrorMessage } from "../components/ErrorMessage";
 import type { EvaluationReport } from "../api/types";
-import { formatNumber, displayName } from "../lib/format";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { useWords, type Words } from "../i18n/words";
+import { displayName, formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords, type Words } from "../i18n/words";
-
 import { evaluationQuery } from "./queries";
 import { SubgroupAudit } from "./SubgroupAudit";
 

@@ -1,15 +1,15 @@
-import type { Measurement } from "../api/types";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
 
 import { Problem } from "../api/problems";
 import { hasRole, session } from "../api/session";
-import { formatNumber, formatDate, displayName, formatProbability } from "../lib/format";
-import { useStore } from "../lib/store";
+import type { Measurement } from "../api/types";
 import { ErrorMessage } from "../components/ErrorMessage";
-import { settings } from "../settings/settings";
 import { useWords } from "../i18n/words";
-import { isRunning, measureModel, type MeasurementJob, measurementJobs } from "./measurementJobs";
+import { displayName, formatDate, formatNumber, formatProbability } from "../lib/format";
+import { useStore } from "../lib/store";
+import { settings } from "../settings/settings";
+import { isRunning, type MeasurementJob, measurementJobs, measureModel } from "./measurementJobs";
 import { measurementQuery } from "./queries";
 
 /** With fewer films, a difference of one or two films looks large; the page then adds a note. */

@@ -5,9 +5,9 @@ import { client, unwrap } from "../api/client";
 import { hasRole, session } from "../api/session";
 import type { Model } from "../api/types";
 import { ConfirmDialog } from "../components/ConfirmDialog";
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 
 interface Props {
   model: Model;

@@ -1,8 +1,8 @@
 import type { Model, ModelCard } from "../api/types";
+import { useWords } from "../i18n/words";
 import { displayName, formatDate } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { textAt } from "./trainingMetrics";
 
 /** Origin of a model: version, parent, training data, later changes. */

@@ -6,14 +6,14 @@ import type { Model, ModelCard } from "../api/types";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { ModelSelect } from "../components/ModelSelect";
 import { useWords } from "../i18n/words";
-import { ModelArchitecture, ModelOrigin } from "./ModelDescription";
-import { ModelTable } from "./ModelTable";
 import { ConceptTable } from "./ConceptTable";
 import { Evaluation } from "./Evaluation";
+import { MeasurementCard } from "./MeasurementCard";
 import { ModelActions } from "./ModelActions";
+import { ModelArchitecture, ModelOrigin } from "./ModelDescription";
+import { ModelTable } from "./ModelTable";
 import { SafetyThresholds } from "./SafetyThresholds";
 import { TrainingSummary } from "./TrainingSummary";
-import { MeasurementCard } from "./MeasurementCard";
 
 /** Everything about one model; the model in use by default. */
 export function ModelScreen({ model }: { model?: string | undefined }) {

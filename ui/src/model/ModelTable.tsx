@@ -1,10 +1,10 @@
 import { useLocation } from "wouter";
 
 import type { Model } from "../api/types";
+import { useWords } from "../i18n/words";
 import { formatDate } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { ModelActions } from "./ModelActions";
 
 /** All models on the server. */

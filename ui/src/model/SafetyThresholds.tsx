@@ -1,8 +1,8 @@
 import type { ModelCard } from "../api/types";
-import { formatNumber, displayName } from "../lib/format";
+import { useWords } from "../i18n/words";
+import { displayName, formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { textAt } from "./trainingMetrics";
 
 /** Thresholds of the safety check and how they were calibrated. */

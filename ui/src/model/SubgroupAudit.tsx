@@ -1,8 +1,8 @@
 import type { SubgroupReport } from "../api/types";
+import { useWords } from "../i18n/words";
 import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 
 type Group = SubgroupReport["whole"];
 type Figure = Group["figures"][number];

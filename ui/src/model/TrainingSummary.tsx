@@ -1,8 +1,8 @@
 import type { ModelCard } from "../api/types";
+import { useWords } from "../i18n/words";
 import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { numberAt, stageScores } from "./trainingMetrics";
 
 /** Training results: the best epoch of each stage, and all metrics on demand. */

@@ -1,8 +1,8 @@
 import type { AttentionEdge, ConceptExplanation, Explanation } from "../api/types";
+import { useWords } from "../i18n/words";
 import { formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { conceptColour } from "./conceptDisplay";
 import { useReadingContext } from "./ReadingContext";
 

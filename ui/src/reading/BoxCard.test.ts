@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import { CAVITY_BOX, FILM } from "../test/fixtures";
 import { WORDS } from "../i18n/words";
+import { CAVITY_BOX, FILM } from "../test/fixtures";
 import { boxSizeText } from "./BoxCard";
 
 const METRIC = {
@@ -16,21 +16,21 @@ const words = WORDS.en.reading;
 const BOX = CAVITY_BOX;
 
 describe("how large a box is", () => {
-  test("is told in millimetres, with the film's own spacing across and down", () => {
+  test("is shown in millimetres, from the film's own pixel spacing", () => {
     expect(boxSizeText(BOX, FILM, METRIC, words)).toBe("20 × 30 mm");
   });
 
-  test("is told in pixels to whoever likes them", () => {
+  test("is shown in pixels if set so", () => {
     expect(boxSizeText(BOX, FILM, { ...METRIC, lengths: "pixels" }, words)).toBe("200 × 150 pixels");
   });
 
-  test("is told in pixels where the film does not know its spacing", () => {
+  test("is shown in pixels if the spacing is unknown", () => {
     const unknown = { ...FILM, facts: { ...FILM.facts, spacing: null } };
     expect(boxSizeText(BOX, unknown, METRIC, words)).toBe("200 × 150 pixels");
     expect(boxSizeText(BOX, undefined, METRIC, words)).toBe("200 × 150 pixels");
   });
 
-  test("is told in the page's language", () => {
+  test("is shown in the page's language", () => {
     const wide = { ...BOX, x2: 2400 };
     const german = { ...METRIC, language: "de", lengths: "pixels" } as const;
     expect(boxSizeText(wide, FILM, german, WORDS.de.reading)).toBe("2.000 × 150 Pixel");

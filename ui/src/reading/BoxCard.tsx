@@ -2,14 +2,14 @@ import { useEffect } from "react";
 
 import { connection } from "../api/serverConnection";
 import type { Check, Film } from "../api/types";
+import type { Box } from "../film/box";
+import type { BoxDraft } from "../film/viewerState";
+import { useWords, type Words } from "../i18n/words";
 import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { type Settings, settings } from "../settings/settings";
-import { useWords, type Words } from "../i18n/words";
-import type { Box } from "../film/box";
-import type { BoxDraft } from "../film/viewerState";
-import { isResultFor } from "./liveCheck";
 import { conceptColour, conceptTitle } from "./conceptDisplay";
+import { isResultFor } from "./liveCheck";
 import { useReadingContext } from "./ReadingContext";
 
 const MOST_SHOWN = 4;
@@ -30,7 +30,7 @@ export function BoxCard({ onExample }: { onExample: (draft: BoxDraft) => void })
       connection.subscribe(() => !connection.get().lost && requestCheck()),
     ];
     return () => {
-      for (const end of unsubscribers) end();
+      for (const unsubscribe of unsubscribers) unsubscribe();
     };
   }, [viewer, liveCheck]);
   return draft && <Card draft={draft} onExample={onExample} />;

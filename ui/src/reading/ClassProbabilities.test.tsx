@@ -1,7 +1,7 @@
 import { cleanup, screen, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { boxed, explanation, resetBrowser, conceptSeen, renderInContext, study } from "../test/fixtures";
+import { boxed, conceptSeen, explanation, renderInContext, resetBrowser, study } from "../test/fixtures";
 import { ClassProbabilities } from "./ClassProbabilities";
 
 beforeEach(() => resetBrowser());
@@ -18,26 +18,26 @@ const rowOf = (name: string) => {
   return row;
 };
 
-describe("what the model says", () => {
-  test("is the probability of every class, by a name for people", () => {
+describe("class probabilities", () => {
+  test("are listed with readable class names", () => {
     renderInContext(<ClassProbabilities study={study()} explanation={undefined} />);
     expect(within(rowOf("Active TB")).getByText("70%")).toBeTruthy();
     expect(within(rowOf("Healthy")).getByText("30%")).toBeTruthy();
   });
 
-  test("says nothing of what it said first as long as nobody corrected it", () => {
+  test("show no initial value before the first correction", () => {
     renderInContext(<ClassProbabilities study={{ ...CORRECTED, corrections: [] }} explanation={undefined} />);
     expect(screen.queryByText(/^initially/)).toBeNull();
   });
 
-  test("says where each class stood before any correction once there is one", () => {
+  test("show the initial value after a correction", () => {
     renderInContext(<ClassProbabilities study={CORRECTED} explanation={undefined} />);
     expect(within(rowOf("Active TB")).getByText("initially 70%")).toBeTruthy();
     expect(within(rowOf("Active TB")).getByText("90%")).toBeTruthy();
     expect(within(rowOf("Healthy")).getByText("initially 30%")).toBeTruthy();
   });
 
-  test("is drawn as long as it is likely, with a mark where it stood first", () => {
+  test("are drawn as bars with a mark at the initial value", () => {
     const { container } = renderInContext(<ClassProbabilities study={CORRECTED} explanation={undefined} />);
     const bars = [...container.querySelectorAll<HTMLElement>(".meter i")].map((bar) => bar.style.width);
     const marks = [...container.querySelectorAll<HTMLElement>(".meter b")].map((mark) => mark.style.left);
@@ -46,7 +46,7 @@ describe("what the model says", () => {
   });
 });
 
-describe("which findings moved a class", () => {
+describe("the findings that influenced a class", () => {
   const moving = (by: number | null) => ({ moves: { active_tb: by, healthy: 0 } });
   const MOVED = explanation([
     conceptSeen("cavity", "Cavity", moving(0.12)),
@@ -60,12 +60,12 @@ describe("which findings moved a class", () => {
   const chips = (name: string) =>
     [...rowOf(name).querySelectorAll(".chip")].map((chip) => chip.textContent.replace(/\s+/g, " ").trim());
 
-  test("is told for the three that moved it most, with their place in the list of findings and their sign", () => {
+  test("are the three with the largest effect, with position and sign", () => {
     renderInContext(<ClassProbabilities study={study()} explanation={MOVED} />);
     expect(chips("Active TB")).toEqual(["2Pleural effusion −31", "1Cavity +12", "5Scar +5"]);
   });
 
-  test("is told for up and for down apart", () => {
+  test("differ in style for up and down", () => {
     renderInContext(<ClassProbabilities study={study()} explanation={MOVED} />);
     const looks = [...rowOf("Active TB").querySelectorAll(".chip")].map((chip) =>
       chip.classList.contains("up"),
@@ -73,7 +73,7 @@ describe("which findings moved a class", () => {
     expect(looks).toEqual([false, true, true]);
   });
 
-  test("is left out where none moved it by as much as one per cent", () => {
+  test("are left out below one percent", () => {
     renderInContext(<ClassProbabilities study={study()} explanation={MOVED} />);
     expect(chips("Healthy")).toEqual([]);
     expect(within(rowOf("Healthy")).queryByText("influenced by")).toBeNull();

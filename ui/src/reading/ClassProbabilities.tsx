@@ -1,8 +1,8 @@
 import type { Explanation, Study } from "../api/types";
-import { displayName, formatProbability, formatChange } from "../lib/format";
+import { useWords } from "../i18n/words";
+import { displayName, formatChange, formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 
 const SMALLEST_SHOWN = 0.01;
 const MOST_SHOWN = 3;

@@ -1,19 +1,19 @@
 import { act, cleanup, fireEvent, screen } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
+import { WORDS } from "../i18n/words";
+import { settings } from "../settings/settings";
 import {
   boxed,
   CHECK,
-  resetBrowser,
-  studyDataOf,
+  contextOf,
   rejected,
   renderInContext,
-  contextOf,
+  resetBrowser,
   stepOf,
   study,
+  studyDataOf,
 } from "../test/fixtures";
-import { settings } from "../settings/settings";
-import { WORDS } from "../i18n/words";
 import { CorrectionHistory, describeChanges } from "./CorrectionHistory";
 
 beforeEach(() => resetBrowser());
@@ -27,7 +27,7 @@ const CORRECTIONS = [
 ];
 
 describe("undo and redo", () => {
-  test("can be pressed only where there is something to undo or to redo", () => {
+  test("are enabled only if there is something to undo or redo", () => {
     const studyData = studyDataOf({ study: study({ can_undo: false, can_redo: true }) });
     renderInContext(<CorrectionHistory />, contextOf({ studyData }));
     expect([button("Undo").disabled, button("Redo").disabled]).toEqual([true, false]);
@@ -38,7 +38,7 @@ describe("undo and redo", () => {
   });
 
   test.each([{ saving: true }, { locked: true }])(
-    "cannot be pressed while the study is not to be changed: %j",
+    "are disabled while the study cannot be changed: %j",
     (state) => {
       const studyData = studyDataOf({ study: study({ can_undo: true, can_redo: true }) });
       renderInContext(<CorrectionHistory />, contextOf({ studyData, ...state }));
@@ -46,7 +46,7 @@ describe("undo and redo", () => {
     },
   );
 
-  test("are what they say", () => {
+  test("call their actions", () => {
     const context = contextOf({
       studyData: studyDataOf({ study: study({ can_undo: true, can_redo: true }) }),
     });
@@ -59,12 +59,12 @@ describe("undo and redo", () => {
 });
 
 describe("corrections in force", () => {
-  test("are none at first, and it is told how to make one", () => {
+  test("are empty at first, with a hint how to make one", () => {
     renderInContext(<CorrectionHistory />);
     expect(screen.getByText(/No corrections yet/)).toBeTruthy();
   });
 
-  test("are told one by one as somebody would say them, with a mark where the model objected", () => {
+  test("are listed as sentences, with a mark where the model objected", () => {
     renderInContext(
       <CorrectionHistory />,
       contextOf({ studyData: studyDataOf({ study: study({ corrections: CORRECTIONS }) }) }),
@@ -77,7 +77,7 @@ describe("corrections in force", () => {
     ]);
   });
 
-  test("can be selected where they have a box, and removed each by its own number", () => {
+  test("can be selected if they have a box, and removed one by one", () => {
     const context = contextOf({ studyData: studyDataOf({ study: study({ corrections: CORRECTIONS }) }) });
     renderInContext(<CorrectionHistory />, context);
     fireEvent.click(button("Select: Nodule is not here"));
@@ -107,7 +107,7 @@ describe("steps", () => {
   const steps = () => [...document.querySelectorAll(".steps > li")];
   const current = () => steps().findIndex((element) => element.getAttribute("aria-current") === "step");
 
-  test("are told the newest first, each with what was done, by whom and why", () => {
+  test("are listed newest first, with action, author and reason", () => {
     renderInContext(<CorrectionHistory />, scene());
     expect(steps().map((element) => element.querySelector("span")?.textContent)).toEqual([
       "Undone: Removed: Cavity is here",
@@ -119,18 +119,18 @@ describe("steps", () => {
     expect(steps()[3]?.textContent).toContain("grace, Mar 9, 2026");
   });
 
-  test("say what they moved", () => {
+  test("show the changed probabilities", () => {
     renderInContext(<CorrectionHistory />, scene());
     expect(steps()[3]?.textContent).toContain("Active TB 70% → 90%");
     expect(steps()[1]?.textContent).toContain("no probability changed");
   });
 
-  test("are not told before there is one", () => {
+  test("are hidden before the first step", () => {
     renderInContext(<CorrectionHistory />);
     expect(screen.queryByText("History")).toBeNull();
   });
 
-  test("mark where one stands; on goes no further than now", () => {
+  test("mark the current step and cannot go beyond it", () => {
     const context = scene();
     renderInContext(<CorrectionHistory />, context);
     expect(screen.getByText("Current state")).toBeTruthy();
@@ -140,7 +140,7 @@ describe("steps", () => {
     expect(context.actions.moveInHistory).toHaveBeenCalledExactlyOnceWith(-1);
   });
 
-  test("can be looked back at, down to how the model first read the film", () => {
+  test("can be viewed back to the state before any correction", () => {
     const context = scene();
     renderInContext(<CorrectionHistory />, context);
     act(() => context.viewer.historyStep.set(2));
@@ -155,24 +155,24 @@ describe("steps", () => {
   });
 });
 
-describe("what a step moved", () => {
+describe("the probabilities that a step changed", () => {
   const words = WORDS.en.reading;
   const describe = (before: Record<string, number>, after: Record<string, number>) =>
     describeChanges(before, after, words, settings.get());
 
-  test("is told for the two classes that moved most, the most moved one first", () => {
+  test("are those of the two classes that changed most, largest first", () => {
     const before = { healthy: 0.5, active_tb: 0.3, sick_non_tb: 0.2 };
     const after = { healthy: 0.4, active_tb: 0.55, sick_non_tb: 0.05 };
     expect(describe(before, after)).toBe("Active TB 30% → 55%, Sick non TB 20% → 5%");
   });
 
-  test("is nothing where no class moved by half a per cent", () => {
+  test("are none below half a percent", () => {
     expect(describe({ healthy: 0.5, active_tb: 0.5 }, { healthy: 0.503, active_tb: 0.497 })).toBe(
       "no probability changed",
     );
   });
 
-  test("is told from nought for a class that was not there before", () => {
+  test("start at zero for a new class", () => {
     expect(describe({}, { healthy: 0.4 })).toBe("Healthy 0% → 40%");
   });
 });

@@ -1,9 +1,9 @@
 import type { Probabilities, Step } from "../api/types";
-import { formatDate, displayName, formatProbability } from "../lib/format";
+import { useWords, type Words } from "../i18n/words";
+import { displayName, formatDate, formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
 import { type Settings, settings } from "../settings/settings";
 import { uncarriedCorrections } from "../teaching/teachingState";
-import { useWords, type Words } from "../i18n/words";
 import { describeCorrection } from "./conceptDisplay";
 import { useReadingContext } from "./ReadingContext";
 

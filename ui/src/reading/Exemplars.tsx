@@ -2,11 +2,11 @@ import { useState } from "react";
 
 import type { ConceptExplanation, Exemplar } from "../api/types";
 import { Dialog } from "../components/Dialog";
-import { formatNumber } from "../lib/format";
 import { type Patch, PatchPicture } from "../components/PatchPicture";
+import { useWords } from "../i18n/words";
+import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 
 /** Patches of training films that the finding's strongest prototypes represent. */
 export function Exemplars({ seen: finding, model }: { seen: ConceptExplanation; model: string }) {

@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { cleanup, fireEvent, screen } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { FILM, resetBrowser, studyDataOf, renderInContext, contextOf, study } from "../test/fixtures";
+import { contextOf, FILM, renderInContext, resetBrowser, study, studyDataOf } from "../test/fixtures";
 import { ExportMenu } from "./ExportMenu";
 
 beforeEach(() => resetBrowser());
@@ -21,14 +21,14 @@ function opened(format: string): void {
 
 const archive = () => screen.getByRole("button", { name: /^For archives/ });
 
-describe("taking a reading along", () => {
-  test("a DICOM film has a reading for archives", () => {
+describe("exporting a reading", () => {
+  test("a DICOM film can be exported as DICOM", () => {
     opened("DICOM");
     expect(archive()).toHaveProperty("disabled", false);
     expect(archive().textContent).toBe("For archives (DICOM)");
   });
 
-  test("a film that uploaded as a picture has none, and the menu says why", () => {
+  test("a film uploaded as a picture cannot, and the menu says why", () => {
     opened("PNG");
     expect(archive()).toHaveProperty("disabled", true);
     expect(archive().textContent).toContain("uploaded as a picture");

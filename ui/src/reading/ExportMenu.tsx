@@ -1,7 +1,7 @@
-import { download } from "../lib/download";
 import { DownloadMenu } from "../components/DownloadMenu";
-import { useStore } from "../lib/store";
 import { useWords } from "../i18n/words";
+import { download } from "../lib/download";
+import { useStore } from "../lib/store";
 import { useReadingContext } from "./ReadingContext";
 
 const FILES = {

@@ -2,8 +2,8 @@ import { useLocation } from "wouter";
 
 import type { Film } from "../api/types";
 import { ModelSelect } from "../components/ModelSelect";
-import { useStore } from "../lib/store";
 import { useWords, type Words } from "../i18n/words";
+import { useStore } from "../lib/store";
 import { filmOrder } from "../worklist/filters";
 import { ExportMenu } from "./ExportMenu";
 import { useReadingContext } from "./ReadingContext";

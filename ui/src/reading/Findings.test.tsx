@@ -1,23 +1,23 @@
 import { cleanup, fireEvent, screen } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
+import { conceptOnMap } from "../film/viewerState";
 import {
   boxed,
   CAVITY_BOX,
-  explanation,
-  resetBrowser,
-  studyDataOf,
-  rejected,
   conceptSeen,
-  renderInContext,
   contextOf,
+  explanation,
+  rejected,
+  renderInContext,
+  resetBrowser,
   study,
+  studyDataOf,
 } from "../test/fixtures";
-import type { StepRequest } from "./studySteps";
-import { conceptOnMap } from "../film/viewerState";
 import { Findings } from "./Findings";
+import { ReadingContext, type ReadingContextValue } from "./ReadingContext";
+import type { StepRequest } from "./studySteps";
 import { useStudyActions } from "./useStudyActions";
-import { type ReadingContextValue, ReadingContext } from "./ReadingContext";
 
 beforeEach(() => resetBrowser());
 afterEach(() => cleanup());
@@ -31,8 +31,8 @@ const finding = (name: RegExp) => screen.getByRole("button", { name });
 const EFFUSION = /^Pleural effusion /;
 const CAVITY = /^Cavity /;
 
-/** The list with hands that do what they are told. */
-function AtWork({
+/** The list with the real actions. */
+function FindingsWithActions({
   context,
   onStep,
 }: {
@@ -48,27 +48,27 @@ function AtWork({
 }
 
 describe("the list of findings", () => {
-  test("keeps the model's order, and says in words how clearly each is seen", () => {
+  test("keeps the model's order and states the certainty of each finding", () => {
     renderInContext(<Findings explanation={SEEN} />);
     const names = ["Pleural effusion clearly seen", "Cavity perhaps", "Nodule rejected"];
     const buttons = screen.getAllByRole("listitem").map((item) => item.querySelector("button"));
     expect(buttons).toEqual(names.map((name) => screen.getByRole("button", { name })));
   });
 
-  test("says so where the model knows no findings", () => {
+  test("says so if the model has no findings", () => {
     renderInContext(<Findings explanation={explanation([])} />);
     expect(screen.getByText("This model knows no findings.")).toBeTruthy();
   });
 
-  test("strikes a rejected finding through, and no other", () => {
+  test("strikes only rejected findings through", () => {
     renderInContext(<Findings explanation={SEEN} />);
     expect(screen.getByText("Nodule").classList.contains("struck")).toBe(true);
     expect(screen.getByText("Cavity").classList.contains("struck")).toBe(false);
   });
 });
 
-describe("pointing at a finding", () => {
-  test("lays its map on the film for as long as the pointer rests there", () => {
+describe("hovering over a finding", () => {
+  test("shows its map while the pointer is there", () => {
     const context = contextOf();
     renderInContext(<Findings explanation={SEEN} />, context);
     context.viewer.selection.set((current) => ({ ...current, concept: "effusion" }));
@@ -78,14 +78,14 @@ describe("pointing at a finding", () => {
     expect(conceptOnMap(context.viewer.selection.get())).toBe("effusion");
   });
 
-  test("takes a hand that moves: a list that slides under the pointer was not pointed at", () => {
+  test("needs a pointer movement: scrolling the list under the pointer changes nothing", () => {
     const context = contextOf();
     renderInContext(<Findings explanation={SEEN} />, context);
     fireEvent.pointerEnter(finding(CAVITY), { pointerType: "mouse" });
     expect(context.viewer.selection.get().hovered).toBeNull();
   });
 
-  test("takes a mouse: a finger on the glass points at nothing", () => {
+  test("needs a mouse: touch changes nothing", () => {
     const context = contextOf();
     renderInContext(<Findings explanation={SEEN} />, context);
     fireEvent.pointerMove(finding(CAVITY), { pointerType: "touch" });
@@ -93,15 +93,18 @@ describe("pointing at a finding", () => {
   });
 });
 
-describe("choosing a finding", () => {
-  const atWork = (context = contextOf()) => {
+describe("selecting a finding", () => {
+  const renderFindings = (context = contextOf()) => {
     const requests: StepRequest[] = [];
-    renderInContext(<AtWork context={context} onStep={(request) => requests.push(request)} />, context);
+    renderInContext(
+      <FindingsWithActions context={context} onStep={(request) => requests.push(request)} />,
+      context,
+    );
     return { asked: requests, viewer: context.viewer };
   };
 
-  test("keeps its map on the film; choosing it again hides the map, and once more shows it", () => {
-    const { viewer } = atWork();
+  test("keeps its map on the film; selecting it again hides and shows the map", () => {
+    const { viewer } = renderFindings();
     const pressed = () => finding(EFFUSION).getAttribute("aria-pressed");
     fireEvent.click(finding(EFFUSION));
     expect([conceptOnMap(viewer.selection.get()), pressed()]).toEqual(["effusion", "true"]);
@@ -113,27 +116,33 @@ describe("choosing a finding", () => {
   });
 
   test("shows another finding's map even if the one before was hidden", () => {
-    const { viewer } = atWork();
+    const { viewer } = renderFindings();
     fireEvent.click(finding(EFFUSION));
     fireEvent.click(finding(EFFUSION));
     fireEvent.click(finding(CAVITY));
     expect(conceptOnMap(viewer.selection.get())).toBe("cavity");
   });
 
-  test("changes what a new box is said to show, but not what an applied one says", () => {
-    const { viewer } = atWork();
-    const edit = { box: CAVITY_BOX, concept: "nodule", positive: true, correctionIndex: null, moving: false };
-    viewer.draft.set(edit);
+  test("changes the finding of a new box, but not of an applied one", () => {
+    const { viewer } = renderFindings();
+    const draft = {
+      box: CAVITY_BOX,
+      concept: "nodule",
+      positive: true,
+      correctionIndex: null,
+      moving: false,
+    };
+    viewer.draft.set(draft);
     fireEvent.click(finding(EFFUSION));
     expect(viewer.draft.get()?.concept).toBe("effusion");
-    viewer.draft.set({ ...edit, correctionIndex: 0 });
+    viewer.draft.set({ ...draft, correctionIndex: 0 });
     fireEvent.click(finding(CAVITY));
     expect(viewer.draft.get()?.concept).toBe("nodule");
   });
 
-  test("rejecting says that it is not on this film; rejecting again takes that very correction back", () => {
+  test("rejecting sends a rejection; rejecting again withdraws that correction", () => {
     const studyData = studyDataOf({ study: study({ corrections: [boxed(), rejected("nodule")] }) });
-    const { asked: requests } = atWork(contextOf({ studyData }));
+    const { asked: requests } = renderFindings(contextOf({ studyData }));
     fireEvent.click(screen.getByRole("button", { name: "Reject Cavity: it is not on this film" }));
     fireEvent.click(screen.getByRole("button", { name: "Undo the rejection of Nodule" }));
     expect(requests).toEqual([
@@ -143,7 +152,7 @@ describe("choosing a finding", () => {
   });
 
   test.each([{ locked: true }, { saving: true }])(
-    "nothing can be rejected while the study is not to be changed: %j",
+    "rejecting is disabled while the study cannot be changed: %j",
     (state) => {
       const context = contextOf(state);
       renderInContext(<Findings explanation={SEEN} />, context);

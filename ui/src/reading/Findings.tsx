@@ -1,6 +1,6 @@
 import type { ConceptExplanation, Explanation } from "../api/types";
-import { useStore } from "../lib/store";
 import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 import { conceptColour } from "./conceptDisplay";
 import { useReadingContext } from "./ReadingContext";
 

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { pictureQuery } from "../api/sharedQueries";
+import { conceptOnMap } from "../film/viewerState";
+import { useWords } from "../i18n/words";
 import { useStore } from "../lib/store";
 import { teachingState } from "../teaching/teachingState";
-import { useWords } from "../i18n/words";
-import { conceptOnMap } from "../film/viewerState";
 import { conceptTitle } from "./conceptDisplay";
 import { useReadingContext } from "./ReadingContext";
 

@@ -1,13 +1,13 @@
 import { cleanup, fireEvent, screen } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
+import { CAVITY_BOX, CHECK, contextOf, renderInContext, resetBrowser, stubDialogs } from "../test/fixtures";
 import { forManyCases } from "../test/randomCases";
-import { CAVITY_BOX, CHECK, resetBrowser, renderInContext, contextOf, stubDialogs } from "../test/fixtures";
-import { MismatchDialog, cropAround } from "./MismatchDialog";
-import type { MismatchWarning } from "./useStudyData";
+import { cropAround, MismatchDialog } from "./MismatchDialog";
 import { requestAfterDecision } from "./useMismatchWarning";
+import type { MismatchWarning } from "./useStudyData";
 
-const DOUBT: MismatchWarning = {
+const WARNING: MismatchWarning = {
   check: CHECK,
   request: {
     kind: "box",
@@ -17,9 +17,9 @@ const DOUBT: MismatchWarning = {
   },
 };
 
-function open(doubt = DOUBT, context = contextOf()) {
+function open(warning = WARNING, context = contextOf()) {
   const handlers = { onCancel: vi.fn(), onChange: vi.fn(), onConfirm: vi.fn() };
-  renderInContext(<MismatchDialog warning={doubt} {...handlers} />, context);
+  renderInContext(<MismatchDialog warning={warning} {...handlers} />, context);
   return handlers;
 }
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
@@ -32,34 +32,34 @@ beforeEach(() => {
 });
 afterEach(() => cleanup());
 
-describe("the doubt", () => {
-  test("is a dialog that is told to screen readers at once", () => {
+describe("the mismatch dialog", () => {
+  test("is an alert dialog for screen readers", () => {
     open();
     const dialog = screen.getByRole("alertdialog", { name: "The model sees something else here" });
     expect((dialog as HTMLDialogElement).open).toBe(true);
   });
 
-  test("says what was claimed, what the model sees instead and how clearly, and that nothing was applied", () => {
+  test("names the claimed finding, the model's finding, both scores, and says that nothing was applied", () => {
     open();
     expect(document.querySelector(".lead")?.textContent).toBe(
       "You said Cavity. Inside this box the model sees Pleural effusion (0.61 against 0.22). Nothing was applied.",
     );
   });
 
-  test("says by how much the other leads, and how much would be allowed", () => {
+  test("shows the lead and the threshold", () => {
     open();
     expect(screen.getByText(/It leads by 0\.390; the check warns above 0\.050\./)).toBeTruthy();
   });
 
-  test("says so where the thresholds were never learnt, and only there", () => {
+  test("says if the thresholds are not calibrated", () => {
     open();
     expect(screen.queryByText(/thresholds are not calibrated/)).toBeNull();
     cleanup();
-    open({ ...DOUBT, check: { ...CHECK, calibrated: false } });
+    open({ ...WARNING, check: { ...CHECK, calibrated: false } });
     expect(screen.getByText(/thresholds are not calibrated/)).toBeTruthy();
   });
 
-  test("shows the maps of both findings where the box lies", () => {
+  test("shows the maps of both findings around the box", () => {
     open();
     for (const [title, concept] of [
       ["What you said: Cavity", "cavity"],
@@ -79,7 +79,7 @@ describe("the doubt", () => {
   });
 });
 
-describe("what a person can decide", () => {
+describe("the person can decide", () => {
   test("to cancel, by button or by Escape", () => {
     const { onCancel, onChange, onConfirm } = open();
     fireEvent.click(button("Cancel"));
@@ -89,13 +89,13 @@ describe("what a person can decide", () => {
     expect(onConfirm).not.toHaveBeenCalled();
   });
 
-  test("to go with the model", () => {
+  test("to change to the model's finding", () => {
     const { onChange } = open();
     fireEvent.click(button("Change it to Pleural effusion"));
     expect(onChange).toHaveBeenCalledExactlyOnceWith("effusion");
   });
 
-  test("to name a third finding: neither what was said nor what the model sees", () => {
+  test("to choose a third finding", () => {
     const { onChange } = open();
     const choices = screen.getAllByRole("option").map((element) => element.textContent);
     expect(choices).toEqual(["…", "Nodule"]);
@@ -116,15 +116,15 @@ describe("what a person can decide", () => {
     expect(onConfirm).not.toHaveBeenCalled();
   });
 
-  test("to apply it anyway, with a reason that goes along", () => {
+  test("to apply it anyway with a reason", () => {
     const { onConfirm } = open();
     write("  Seen on CT. ");
     fireEvent.click(button("Apply anyway"));
     expect(onConfirm).toHaveBeenCalledExactlyOnceWith("Seen on CT.");
   });
 
-  test("nothing but to cancel while a step is on its way", () => {
-    open(DOUBT, contextOf({ saving: true }));
+  test("only to cancel while a step is being saved", () => {
+    open(WARNING, contextOf({ saving: true }));
     write("Seen on CT.");
     const able = ["Cancel", "Change it to Pleural effusion", "Apply anyway"].map(
       (name) => !button(name).disabled,
@@ -133,19 +133,19 @@ describe("what a person can decide", () => {
   });
 });
 
-describe("what is asked for after that", () => {
-  test("a confirmed box says the same, with the reason", () => {
-    expect(requestAfterDecision(DOUBT, { reason: "Seen on CT." })).toEqual({
-      ...DOUBT.request,
+describe("the request after the decision", () => {
+  test("repeats a confirmed box with its reason", () => {
+    expect(requestAfterDecision(WARNING, { reason: "Seen on CT." })).toEqual({
+      ...WARNING.request,
       confirmed: true,
       reason: "Seen on CT.",
     });
   });
 
-  test("a changed box is not confirmed: the model may doubt it again", () => {
+  test("does not confirm a changed box, so the model may warn again", () => {
     const confirmed: MismatchWarning = {
-      ...DOUBT,
-      request: { ...DOUBT.request, confirmed: true, reason: "Seen on CT." },
+      ...WARNING,
+      request: { ...WARNING.request, confirmed: true, reason: "Seen on CT." },
     };
     expect(requestAfterDecision(confirmed, { concept: "effusion" })).toEqual({
       kind: "box",
@@ -162,16 +162,16 @@ describe("what is shown around the box", () => {
     expect(view).toEqual({ x: 660, y: 410, width: 780, height: 780 });
   });
 
-  test("is larger around a small box, so that one sees where it lies", () => {
+  test("is larger around a small box, so that the anatomy can be recognised", () => {
     const { width } = cropAround({ x1: 1000, y1: 800, x2: 1004, y2: 804 }, 2000, 1600);
     expect(width).toBe(520);
   });
 
   test("shows all of a box of any shape, and nothing beside the film where the film has room for a square", () => {
-    forManyCases((chance) => {
-      const size = { width: chance.between(300, 3000), height: chance.between(300, 3000) };
-      const [x1, y1] = [chance.between(0, size.width * 0.9), chance.between(0, size.height * 0.9)];
-      const box = { x1, y1, x2: chance.between(x1, size.width), y2: chance.between(y1, size.height) };
+    forManyCases((random) => {
+      const size = { width: random.between(300, 3000), height: random.between(300, 3000) };
+      const [x1, y1] = [random.between(0, size.width * 0.9), random.between(0, size.height * 0.9)];
+      const box = { x1, y1, x2: random.between(x1, size.width), y2: random.between(y1, size.height) };
       const view = cropAround(box, size.width, size.height);
       const [right, lower] = [view.x + view.width, view.y + view.height];
       const roomy = view.width <= Math.min(size.width, size.height);

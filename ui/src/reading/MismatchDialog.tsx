@@ -1,11 +1,11 @@
 import { useState } from "react";
 
 import { Dialog } from "../components/Dialog";
+import type { Box } from "../film/box";
+import { useWords } from "../i18n/words";
 import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
-import type { Box } from "../film/box";
 import { conceptColour, conceptTitle } from "./conceptDisplay";
 import { useReadingContext } from "./ReadingContext";
 import type { MismatchWarning } from "./useStudyData";

@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
-import { useWords } from "../i18n/words";
-import { filmOrder } from "../worklist/filters";
 import { createViewerState, type ViewerState } from "../film/viewerState";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { filmOrder } from "../worklist/filters";
 import { ReadingLayout } from "./ReadingLayout";
 import type { Suggestion } from "./SuggestionCard";
 import { useStudyData } from "./useStudyData";

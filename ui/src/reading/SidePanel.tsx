@@ -1,15 +1,15 @@
 import type { Explanation, Film } from "../api/types";
 import { ErrorMessage } from "../components/ErrorMessage";
-import { useStore } from "../lib/store";
-import { TeachPanel } from "../teaching/TeachPanel";
-import { teachingState } from "../teaching/teachingState";
 import { useWords } from "../i18n/words";
-import { ClassProbabilities } from "./ClassProbabilities";
-import { FilmSummary } from "./FilmSummary";
-import { Findings } from "./Findings";
+import { useStore } from "../lib/store";
+import { teachingState } from "../teaching/teachingState";
+import { TeachPanel } from "../teaching/TeachPanel";
 import { AttentionGraph } from "./AttentionGraph";
+import { ClassProbabilities } from "./ClassProbabilities";
 import { CorrectionHistory } from "./CorrectionHistory";
 import { Exemplars } from "./Exemplars";
+import { FilmSummary } from "./FilmSummary";
+import { Findings } from "./Findings";
 import { useReadingContext } from "./ReadingContext";
 
 interface Props {

@@ -10,7 +10,7 @@ describe("a suggestion in the page's address", () => {
     });
   });
 
-  test("is none without a finding or without corners", () => {
+  test("is null without a finding or corners", () => {
     expect(parseSuggestion(undefined, "53,82,76,107")).toBeNull();
     expect(parseSuggestion("", "53,82,76,107")).toBeNull();
     expect(parseSuggestion("active_tb", undefined)).toBeNull();
@@ -18,13 +18,13 @@ describe("a suggestion in the page's address", () => {
   });
 
   test.each(["53,82,76", "53,82,76,107,1", "53,82,76,", ",,76,107", "a,b,c,d", "53,82,Infinity,107"])(
-    "is none where four figures were not told: %s",
+    "is null unless there are four numbers: %s",
     (corners) => {
       expect(parseSuggestion("active_tb", corners)).toBeNull();
     },
   );
 
-  test("is none where the box would be empty or the wrong way round", () => {
+  test("is null if the box is empty or reversed", () => {
     expect(parseSuggestion("active_tb", "76,82,53,107")).toBeNull();
     expect(parseSuggestion("active_tb", "53,107,76,82")).toBeNull();
     expect(parseSuggestion("active_tb", "53,82,53,107")).toBeNull();

@@ -1,11 +1,11 @@
 import { centredBox } from "../film/box";
-import type { Size } from "../film/panZoom";
 import type { Tool } from "../film/gestures";
+import type { Size } from "../film/panZoom";
 import { FULL_RANGE } from "../film/windowLevel";
+import { useWords } from "../i18n/words";
 import { formatNumber } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { useReadingContext } from "./ReadingContext";
 
 const TOOLS: [Tool, string][] = [

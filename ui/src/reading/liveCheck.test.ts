@@ -6,26 +6,26 @@ import { type CheckRequest, isResultFor, LiveCheck } from "./liveCheck";
 
 const boxAt = (x1: number, concept = "cavity"): CheckRequest => ({ box: { ...CAVITY_BOX, x1 }, concept });
 
-/** A model that answers when the test lets it. */
+/** A fake server whose checks the test answers one by one. */
 class Model {
-  readonly asked: CheckRequest[] = [];
-  most = 0;
-  private open: { told: (check: Check) => void; failed: (error: Error) => void }[] = [];
+  readonly requests: CheckRequest[] = [];
+  mostAtOnce = 0;
+  private open: { resolve: (check: Check) => void; reject: (error: Error) => void }[] = [];
 
   ask = (_: string, request: CheckRequest): Promise<Check> => {
-    this.asked.push(request);
-    return new Promise((resolve, failed) => {
-      this.open.push({ told: resolve, failed });
-      this.most = Math.max(this.most, this.open.length);
+    this.requests.push(request);
+    return new Promise((resolve, reject) => {
+      this.open.push({ resolve: resolve, reject });
+      this.mostAtOnce = Math.max(this.mostAtOnce, this.open.length);
     });
   };
 
-  /** Answer the oldest question, and let the pause after it pass. */
+  /** Answer the oldest request and wait for the pause after it. */
   async answer(error?: Error): Promise<void> {
     const pending = this.open.shift();
     if (!pending) throw new Error("Nothing was asked.");
-    if (error) pending.failed(error);
-    else pending.told({ ...CHECK, gap: this.asked.length });
+    if (error) pending.reject(error);
+    else pending.resolve({ ...CHECK, gap: this.requests.length });
     await vi.advanceTimersByTimeAsync(30);
   }
 
@@ -47,33 +47,33 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("asking while a box is drawn", () => {
-  test("the first box is asked about at once, and the answer told", async () => {
+describe("requests while a box is drawn", () => {
+  test("the first box is checked at once", async () => {
     live.request(boxAt(10));
-    expect(model.asked).toEqual([boxAt(10)]);
+    expect(model.requests).toEqual([boxAt(10)]);
     await model.answer();
     expect(live.result.get()?.request).toEqual(boxAt(10));
   });
 
-  test("the newest box wins: those drawn over in between are never asked about", async () => {
+  test("only the newest box is checked; boxes in between are skipped", async () => {
     for (const x1 of [10, 11, 12, 13]) live.request(boxAt(x1));
     await model.answer();
     await model.answer();
-    expect(model.asked).toEqual([boxAt(10), boxAt(13)]);
+    expect(model.requests).toEqual([boxAt(10), boxAt(13)]);
     expect(live.result.get()?.request).toEqual(boxAt(13));
   });
 
-  test("there is never more than one question at a time", async () => {
+  test("there is never more than one request at a time", async () => {
     for (let x1 = 0; x1 < 50; x1++) {
       live.request(boxAt(x1));
       await vi.advanceTimersByTimeAsync(7);
       if (x1 % 5 === 4) await model.answer();
     }
-    expect(model.most).toBe(1);
-    expect(model.asked.length).toBeGreaterThan(5);
+    expect(model.mostAtOnce).toBe(1);
+    expect(model.requests.length).toBeGreaterThan(5);
   });
 
-  test("a quick model is asked no more often than the server allows one person: a hundred times a second", async () => {
+  test("with a fast server, requests stay below its limit of a hundred per second", async () => {
     const quick = new LiveCheck("s1", (study, request) => {
       void model.ask(study, request);
       return Promise.resolve(CHECK);
@@ -82,11 +82,11 @@ describe("asking while a box is drawn", () => {
       quick.request(boxAt(time));
       await vi.advanceTimersByTimeAsync(1);
     }
-    expect(model.asked.length).toBeGreaterThan(20);
-    expect(model.asked.length).toBeLessThanOrEqual(90);
+    expect(model.requests.length).toBeGreaterThan(20);
+    expect(model.requests.length).toBeLessThanOrEqual(90);
   });
 
-  test("an answer about another finding than the one now asked for is dropped", async () => {
+  test("a result for another finding than the requested one is dropped", async () => {
     live.request(boxAt(10, "cavity"));
     live.request(boxAt(10, "effusion"));
     await model.answer();
@@ -95,7 +95,7 @@ describe("asking while a box is drawn", () => {
     expect(live.result.get()?.request.concept).toBe("effusion");
   });
 
-  test("an answer about the same finding is told though the box moved on, and is no answer about the new box", async () => {
+  test("a result for an earlier box of the same finding is kept, but does not count for the new box", async () => {
     live.request(boxAt(10));
     live.request(boxAt(11));
     await model.answer();
@@ -107,25 +107,25 @@ describe("asking while a box is drawn", () => {
   });
 });
 
-describe("when nobody wants to know any more", () => {
-  test("the answer is gone", async () => {
+describe("after the request is cancelled", () => {
+  test("the result is cleared", async () => {
     live.request(boxAt(10));
     await model.answer();
     live.request(null);
     expect(live.result.get()).toBeNull();
   });
 
-  test("an answer that is still on its way is dropped", async () => {
+  test("a pending result is dropped", async () => {
     live.request(boxAt(10));
     live.request(null);
     await model.answer();
     expect(live.result.get()).toBeNull();
-    expect(model.asked).toHaveLength(1);
+    expect(model.requests).toHaveLength(1);
   });
 });
 
-describe("when the model cannot tell", () => {
-  test("an older answer does not stay", async () => {
+describe("when a check fails", () => {
+  test("the older result is cleared", async () => {
     live.request(boxAt(10));
     await model.answer();
     live.request(boxAt(11));
@@ -133,7 +133,7 @@ describe("when the model cannot tell", () => {
     expect(live.result.get()).toBeNull();
   });
 
-  test("the next box is asked about all the same", async () => {
+  test("the next box is still checked", async () => {
     live.request(boxAt(10));
     await model.answer(new Error("busy"));
     live.request(boxAt(11));
@@ -142,8 +142,8 @@ describe("when the model cannot tell", () => {
   });
 });
 
-describe("when the screen is left", () => {
-  test("nothing is asked any more, and no answer told", async () => {
+describe("when the screen is closed", () => {
+  test("nothing is requested and no result is set", async () => {
     live.request(boxAt(10));
     live.request(boxAt(11));
     live.stop();
@@ -151,11 +151,11 @@ describe("when the screen is left", () => {
     expect(live.result.get()).toBeNull();
     live.request(boxAt(12));
     await vi.advanceTimersByTimeAsync(1000);
-    expect(model.asked).toEqual([boxAt(10)]);
+    expect(model.requests).toEqual([boxAt(10)]);
     expect(model.waiting).toBe(0);
   });
 
-  test("and shown again, boxes are asked about again", async () => {
+  test("and opened again, boxes are checked again", async () => {
     live.stop();
     live.start();
     live.request(boxAt(10));

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { Step, Study } from "../api/types";
+import { jsonResponse, logIn, problemResponse, reset, serve } from "../test/fakeServer";
 import { boxed, CAVITY_BOX, CHECK, rejected, stepOf, study } from "../test/fixtures";
-import { reset, problemResponse, logIn, serve, jsonResponse } from "../test/fakeServer";
-import { isRequestedStep, type StepRequest, postStep } from "./studySteps";
+import { isRequestedStep, postStep, type StepRequest } from "./studySteps";
 
-const SAID = { box: CAVITY_BOX, concept: "cavity", positive: true };
-const BOX: StepRequest = { kind: "box", statement: SAID, confirmed: false, reason: null };
-const NOT_HERE: StepRequest = { ...BOX, statement: { ...SAID, positive: false } };
+const STATEMENT = { box: CAVITY_BOX, concept: "cavity", positive: true };
+const BOX: StepRequest = { kind: "box", statement: STATEMENT, confirmed: false, reason: null };
+const NOT_HERE: StepRequest = { ...BOX, statement: { ...STATEMENT, positive: false } };
 const CORRECTED = [boxed(), rejected("nodule")];
 const BEFORE = study({ revision: 4, corrections: CORRECTED });
 const AFTER = study({ revision: 5, corrections: [...CORRECTED, boxed()] });
@@ -17,18 +17,18 @@ afterEach(() => reset());
 
 describe("a step that is taken", () => {
   const steps: [string, StepRequest, string, Record<string, unknown>][] = [
-    ["a box", BOX, "/boxes", { ...SAID, confirmed: false, reason: null }],
+    ["a box", BOX, "/boxes", { ...STATEMENT, confirmed: false, reason: null }],
     [
       "a box confirmed with a reason",
       { ...BOX, confirmed: true, reason: "seen on CT" },
       "/boxes",
-      { ...SAID, confirmed: true, reason: "seen on CT" },
+      { ...STATEMENT, confirmed: true, reason: "seen on CT" },
     ],
     [
       "a changed box",
       { ...BOX, kind: "redraw", correctionIndex: 1 },
       "/corrections/1/redraw",
-      { ...SAID, confirmed: false, reason: null },
+      { ...STATEMENT, confirmed: false, reason: null },
     ],
     ["a removed correction", { kind: "withdraw", correctionIndex: 1 }, "/corrections/1/withdraw", {}],
     ["a rejection", { kind: "reject", concept: "nodule" }, "/rejections", { concept: "nodule" }],
@@ -43,13 +43,13 @@ describe("a step that is taken", () => {
     ]);
   });
 
-  test("one that the model doubts comes back with what it sees", async () => {
+  test("a box with a mismatch is refused with the check", async () => {
     serve(() => problemResponse(409, "concept_mismatch", { check: CHECK }));
     await expect(postStep(BEFORE, BOX)).rejects.toMatchObject({ code: "concept_mismatch", check: CHECK });
   });
 });
 
-describe("a study that moved on meanwhile", () => {
+describe("a study with a newer revision", () => {
   /** The server refuses the step as stale; the study stands at `now`, and `last` was its last step. */
   function moved(current: Study, last: Step): void {
     serve(({ method, path }) => {
@@ -61,7 +61,7 @@ describe("a study that moved on meanwhile", () => {
   }
   const refusal = { code: "stale_study" };
 
-  test("by the very step that was asked for: it was taken, and only the answer was lost", async () => {
+  test("by the requested step itself: it was taken, and only the answer was lost", async () => {
     moved(AFTER, stepOf({ step: 5 }));
     expect(await postStep(BEFORE, BOX)).toEqual(AFTER);
   });
@@ -81,17 +81,17 @@ describe("a study that moved on meanwhile", () => {
     await expect(postStep(BEFORE, BOX)).rejects.toMatchObject(refusal);
   });
 
-  test("by the same box that says the contrary: nothing was taken", async () => {
+  test("by the same box with the opposite statement: nothing was taken", async () => {
     moved(AFTER, stepOf({ step: 5 }));
     await expect(postStep(BEFORE, NOT_HERE)).rejects.toMatchObject(refusal);
   });
 });
 
-describe("whether a step is the one that was asked for", () => {
+describe("recognising the requested step", () => {
   const same = (last: Partial<Step>, request: StepRequest) =>
     isRequestedStep(stepOf(last), request, BEFORE, "grace");
 
-  test("a box is the same by its edges, its finding and what it says", () => {
+  test("a box matches by edges, finding and statement", () => {
     expect(same({}, BOX)).toBe(true);
     expect(same({ correction: boxed({ kind: "not_box" }) }, NOT_HERE)).toBe(true);
     expect(same({ correction: boxed({ box: { ...CAVITY_BOX, x1: 399 } }) }, BOX)).toBe(false);
@@ -101,7 +101,7 @@ describe("whether a step is the one that was asked for", () => {
     expect(same({ by: "henry" }, BOX)).toBe(false);
   });
 
-  test("a changed box is the same only in place of the same one", () => {
+  test("a redrawn box matches only if it replaced the same correction", () => {
     const request: StepRequest = { ...NOT_HERE, kind: "redraw", correctionIndex: 0 };
     const correction = boxed({ kind: "not_box" });
     expect(same({ kind: "redrawn", correction, replaced: boxed() }, request)).toBe(true);
@@ -111,7 +111,7 @@ describe("whether a step is the one that was asked for", () => {
     expect(same({ kind: "redrawn", correction: boxed(), replaced: boxed() }, request)).toBe(false);
   });
 
-  test("a removal is the same only of the same correction", () => {
+  test("a withdrawal matches only for the same correction", () => {
     expect(same({ kind: "withdrawn", correction: boxed() }, { kind: "withdraw", correctionIndex: 0 })).toBe(
       true,
     );
@@ -126,13 +126,13 @@ describe("whether a step is the one that was asked for", () => {
     );
   });
 
-  test("a rejection is the same only of the same finding", () => {
+  test("a rejection matches only for the same finding", () => {
     expect(same({ correction: rejected("nodule") }, { kind: "reject", concept: "nodule" })).toBe(true);
     expect(same({ correction: rejected("nodule") }, { kind: "reject", concept: "cavity" })).toBe(false);
     expect(same({ correction: boxed() }, { kind: "reject", concept: "cavity" })).toBe(false);
   });
 
-  test("undo and redo are not taken for each other", () => {
+  test("undo and redo do not match each other", () => {
     expect(same({ kind: "undone" }, { kind: "undo" })).toBe(true);
     expect(same({ kind: "undone" }, { kind: "redo" })).toBe(false);
     expect(same({ kind: "redone" }, { kind: "redo" })).toBe(true);

@@ -1,8 +1,8 @@
 import { act, cleanup, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
+import { type BoxDraft, createViewerState } from "../film/viewerState";
 import { CAVITY_BOX, CHECK, resetBrowser } from "../test/fixtures";
-import { createViewerState, type BoxDraft } from "../film/viewerState";
 import { LiveCheck } from "./liveCheck";
 import { useMismatchWarning } from "./useMismatchWarning";
 
@@ -18,16 +18,16 @@ const DRAFT: BoxDraft = {
 beforeEach(() => resetBrowser());
 afterEach(() => cleanup());
 
-/** Somebody has drawn a box, and the model tells what it sees in it. */
+/** A drawn box, and functions to set the result of its check. */
 function drawn(changed: Partial<BoxDraft> = {}, { locked = false, teaching = false } = {}) {
   const viewer = createViewerState("f1");
-  const live = new LiveCheck("s1");
+  const liveCheck = new LiveCheck("s1");
   viewer.teaching.set(teaching);
   viewer.draft.set({ ...DRAFT, ...changed });
-  const { result } = renderHook(() => useMismatchWarning(viewer, live, locked));
+  const { result } = renderHook(() => useMismatchWarning(viewer, liveCheck, locked));
   const tell = (check = CHECK, box = CAVITY_BOX, concept = "cavity") =>
-    act(() => live.result.set({ request: { box, concept }, check }));
-  const forget = () => act(() => live.result.set(null));
+    act(() => liveCheck.result.set({ request: { box, concept }, check }));
+  const forget = () => act(() => liveCheck.result.set(null));
   return {
     viewer,
     tell,
@@ -37,8 +37,8 @@ function drawn(changed: Partial<BoxDraft> = {}, { locked = false, teaching = fal
   };
 }
 
-describe("a doubt is raised before anything is applied", () => {
-  test("as soon as the hand rests and the model sees something else", () => {
+describe("a warning appears before anything is applied", () => {
+  test("when the pointer is released and the model sees another finding", () => {
     const { tell, warning } = drawn();
     tell();
     expect(warning()).toEqual({
@@ -52,13 +52,13 @@ describe("a doubt is raised before anything is applied", () => {
     });
   });
 
-  test("about a box that was applied and then moved, as a change of that box", () => {
+  test("for an applied box that was moved, as a redraw of that box", () => {
     const { tell, warning } = drawn({ correctionIndex: 2 });
     tell();
     expect(warning()?.request).toMatchObject({ kind: "redraw", correctionIndex: 2 });
   });
 
-  test("once: whoever settled it is not asked again about the same box", () => {
+  test("only once for the same box", () => {
     const { tell, warning, settle } = drawn();
     tell();
     settle();
@@ -66,7 +66,7 @@ describe("a doubt is raised before anything is applied", () => {
     expect(warning()).toBeNull();
   });
 
-  test("again when the same box is drawn anew", () => {
+  test("again when the same box is drawn again", () => {
     const { viewer, tell, forget, warning, settle } = drawn();
     tell();
     settle();
@@ -78,39 +78,39 @@ describe("a doubt is raised before anything is applied", () => {
   });
 });
 
-describe("no doubt is raised", () => {
-  test("while the hand is still on the box", () => {
+describe("no warning appears", () => {
+  test("while the pointer is still down", () => {
     const { tell, warning } = drawn({ moving: true });
     tell();
     expect(warning()).toBeNull();
   });
 
-  test("about a box that was placed by keys, or only selected: Enter says that it is where it should be", () => {
+  test("for a box placed by keys or only selected, before Enter", () => {
     const { tell, warning } = drawn({ drawnByPointer: false });
     tell();
     expect(warning()).toBeNull();
   });
 
-  test("about a box that says not here", () => {
+  test("for a “not here” box", () => {
     const { tell, warning } = drawn({ positive: false });
     tell();
     expect(warning()).toBeNull();
   });
 
-  test("where the model agrees", () => {
+  test("if the model agrees", () => {
     const { tell, warning } = drawn();
     tell({ ...CHECK, mismatch: false });
     expect(warning()).toBeNull();
   });
 
-  test("from an answer about another box, or about another finding", () => {
+  test("from a result for another box or finding", () => {
     const { tell, warning } = drawn();
     tell(CHECK, { ...CAVITY_BOX, x1: 401 });
     tell(CHECK, CAVITY_BOX, "nodule");
     expect(warning()).toBeNull();
   });
 
-  test.each([{ locked: true }, { teaching: true }])("where a box corrects nothing: %j", (state) => {
+  test.each([{ locked: true }, { teaching: true }])("when boxes are no corrections: %j", (state) => {
     const { tell, warning } = drawn({}, state);
     tell();
     expect(warning()).toBeNull();

@@ -13,8 +13,8 @@ import { LiveCheck } from "./liveCheck";
 import type { ReadingContextValue } from "./ReadingContext";
 import { requestAfterDecision, useMismatchWarning } from "./useMismatchWarning";
 import { useShortcuts } from "./useShortcuts";
-import { type StudyData, useTakeStep } from "./useStudyData";
 import { useStudyActions } from "./useStudyActions";
+import { type StudyData, useTakeStep } from "./useStudyData";
 
 /** The shared context, the open mismatch dialog, and the error of the last step. */
 export function useReadingScreen(viewer: ViewerState, studyData: StudyData, version: string | undefined) {

@@ -1,17 +1,17 @@
 import { cleanup, fireEvent, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
+import { type BoxDraft, createViewerState } from "../film/viewerState";
 import { FULL_RANGE } from "../film/windowLevel";
 import { settings } from "../settings/settings";
 import {
   CAVITY_BOX,
+  conceptSeen,
   explanation,
+  mockActions,
   resetBrowser,
   studyDataOf,
-  conceptSeen,
-  mockActions,
 } from "../test/fixtures";
-import { createViewerState, type BoxDraft } from "../film/viewerState";
 import { useShortcuts } from "./useShortcuts";
 
 const SIZE = { width: 2000, height: 1600 };
@@ -46,7 +46,7 @@ function withShortcuts(filmSize = SIZE) {
   return { ...targets, unmount };
 }
 
-/** Press a key; whether the page took it for itself. */
+/** Press a key; returns whether the page handled it. */
 const press = (key: string, more: KeyboardEventInit = {}, on: Element = document.body): boolean =>
   !fireEvent.keyDown(on, { key, ...more });
 
@@ -63,7 +63,7 @@ afterEach(() => {
 });
 
 describe("single letters", () => {
-  test("do what the list of keys says", () => {
+  test("do what the list of shortcuts says", () => {
     const { viewer, actions, zoom, onHelp, onTeach } = withShortcuts();
     viewer.selection.set((current) => ({ ...current, concept: "cavity" }));
     for (const key of ["b", "x", "z", "y", "[", "]", "+", "-", "?", "t"]) press(key);
@@ -77,7 +77,7 @@ describe("single letters", () => {
     expect(onTeach).toHaveBeenCalledOnce();
   });
 
-  test("turn what lies on the desk: tool, greys, size and map", () => {
+  test("change tool, window, zoom and map", () => {
     const { viewer } = withShortcuts();
     press("w");
     expect(viewer.tool.get()).toBe("windowLevel");
@@ -92,14 +92,14 @@ describe("single letters", () => {
     expect([viewer.windowLevel.get(), viewer.view.get()]).toEqual([FULL_RANGE, null]);
   });
 
-  test("choose findings by their place in the list", () => {
+  test("select findings by their position in the list", () => {
     const { actions } = withShortcuts();
     press("2");
     press("9");
     expect(actions.chooseFinding.mock.calls).toEqual([["cavity"]]);
   });
 
-  test("say whether a finding is here or not here, once there is a box", () => {
+  test("switch between here and not here, if there is a box", () => {
     const { viewer } = withShortcuts();
     press("n");
     expect(viewer.draft.get()).toBeNull();
@@ -124,8 +124,8 @@ describe("single letters", () => {
   });
 });
 
-describe("keys that are not the page's", () => {
-  test.each(["textarea", "input", "select"] as const)("are those typed into a %s", (tag) => {
+describe("keys that are no shortcuts", () => {
+  test.each(["textarea", "input", "select"] as const)("are keys typed into a %s", (tag) => {
     const { viewer, actions } = withShortcuts();
     viewer.draft.set(DRAFT);
     const field = place(tag);
@@ -136,7 +136,7 @@ describe("keys that are not the page's", () => {
     expect(viewer.draft.get()).toEqual(DRAFT);
   });
 
-  test("are all while a dialog is open", () => {
+  test("are all keys while a dialog is open", () => {
     const { actions } = withShortcuts();
     place("dialog").setAttribute("open", "");
     press("b");
@@ -145,7 +145,7 @@ describe("keys that are not the page's", () => {
     expect(actions.discardDraft).not.toHaveBeenCalled();
   });
 
-  test("are those that the browser has for itself", () => {
+  test("are the browser's own shortcuts", () => {
     const { actions, viewer } = withShortcuts();
     for (const key of ["b", "r", "w", "+", "f"]) expect(press(key, { ctrlKey: true }), key).toBe(false);
     expect(press("ArrowLeft", { altKey: true })).toBe(false);
@@ -153,7 +153,7 @@ describe("keys that are not the page's", () => {
     expect([viewer.tool.get(), viewer.view.get()]).toEqual(["draw", null]);
   });
 
-  test("are those that something else took already", () => {
+  test("are keys that another handler has used", () => {
     const { actions } = withShortcuts();
     const own = place("div");
     own.addEventListener("keydown", (event) => event.preventDefault());
@@ -161,7 +161,7 @@ describe("keys that are not the page's", () => {
     expect(actions.placeBox).not.toHaveBeenCalled();
   });
 
-  test("are all once the screen was left", () => {
+  test("are all keys after the screen was closed", () => {
     const { actions, unmount } = withShortcuts();
     unmount();
     press("b");
@@ -170,7 +170,7 @@ describe("keys that are not the page's", () => {
 });
 
 describe("Enter", () => {
-  test("applies the box, and nothing where there is none", () => {
+  test("applies the box, if there is one", () => {
     const { viewer, actions } = withShortcuts();
     expect(press("Enter")).toBe(false);
     expect(actions.applyDraft).not.toHaveBeenCalled();
@@ -197,7 +197,7 @@ describe("Enter", () => {
 });
 
 describe("undo and redo", () => {
-  test("are also where everybody expects them", () => {
+  test("also work with Ctrl or Cmd", () => {
     const { actions } = withShortcuts();
     expect(press("z", { ctrlKey: true })).toBe(true);
     press("z", { metaKey: true });
@@ -209,7 +209,7 @@ describe("undo and redo", () => {
 });
 
 describe("Delete", () => {
-  test("removes the box in hand, and does nothing without one", () => {
+  test("removes the current box, if there is one", () => {
     const { viewer, actions } = withShortcuts();
     expect(press("Delete")).toBe(false);
     viewer.draft.set(DRAFT);
@@ -228,7 +228,7 @@ describe("arrows", () => {
     expect(viewer.draft.get()?.box).toEqual({ ...CAVITY_BOX, x1: 420, x2: 620, y2: 470 });
   });
 
-  test("leave figures that read well in a log", () => {
+  test("keep coordinates at tenths of a pixel", () => {
     const { viewer } = withShortcuts({ width: 1237, height: 1021 });
     viewer.draft.set({ ...DRAFT, box: { x1: 0.1, y1: 0.1, x2: 100.7, y2: 50.3 } });
     for (let time = 0; time < 7; time++) press("ArrowRight", { shiftKey: time % 2 === 0 });
@@ -236,14 +236,14 @@ describe("arrows", () => {
       expect(String(edge)).toMatch(/^\d+(\.\d)?$/);
   });
 
-  test("without a box move the film, so that one sees more of that side", () => {
+  test("pan the film if there is no box", () => {
     const { viewer } = withShortcuts();
     press("ArrowRight");
     press("ArrowDown");
     expect(viewer.view.get()).toEqual({ scale: 0.5, x: -40, y: -40 });
   });
 
-  test("on a button are left to it", () => {
+  test("do nothing on a focused button", () => {
     const { viewer } = withShortcuts();
     expect(press("ArrowRight", {}, place("button"))).toBe(false);
     expect(viewer.view.get()).toBeNull();

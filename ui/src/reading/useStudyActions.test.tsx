@@ -2,8 +2,8 @@ import { cleanup, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { Study } from "../api/types";
-import { boxed, CAVITY_BOX, resetBrowser, studyDataOf, rejected, study } from "../test/fixtures";
-import { createViewerState, type BoxDraft } from "../film/viewerState";
+import { type BoxDraft, createViewerState } from "../film/viewerState";
+import { boxed, CAVITY_BOX, rejected, resetBrowser, study, studyDataOf } from "../test/fixtures";
 import type { StepRequest } from "./studySteps";
 import { useStudyActions } from "./useStudyActions";
 
@@ -14,7 +14,7 @@ const DRAFT: BoxDraft = {
   correctionIndex: null,
   moving: false,
 };
-/** The same, drawn by hand. */
+/** The same, drawn with the pointer. */
 const DRAWN = { ...DRAFT, drawnByPointer: true };
 const LARGE = { x1: 100, y1: 100, x2: 900, y2: 900 };
 const CORRECTED = study({
@@ -42,12 +42,12 @@ function renderActions({
     viewer,
     takeStep,
     actions: result.current,
-    asked: () => takeStep.mock.calls.map(([request]) => request),
+    sentRequests: () => takeStep.mock.calls.map(([request]) => request),
   };
 }
 
 describe("drawing", () => {
-  test("makes a box for the chosen finding that says it is here, at rest once the hand lets go", () => {
+  test("makes a box for the selected finding, marked as moving until the pointer is released", () => {
     const { viewer, actions } = renderActions();
     actions.drawBox({ ...CAVITY_BOX, x1: 400.123 }, false, true);
     expect(viewer.draft.get()).toEqual({ ...DRAWN, box: { ...CAVITY_BOX, x1: 400.123 }, moving: true });
@@ -55,7 +55,7 @@ describe("drawing", () => {
     expect(viewer.draft.get()).toEqual({ ...DRAWN, box: { ...CAVITY_BOX, x1: 400.1 } });
   });
 
-  test("over a box in hand keeps what that one says, unless it is another box", () => {
+  test("changes the current box and keeps its statement, unless the box is new", () => {
     const { viewer, actions } = renderActions();
     viewer.draft.set({ ...DRAFT, concept: "nodule", positive: false, correctionIndex: 0 });
     actions.drawBox(LARGE, true, false);
@@ -70,7 +70,7 @@ describe("drawing", () => {
     expect(viewer.draft.get()).toEqual({ ...DRAWN, box: LARGE });
   });
 
-  test("does nothing where nothing may be corrected", () => {
+  test("does nothing while the study is locked", () => {
     const { viewer, actions } = renderActions({ locked: true });
     actions.drawBox(CAVITY_BOX, true, true);
     expect(viewer.draft.get()).toBeNull();
@@ -78,7 +78,7 @@ describe("drawing", () => {
 });
 
 describe("a click on the film", () => {
-  test("selects the smallest box under the pointer, with what it says", () => {
+  test("selects the smallest box under the pointer", () => {
     const { viewer, actions } = renderActions();
     actions.selectBoxAt(500, 400);
     expect(viewer.draft.get()).toEqual({ ...DRAFT, correctionIndex: 1 });
@@ -92,7 +92,7 @@ describe("a click on the film", () => {
     });
   });
 
-  test("beside every box puts the one in hand away", () => {
+  test("beside every box discards the current box", () => {
     const { viewer, actions } = renderActions();
     viewer.draft.set(DRAFT);
     actions.selectBoxAt(1900, 1500);
@@ -101,23 +101,23 @@ describe("a click on the film", () => {
 });
 
 describe("applying", () => {
-  test("sends a new box unconfirmed, and clears the desk once it was taken", () => {
-    const { viewer, actions, asked } = renderActions();
+  test("sends a new box unconfirmed, and clears the draft when it was taken", () => {
+    const { viewer, actions, sentRequests } = renderActions();
     viewer.draft.set(DRAFT);
     actions.applyDraft();
     const statement = { box: CAVITY_BOX, concept: "cavity", positive: true };
-    expect(asked()).toEqual([{ kind: "box", statement, confirmed: false, reason: null }]);
+    expect(sentRequests()).toEqual([{ kind: "box", statement, confirmed: false, reason: null }]);
     expect(viewer.draft.get()).toBeNull();
   });
 
-  test("sends a box that was applied before as a change of that one", () => {
-    const { viewer, actions, asked } = renderActions();
+  test("sends an applied box as a redraw", () => {
+    const { viewer, actions, sentRequests } = renderActions();
     viewer.draft.set({ ...DRAFT, correctionIndex: 1 });
     actions.applyDraft();
-    expect(asked()).toMatchObject([{ kind: "redraw", correctionIndex: 1 }]);
+    expect(sentRequests()).toMatchObject([{ kind: "redraw", correctionIndex: 1 }]);
   });
 
-  test("keeps the box on the desk until it was taken", () => {
+  test("keeps the draft until the box was taken", () => {
     const { viewer, takeStep, actions } = renderActions();
     takeStep.mockImplementation(() => undefined);
     viewer.draft.set(DRAFT);
@@ -126,48 +126,48 @@ describe("applying", () => {
   });
 
   test.each([{ locked: true }, { saving: true }])(
-    "sends nothing while the study is not to be changed: %j",
+    "sends nothing while the study cannot be changed: %j",
     (state) => {
-      const { viewer, actions, asked } = renderActions(state);
+      const { viewer, actions, sentRequests } = renderActions(state);
       viewer.draft.set({ ...DRAFT, correctionIndex: 1 });
       for (const act of [actions.applyDraft, actions.removeBox, actions.undo, actions.redo]) act();
       actions.toggleRejection("cavity");
-      expect(asked()).toEqual([]);
+      expect(sentRequests()).toEqual([]);
       expect(viewer.draft.get()).not.toBeNull();
     },
   );
 
-  test("sends nothing while the hand is on the box, or while a finding is taught", () => {
-    const { viewer, actions, asked } = renderActions();
+  test("sends nothing while the box is moving or a finding is taught", () => {
+    const { viewer, actions, sentRequests } = renderActions();
     viewer.draft.set({ ...DRAFT, moving: true });
     actions.applyDraft();
     viewer.draft.set(DRAFT);
     viewer.teaching.set(true);
     actions.applyDraft();
-    expect(asked()).toEqual([]);
+    expect(sentRequests()).toEqual([]);
   });
 });
 
-describe("taking away", () => {
-  test("an applied box is withdrawn, a new one only put away", () => {
-    const { viewer, actions, asked } = renderActions();
+describe("removing", () => {
+  test("an applied box is withdrawn, a new one only discarded", () => {
+    const { viewer, actions, sentRequests } = renderActions();
     viewer.draft.set(DRAFT);
     actions.removeBox();
-    expect([viewer.draft.get(), asked()]).toEqual([null, []]);
+    expect([viewer.draft.get(), sentRequests()]).toEqual([null, []]);
     viewer.draft.set({ ...DRAFT, correctionIndex: 1 });
     actions.removeBox();
-    expect([viewer.draft.get(), asked()]).toEqual([null, [{ kind: "withdraw", correctionIndex: 1 }]]);
+    expect([viewer.draft.get(), sentRequests()]).toEqual([null, [{ kind: "withdraw", correctionIndex: 1 }]]);
   });
 
-  test("undo and redo ask for nothing where there is nothing to undo or redo", () => {
-    const { actions, asked } = renderActions();
+  test("undo and redo send nothing if there is nothing to undo or redo", () => {
+    const { actions, sentRequests } = renderActions();
     actions.redo();
-    expect(asked()).toEqual([]);
+    expect(sentRequests()).toEqual([]);
     actions.undo();
-    expect(asked()).toEqual([{ kind: "undo" }]);
+    expect(sentRequests()).toEqual([{ kind: "undo" }]);
   });
 
-  test("Escape puts the box away first, and only then goes back to now", () => {
+  test("Escape first discards the box, then returns to the current state", () => {
     const { viewer, actions } = renderActions();
     viewer.historyStep.set(1);
     viewer.draft.set(DRAFT);
@@ -178,7 +178,7 @@ describe("taking away", () => {
   });
 });
 
-test("looking back goes from now to how the model first read the film, and no further", () => {
+test("the history goes from the current state back to step zero", () => {
   const { viewer, actions } = renderActions();
   viewer.draft.set(DRAFT);
   const stops = [-1, -1, -1, -1, 1, 1, 1, 1].map((by) => {

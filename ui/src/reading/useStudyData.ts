@@ -3,12 +3,12 @@ import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tansta
 import { useCallback } from "react";
 
 import { client, unwrap } from "../api/client";
-import { conceptsQuery, filmQuery, modelsQuery } from "../api/sharedQueries";
 import { Problem } from "../api/problems";
+import { conceptsQuery, filmQuery, modelsQuery } from "../api/sharedQueries";
 import type { Check, Concept, Explanation, Film, Model, Step, Study } from "../api/types";
-import { useStore } from "../lib/store";
 import type { ViewerState } from "../film/viewerState";
-import { type StepRequest, postStep } from "./studySteps";
+import { useStore } from "../lib/store";
+import { postStep, type StepRequest } from "./studySteps";
 
 export interface StudyData {
   film: Film | undefined;

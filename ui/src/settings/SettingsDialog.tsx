@@ -1,7 +1,7 @@
 import { Dialog } from "../components/Dialog";
-import { useStore } from "../lib/store";
 import { useWords } from "../i18n/words";
-import { settings, type Settings as Liking } from "./settings";
+import { useStore } from "../lib/store";
+import { settings, type Settings } from "./settings";
 
 /** The settings dialog. Every change takes effect at once. */
 export function SettingsDialog({ onClose }: { onClose: () => void }) {
@@ -49,7 +49,7 @@ type ChoiceName = "language" | "theme" | "lengths" | "shares";
 interface ChoiceProps<Name extends ChoiceName> {
   name: Name;
   legend: string;
-  options: Record<Liking[Name], string>;
+  options: Record<Settings[Name], string>;
 }
 
 function Choice<Name extends ChoiceName>({ name, legend, options }: ChoiceProps<Name>) {
@@ -57,7 +57,7 @@ function Choice<Name extends ChoiceName>({ name, legend, options }: ChoiceProps<
   return (
     <fieldset className="choice">
       <legend>{legend}</legend>
-      {(Object.entries(options) as [Liking[Name], string][]).map(([value, optionLabel]) => (
+      {(Object.entries(options) as [Settings[Name], string][]).map(([value, optionLabel]) => (
         <label key={value} lang={name === "language" ? value : undefined}>
           <input
             type="radio"

@@ -1,13 +1,13 @@
 import { useMutation } from "@tanstack/react-query";
 
 import { client, unwrap } from "../api/client";
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
-import { cropAround } from "../reading/MismatchDialog";
 import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { cropAround } from "../reading/MismatchDialog";
 import { TeachingProgress } from "./TeachingProgress";
 import { TeachingResult } from "./TeachingResult";
-import { canTeach, type Example, teachingState, NOT_TEACHING, conceptName } from "./teachingState";
+import { canTeach, conceptName, type Example, NOT_TEACHING, teachingState } from "./teachingState";
 
 interface Props {
   /** Version of the model to teach. */

@@ -5,12 +5,12 @@ import { client, unwrap } from "../api/client";
 import { Problem } from "../api/problems";
 import { modelsQuery } from "../api/sharedQueries";
 import type { Correction, Step, Study } from "../api/types";
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 import { useReadingContext } from "../reading/ReadingContext";
 import { isSameCorrection, postStep, type StepRequest } from "../reading/studySteps";
-import { useWords } from "../i18n/words";
-import { uncarriedCorrections, teachingState, NOT_TEACHING } from "./teachingState";
+import { NOT_TEACHING, teachingState, uncarriedCorrections } from "./teachingState";
 
 interface Props {
   learnt: { model: string; concept: string };

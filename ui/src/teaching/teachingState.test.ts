@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 
-import { canTeach, isCollectingExamples, NOT_TEACHING, conceptName } from "./teachingState";
+import { canTeach, conceptName, isCollectingExamples, NOT_TEACHING } from "./teachingState";
 
-describe("the name that programs use", () => {
+describe("the identifier of a finding", () => {
   const named: [string, string][] = [
     ["Cavity", "cavity"],
     ["Thick-walled cavity", "thick_walled_cavity"],
@@ -18,26 +18,26 @@ describe("the name that programs use", () => {
     expect(conceptName(title)).toBe(name);
   });
 
-  test("is empty where no letter is left of the title", () => {
+  test("is empty if the title has no Latin letters", () => {
     expect(["", "   ", "123", "!?", "空洞"].map(conceptName)).toEqual(["", "", "", "", ""]);
   });
 
-  test("is one that the server takes, however long the title is", () => {
+  test("is valid on the server, however long the title is", () => {
     const taken = /^[a-z][a-z0-9_]{0,62}$/;
     for (const [title] of named) expect(conceptName(title.repeat(12))).toMatch(taken);
   });
 });
 
-describe("a lesson", () => {
+describe("teaching", () => {
   const described = { ...NOT_TEACHING, open: true, title: "Cavity", description: "Thick-walled lucency." };
 
-  test("can be learnt once it has a name and a sentence; examples are welcome, not needed", () => {
+  test("needs a name and a sentence, but no examples", () => {
     expect(canTeach(described)).toBe(true);
     expect(canTeach({ ...described, title: " 12 " })).toBe(false);
     expect(canTeach({ ...described, description: "   " })).toBe(false);
   });
 
-  test("takes boxes as examples while it is open and nothing is being learnt", () => {
+  test("collects boxes as examples while the panel is open and no job runs", () => {
     expect(isCollectingExamples(described)).toBe(true);
     expect(isCollectingExamples(NOT_TEACHING)).toBe(false);
     expect(isCollectingExamples({ ...described, job: "j1" })).toBe(false);

@@ -1,9 +1,9 @@
 /** A fake server for tests: gives the responses that a test wants and records requests. */
-import type { CurrentUser } from "../api/types";
 import { vi } from "vitest";
 
 import { markReachable } from "../api/serverConnection";
 import { session } from "../api/session";
+import type { CurrentUser } from "../api/types";
 
 export interface RecordedRequest {
   method: string;

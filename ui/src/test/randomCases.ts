@@ -22,6 +22,6 @@ export function seeded(seed: number): RandomSource {
 }
 
 /** Check a property on many random cases, the same in every run. */
-export function forManyCases(law: (chance: RandomSource, number: number) => void, times = 200): void {
+export function forManyCases(law: (random: RandomSource, number: number) => void, times = 200): void {
   for (let number = 0; number < times; number++) law(seeded(number), number);
 }

@@ -1,8 +1,8 @@
 import { hasRole, session } from "../api/session";
-import { download } from "../lib/download";
 import { DownloadMenu } from "../components/DownloadMenu";
-import { useStore } from "../lib/store";
 import { useWords } from "../i18n/words";
+import { download } from "../lib/download";
+import { useStore } from "../lib/store";
 
 const FILES = {
   coco: ["boxes/export?format=coco", "medgrape-boxes.json"],

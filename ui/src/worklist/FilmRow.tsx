@@ -3,12 +3,12 @@ import { useLocation } from "wouter";
 
 import { session } from "../api/session";
 import type { Film } from "../api/types";
-import { formatDate, displayName, formatProbability } from "../lib/format";
+import { useWords } from "../i18n/words";
+import { displayName, formatDate, formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { FilmThumbnail } from "./FilmThumbnail";
-import { likeliestClass, canRemove } from "./queries";
+import { canRemove, likeliestClass } from "./queries";
 
 /** A row of the film list. A click anywhere opens the film; keyboards and screen readers use the link. */
 export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }) {

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { modelQuery, modelsQuery } from "../api/sharedQueries";
+import { useWords } from "../i18n/words";
 import { displayName } from "../lib/format";
 import { useStore } from "../lib/store";
-import { useWords } from "../i18n/words";
-import { NO_FILTERS, setFilter, worklistFilters, isFiltered, VIEWS } from "./filters";
+import { isFiltered, NO_FILTERS, setFilter, VIEWS, worklistFilters } from "./filters";
 
 /** Filters of the film list. */
 export function FilterBar() {

@@ -1,11 +1,11 @@
 import { Problem } from "../api/problems";
+import { errorText } from "../components/ErrorMessage";
+import { useWords } from "../i18n/words";
 import { formatProbability } from "../lib/format";
 import { useStore } from "../lib/store";
-import { errorText } from "../components/ErrorMessage";
 import { settings } from "../settings/settings";
-import { useWords } from "../i18n/words";
 import { isFinished, type Upload } from "./uploadQueue";
-import { uploadQueue, countUploads } from "./uploads";
+import { countUploads, uploadQueue } from "./uploads";
 
 const MOST_SHOWN = 200;
 

@@ -2,20 +2,20 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
 import type { Film, FilmPage } from "../api/types";
-import { useStore } from "../lib/store";
 import { ErrorMessage } from "../components/ErrorMessage";
 import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { useDebounced } from "../lib/useDebounced";
 import { AddFilmsButton } from "./AddFilmsButton";
-import { useFileDrop } from "./useFileDrop";
+import { ExportAllMenu } from "./ExportAllMenu";
 import { FilmRow } from "./FilmRow";
 import { FilterBar } from "./FilterBar";
-import { filmOrder, NO_FILTERS, worklistFilters, isFiltered, lastPage } from "./filters";
+import { filmOrder, isFiltered, lastPage, NO_FILTERS, worklistFilters } from "./filters";
 import { filmsQuery } from "./queries";
 import { RemoveFilmDialog } from "./RemoveFilmDialog";
-import { useDebounced } from "../lib/useDebounced";
-import { ExportAllMenu } from "./ExportAllMenu";
-import { uploadQueue, countUploads } from "./uploads";
 import { UploadList } from "./UploadList";
+import { countUploads, uploadQueue } from "./uploads";
+import { useFileDrop } from "./useFileDrop";
 
 /** All films, with upload, filters and removal. */
 export function WorklistScreen() {

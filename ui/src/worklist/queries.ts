@@ -1,8 +1,8 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { client, unwrap } from "../api/client";
-import type { Film, FilmPage, CurrentUser } from "../api/types";
 import { hasRole } from "../api/session";
+import type { CurrentUser, Film, FilmPage } from "../api/types";
 import { filmQueryParams, type Filters } from "./filters";
 
 const PENDING_INTERVAL = 2500;

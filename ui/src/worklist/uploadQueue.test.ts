@@ -17,7 +17,7 @@ const refused = (status: number, code: string): UploadResult => ({
   retryAfter: null,
 });
 
-/** A server that gives one answer after another, and a hand that lets it answer. */
+/** A queue whose uploads get the given results, one at each call of `answer`. */
 function scene(answers: UploadResult[], world: Partial<QueueEnvironment> = {}) {
   const sent: string[] = [];
   const waiting: (() => void)[] = [];
@@ -52,7 +52,7 @@ test("two films are sent at a time, the others wait", async () => {
   await vi.waitFor(() => expect(sent).toEqual(["a", "b", "c"]));
 });
 
-test("a film that was here before is told as known", async () => {
+test("a film that is already on the server is marked as known", async () => {
   const { queue, states, answer } = scene([taken(true)]);
   queue.add([file("a")]);
   await answer();
@@ -60,7 +60,7 @@ test("a film that was here before is told as known", async () => {
   expect(queue.uploads.get()[0]?.film).toBe("f1");
 });
 
-test("a refusal keeps the server's sentence and is not tried again", async () => {
+test("a refusal keeps the server's message and is not tried again", async () => {
   const { queue, sent, states, answer } = scene([refused(422, "film_refused")]);
   queue.add([file("a")]);
   await answer();
@@ -69,7 +69,7 @@ test("a refusal keeps the server's sentence and is not tried again", async () =>
   expect(sent).toEqual(["a"]);
 });
 
-test("a server that is gone is waited for, then the film is sent again", async () => {
+test("after the server is reachable again, the film is sent again", async () => {
   let back = () => {};
   const gone = new Promise<void>((resolve) => (back = resolve));
   const { queue, sent, states, answer } = scene([{ kind: "silence" }, taken()], {
@@ -85,7 +85,7 @@ test("a server that is gone is waited for, then the film is sent again", async (
   expect(sent).toEqual(["a", "a"]);
 });
 
-test("a session that ended is waited for, then the film is sent again", async () => {
+test("after a login, the film is sent again", async () => {
   let enter = () => {};
   const login = new Promise<void>((resolve) => (enter = resolve));
   const { queue, states, answer } = scene([refused(401, "login_needed"), taken()], {
@@ -99,7 +99,7 @@ test("a session that ended is waited for, then the film is sent again", async ()
   await vi.waitFor(() => expect(states()).toEqual(["done"]));
 });
 
-test("a busy server is asked again after a rest", async () => {
+test("a busy server is tried again after a delay", async () => {
   const waitBeforeRetry = vi.fn(() => Promise.resolve());
   const { queue, states, answer } = scene([refused(503, "busy"), taken()], { waitBeforeRetry });
   queue.add([file("a")]);
@@ -109,7 +109,7 @@ test("a busy server is asked again after a rest", async () => {
   expect(waitBeforeRetry).toHaveBeenCalledOnce();
 });
 
-test("a token of another window is renewed once, then refused for good", async () => {
+test("an outdated CSRF token is renewed once, then the upload is refused", async () => {
   const refreshCsrfToken = vi.fn(() => Promise.resolve());
   const { queue, states, answer } = scene([refused(403, "csrf"), refused(403, "csrf")], { refreshCsrfToken });
   queue.add([file("a")]);
@@ -128,7 +128,7 @@ test("a file that cannot be read is never sent", async () => {
   expect(sent).toEqual([]);
 });
 
-test("stopping ends all that has not ended, and clearing leaves nothing of it", async () => {
+test("stopping ends all unfinished uploads, and clearing removes them", async () => {
   const { queue, states } = scene([{ kind: "stopped" }, { kind: "stopped" }]);
   queue.add(["a", "b", "c"].map(file));
   await vi.waitFor(() => expect(states()).toEqual(["reading", "reading", "waiting"]));

@@ -1,6 +1,6 @@
 /** Queue of film uploads. It does not depend on any screen, so uploads continue when the user opens another one. */
 import { createStore, type Store } from "../lib/store";
-import type { UploadResult, SendFilm, UploadRequest } from "./uploadRequest";
+import type { SendFilm, UploadRequest, UploadResult } from "./uploadRequest";
 
 export type UploadState =
   | "waiting"

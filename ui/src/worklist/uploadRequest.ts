@@ -1,6 +1,6 @@
 /** Uploads one file. Uses XMLHttpRequest, because fetch does not report upload progress. */
-import type { UploadedFilm } from "../api/types";
 import { csrfToken } from "../api/session";
+import type { UploadedFilm } from "../api/types";
 
 export type UploadResult =
   | { kind: "taken"; upload: UploadedFilm }

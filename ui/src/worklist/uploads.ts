@@ -1,8 +1,8 @@
 /** The page's upload queue, connected to the server. */
 import { refreshCsrfToken } from "../api/client";
 import { connection, markUnreachable } from "../api/serverConnection";
-import { retryDelay } from "../api/sharedQueries";
 import { waitForLogin } from "../api/session";
+import { retryDelay } from "../api/sharedQueries";
 import { createUploadQueue, isFinished, type Upload } from "./uploadQueue";
 import { sendFilm } from "./uploadRequest";
 

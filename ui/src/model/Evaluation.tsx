@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 
 import type { EvaluationReport } from "../api/types";
 import { ErrorMessage } from "../components/ErrorMessage";
@@ -154,65 +155,71 @@ function safetyRows(
 function ClassTable({ report, format }: { report: EvaluationReport; format: Format }) {
   const words = useWords().model;
   return (
-    <div className="stack">
-      <h3>{words.byClass}</h3>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{words.class}</th>
-            {[words.support, words.f1, words.precision, words.recall, words.aucShort].map((name) => (
-              <th key={name} scope="col" className="number">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {report.classification.classes.map((row) => (
-            <tr key={row.name}>
-              <th scope="row">{displayName(row.name)}</th>
-              <td className="number">{row.support}</td>
-              <td className="number">{format(row.f1)}</td>
-              <td className="number">{format(row.precision)}</td>
-              <td className="number">{format(row.recall)}</td>
-              <td className="number">{format(row.auc)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <NumberTable
+      title={words.byClass}
+      firstColumn={words.class}
+      columns={[words.support, words.f1, words.precision, words.recall, words.aucShort]}
+    >
+      {report.classification.classes.map((row) => (
+        <tr key={row.name}>
+          <th scope="row">{displayName(row.name)}</th>
+          <td className="number">{row.support}</td>
+          <td className="number">{format(row.f1)}</td>
+          <td className="number">{format(row.precision)}</td>
+          <td className="number">{format(row.recall)}</td>
+          <td className="number">{format(row.auc)}</td>
+        </tr>
+      ))}
+    </NumberTable>
   );
 }
 
 function PointingTable({ report, format }: { report: EvaluationReport; format: Format }) {
   const words = useWords().model;
   return (
+    <NumberTable
+      title={words.byConcept}
+      firstColumn={words.concept}
+      columns={[words.pairs, words.hits, words.chance, words.fixed]}
+    >
+      {report.concepts.map((concept) => (
+        <tr key={concept.name}>
+          <th scope="row" lang="en">
+            {concept.title}
+          </th>
+          <td className="number">{concept.pointing?.pairs ?? 0}</td>
+          <td className="number">{format(concept.pointing?.mean.value)}</td>
+          <td className="number muted">{format(concept.pointing?.chance)}</td>
+          <td className="number muted">{format(concept.pointing?.fixed)}</td>
+        </tr>
+      ))}
+    </NumberTable>
+  );
+}
+
+interface NumberTableProps {
+  title: string;
+  firstColumn: string;
+  columns: string[];
+  children: ReactNode;
+}
+
+function NumberTable({ title, firstColumn, columns, children }: NumberTableProps) {
+  return (
     <div className="stack">
-      <h3>{words.byConcept}</h3>
+      <h3>{title}</h3>
       <table>
         <thead>
           <tr>
-            <th scope="col">{words.concept}</th>
-            {[words.pairs, words.hits, words.chance, words.fixed].map((name) => (
+            <th scope="col">{firstColumn}</th>
+            {columns.map((name) => (
               <th key={name} scope="col" className="number">
                 {name}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
-          {report.concepts.map((concept) => (
-            <tr key={concept.name}>
-              <th scope="row" lang="en">
-                {concept.title}
-              </th>
-              <td className="number">{concept.pointing?.pairs ?? 0}</td>
-              <td className="number">{format(concept.pointing?.mean.value)}</td>
-              <td className="number muted">{format(concept.pointing?.chance)}</td>
-              <td className="number muted">{format(concept.pointing?.fixed)}</td>
-            </tr>
-          ))}
-        </tbody>
+        <tbody>{children}</tbody>
       </table>
     </div>
   );

@@ -124,7 +124,7 @@ def all_pictures(browser: Browser, address: str, films: list[str], suggestion: S
     page.get_by_text("always").first.wait_for(timeout=300_000)
     taken(page, "page-atlas")
     page.goto("/#/model")
-    page.locator(".worth").wait_for()
+    page.locator(".measurement").wait_for()
     taken(page, "page-model")
     page = window(browser, address, DESK)
     reading(page, films[-1], "active_tb")

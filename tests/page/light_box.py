@@ -103,7 +103,7 @@ class LightBox:
     @property
     def card(self) -> Locator:
         """The box in hand."""
-        return self.page.locator(".edit-card")
+        return self.page.locator(".box-card")
 
     @property
     def doubt(self) -> Locator:
@@ -126,7 +126,7 @@ class LightBox:
 
     def box_seen(self) -> Corners | None:
         """The box that the card's figures are about."""
-        told = self.page.evaluate("document.querySelector('.edit-card .inside')?.dataset.box ?? null")
+        told = self.page.evaluate("document.querySelector('.box-card .box-check')?.dataset.box ?? null")
         return tuple(float(edge) for edge in told.split(",")) if told else None
 
     def tells_of(self, box: Corners) -> None:

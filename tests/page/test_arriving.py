@@ -31,7 +31,7 @@ def test_a_wrong_password_is_told_at_the_door_and_the_right_one_opens(window, wa
     page.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Films", exact=True)).to_be_visible()
-    expect(page.locator(".who")).to_have_text("rita (reader)")
+    expect(page.locator(".current-user")).to_have_text("rita (reader)")
 
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
@@ -57,7 +57,8 @@ def test_a_dicom_file_is_brought_read_by_the_model_and_opened(house, window, tmp
     assert desk.study()["prediction"].keys() == told["prediction"].keys()
     expect(page.locator(".classes li")).to_have_count(len(told["prediction"]))
     expect(page.locator(".findings .title")).to_have_text(list(desk.titles().values()))
-    expect(page.locator(".side")).to_contain_text(f"PA · female · 54 years · DICOM, 12 bit · {SIDE} × {SIDE}")
+    facts = f"PA · female · 54 years · DICOM, 12 bit · {SIDE} × {SIDE}"
+    expect(page.locator(".side-panel")).to_contain_text(facts)
     assert "Phantom" not in page.content()  # the patient's name stayed behind
 
 

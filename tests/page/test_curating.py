@@ -24,7 +24,7 @@ def teach(desk: LightBox, title: str, name: str) -> str:
     expect(learn).to_be_disabled()
     panel.get_by_label("Name").fill(title)
     panel.get_by_label("How it looks").fill("A thick ring around a dark hole in the upper lobe.")
-    expect(panel).to_contain_text(f"Programs will call it {name}.")
+    expect(panel).to_contain_text(f"Its identifier in files and programs: {name}")
     desk.draw((60.0, 60.0, 110.0, 110.0))
     desk.card.get_by_role("button", name="Use as an example").click()
     expect(panel.get_by_role("img", name="Example 1")).to_be_visible()
@@ -91,15 +91,16 @@ def test_a_model_without_a_prototype_is_measured_and_then_put_to_use_or_removed(
 
     expect(page.get_by_text("A new model was made.")).to_be_visible()
     expect(page.locator(".prototype.discarded")).to_have_count(1)
-    expect(page.locator(".worth")).to_contain_text("validation film")
-    expect(page.locator(".worth").get_by_role("row").filter(has_text="Macro-F1").get_by_role("cell")).to_have_count(4)
+    measurement = page.locator(".measurement")
+    expect(measurement).to_contain_text("validation film")
+    expect(measurement.get_by_role("row").filter(has_text="Macro-F1").get_by_role("cell")).to_have_count(4)
     (made,) = house.models() - before
     assert page.url.endswith(f"/#/atlas/{made}/active_tb")
     assert house.model_in_use() == first_model
 
     if decision == "put to use":
-        page.get_by_role("button", name="Put to use").click()
-        expect(page.get_by_text("which you are looking at")).to_be_visible()
+        page.get_by_role("button", name="Use this model").click()
+        expect(page.get_by_text("the model that films are read with")).to_be_visible()
         assert house.model_in_use() == made
     else:
         page.get_by_role("button", name="Remove …").click()

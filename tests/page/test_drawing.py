@@ -94,7 +94,7 @@ def test_while_the_hand_draws_it_is_told_what_the_model_sees_inside(at_the_light
 
     told = desk.check(desk.box_seen(), wrong.concept)
     rows = [f"{desk.titles()[one['name']]}{said(one['mean'])}" for one in told["concepts"]]
-    expect(desk.card.locator(".inside li")).to_have_text(rows)
+    expect(desk.card.locator(".box-check li")).to_have_text(rows)
     expect(desk.card.locator(".verdict.warned")).to_contain_text("The model sees")
     expect(desk.doubt).to_have_count(0)  # nobody is interrupted while they draw
     desk.page.mouse.up()
@@ -141,7 +141,7 @@ def test_a_box_can_say_that_a_finding_is_not_here(at_the_light_box):
     right = desk.right_claim()
     desk.draw_for(right)
     desk.card.get_by_label("is here").select_option("is not here")
-    expect(desk.card.locator(".verdict")).to_contain_text("claims nothing")
+    expect(desk.card.locator(".verdict")).to_contain_text("is not checked")
     desk.press_apply()
     expect(desk.corrections).to_have_text([f"1. {right.title} is not here✕"])
     (kept,) = desk.study()["corrections"]
@@ -170,14 +170,14 @@ def test_looking_back_through_the_history_locks_the_film_until_one_returns(at_th
     desk.choose(rejected)
     desk.page.keyboard.press("x")
     expect(desk.corrections).to_have_count(2)
-    looking = desk.page.locator(".looking-back")
+    looking = desk.page.locator(".history-notice")
 
     desk.page.keyboard.press("[")
-    expect(looking).to_contain_text("You look back at step 1 of 2.")
+    expect(looking).to_contain_text("You are viewing step 1 of 2.")
     expect(desk.corrections).to_have_count(1)
     expect(desk.history.nth(1)).to_have_attribute("aria-current", "step")
     desk.page.keyboard.press("[")
-    expect(looking).to_contain_text("As the model read it")
+    expect(looking).to_contain_text("Before any correction")
     expect(desk.corrections).to_have_count(0)
     first = desk.study()["first_prediction"]
     for name, share in first.items():

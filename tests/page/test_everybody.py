@@ -43,7 +43,7 @@ def doubt(desk: LightBox) -> Locator:
 
 def keys(desk: LightBox) -> Locator:
     desk.page.keyboard.press("?")
-    return desk.page.get_by_role("dialog", name="Keys")
+    return desk.page.get_by_role("dialog", name="Keyboard shortcuts")
 
 
 def settings(desk: LightBox) -> Locator:
@@ -59,7 +59,7 @@ def training_film(desk: LightBox) -> Locator:
 def looking_back(desk: LightBox) -> Locator:
     desk.apply(desk.right_claim())
     desk.page.keyboard.press("[")
-    return desk.page.locator(".looking-back")
+    return desk.page.locator(".history-notice")
 
 
 def test_a_film_can_be_read_by_everybody(at_the_light_box):
@@ -89,8 +89,8 @@ def test_a_finding_can_be_taught_by_everybody(at_the_light_box):
     [
         ("films", ".films .likeliest", "Remove film"),
         ("atlas", ".prototype", "Show the training film of prototype 1"),
-        ("model", ".worth", None),
-        ("audit", "text=The log is whole", None),
+        ("model", ".measurement", None),
+        ("audit", "text=The log is intact", None),
     ],
 )
 def test_every_screen_can_be_read_by_everybody(window, watch, screen, shown, asks):
@@ -127,7 +127,7 @@ def test_the_page_speaks_german_once_it_was_asked_to(at_the_light_box):
     for _ in ("at once", "after a reload"):
         expect(html).to_have_attribute("lang", "de")
         expect(html).to_have_attribute("data-theme", "light")
-        expect(desk.page.get_by_role("heading", name="Befunde")).to_be_visible()
+        expect(desk.page.get_by_role("heading", name="Befunde", exact=True)).to_be_visible()
         expect(desk.page.get_by_role("link", name="Aufnahmen")).to_be_visible()
         expect(desk.button("Zurücknehmen")).to_be_visible()
         desk.page.reload()

@@ -69,7 +69,7 @@ def test_a_box_outlives_a_server_that_is_killed_and_is_applied_exactly_once(at_t
     house.kill()
     try:
         desk.page.mouse.move(*desk.at(x2 - 10, y2 - 10))
-        expect(banner).to_have_text("The server does not answer. What you did is kept; trying again every second.")
+        expect(banner).to_have_text("The server does not answer. Your work is kept; the page tries again every second.")
         assert desk.page.locator(".film").bounding_box() == place  # a film must not move under a hand that draws
         desk.page.mouse.move(*desk.at(x2, y2), steps=2)
         desk.page.mouse.up()

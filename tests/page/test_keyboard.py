@@ -64,12 +64,12 @@ def test_a_box_placed_by_keys_is_doubted_when_enter_says_that_it_is_there(at_the
 def test_a_question_mark_shows_every_key_and_escape_leads_back(at_the_light_box):
     desk = at_the_light_box()
     desk.page.keyboard.press("?")
-    keys = desk.page.get_by_role("dialog", name="Keys")
+    keys = desk.page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(keys).to_be_visible()
     for told in (
         "apply the box",
-        "step back and on through the history",
-        "reject the chosen finding, or take that back",
+        "step back and forward through the history",
+        "reject the selected finding, or undo that",
     ):
         expect(keys.get_by_text(told)).to_be_visible()
     desk.page.keyboard.press("b")

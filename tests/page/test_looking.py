@@ -50,8 +50,8 @@ def across(desk: LightBox) -> float:
     """How much of the film a hand's width is."""
     desk.draw((80.0, 80.0, 160.0, 160.0))
     eventually(desk.page, lambda: desk.box_seen() is not None)
-    expect(desk.card.locator(".quiet").first).to_contain_text("pixels")
-    told = desk.card.locator(".quiet").first.inner_text()
+    expect(desk.card.locator(".muted").first).to_contain_text("pixels")
+    told = desk.card.locator(".muted").first.inner_text()
     desk.page.keyboard.press("Escape")
     expect(desk.card).to_have_count(0)
     return float(told.split()[0])

@@ -54,7 +54,7 @@ def test_a_picture_has_no_reading_for_archives_and_the_menu_says_why(at_the_ligh
     desk.page.get_by_role("button", name="Export").click()
     entry = desk.page.get_by_role("button", name="For archives (DICOM)")
     assert entry.is_disabled()
-    assert "came as a picture" in entry.inner_text()
+    assert "uploaded as a picture" in entry.inner_text()
 
 
 def test_a_curator_takes_everybodys_boxes_and_readings_along_and_a_reader_is_not_offered_them(at_the_light_box, window):

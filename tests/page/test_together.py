@@ -16,7 +16,7 @@ def test_two_readers_of_a_film_each_have_a_study_of_their_own(at_the_light_box):
     rolf.page.reload()
     rolf.shown()
     expect(rolf.corrections).to_have_count(0)
-    expect(rolf.page.get_by_text("Nobody has corrected this reading.")).to_be_visible()
+    expect(rolf.page.get_by_text("No corrections yet.")).to_be_visible()
     assert (rita.study()["revision"], rolf.study()["revision"]) == (1, 0)
 
 

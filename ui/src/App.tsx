@@ -3,38 +3,38 @@ import { lazy, Suspense, useEffect } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 
-import { meQuery } from "./api/queries";
-import { begin, session } from "./api/session";
-import { Banner } from "./parts/Banner";
-import { Header } from "./parts/Header";
-import { useStore } from "./parts/store";
-import { Trouble } from "./parts/Trouble";
+import { connection } from "./api/serverConnection";
+import { session, startSession } from "./api/session";
+import { currentUserQuery } from "./api/sharedQueries";
+import { ErrorMessage } from "./components/ErrorMessage";
+import { Header } from "./components/Header";
+import { useWords } from "./i18n/words";
+import { useStore } from "./lib/store";
+import { Login } from "./login/Login";
 import { ReadingScreen } from "./reading/ReadingScreen";
-import { suggested } from "./reading/Try";
-import { Login } from "./session/Login";
+import { parseSuggestion } from "./reading/SuggestionCard";
 import { settings } from "./settings/settings";
-import { useWords } from "./words/words";
-import { Worklist } from "./worklist/Worklist";
+import { WorklistScreen } from "./worklist/WorklistScreen";
 
-const Atlas = lazy(() => import("./atlas/Atlas").then(({ Atlas }) => ({ default: Atlas })));
+const Atlas = lazy(() => import("./atlas/AtlasScreen").then(({ AtlasScreen }) => ({ default: AtlasScreen })));
 const ModelScreen = lazy(() =>
   import("./model/ModelScreen").then(({ ModelScreen }) => ({ default: ModelScreen })),
 );
-const Audit = lazy(() => import("./audit/Audit").then(({ Audit }) => ({ default: Audit })));
+const Audit = lazy(() => import("./audit/AuditScreen").then(({ AuditScreen }) => ({ default: AuditScreen })));
 
 export function App() {
   const words = useWords();
   const { language, theme } = useStore(settings);
-  const { me, ended } = useStore(session);
-  const asked = useQuery(meQuery);
+  const { me, expired } = useStore(session);
+  const query = useQuery(currentUserQuery);
   useEffect(() => {
-    if (asked.data) begin(asked.data);
-  }, [asked.data]);
+    if (query.data) startSession(query.data);
+  }, [query.data]);
   useEffect(() => {
     document.documentElement.lang = language;
     document.documentElement.dataset.theme = theme;
   }, [language, theme]);
-  if (asked.isError) return <Trouble error={asked.error} again={() => void asked.refetch()} />;
+  if (query.isError) return <ErrorMessage error={query.error} onRetry={() => void query.refetch()} />;
   return (
     <Router hook={useHashLocation}>
       <a className="skip" href="#content" onClick={skip}>
@@ -44,10 +44,21 @@ export function App() {
       <Banner />
       <main id="content" tabIndex={-1}>
         {me && <Screens />}
-        {!me && !ended && <p className="quiet lonely">{words.common.loading}</p>}
+        {!me && !expired && <p className="muted centred">{words.common.loading}</p>}
       </main>
-      {ended && <Login again={me !== null} />}
+      {expired && <Login again={me !== null} />}
     </Router>
+  );
+}
+
+/** Shown at the top of every screen while the server does not answer. */
+function Banner() {
+  const words = useWords().common;
+  const { lost } = useStore(connection);
+  return (
+    <div role="status" className={lost ? "banner lost" : "banner"}>
+      {lost && words.unreachable}
+    </div>
   );
 }
 
@@ -59,18 +70,18 @@ function skip(event: React.MouseEvent): void {
 function Screens() {
   const words = useWords();
   return (
-    <Suspense fallback={<p className="quiet lonely">{words.common.loading}</p>}>
+    <Suspense fallback={<p className="muted centred">{words.common.loading}</p>}>
       <Switch>
         <Route path="/">
           <Redirect to="/films" replace />
         </Route>
-        <Route path="/films" component={Worklist} />
+        <Route path="/films" component={WorklistScreen} />
         <Route path="/films/:film/:version?">
           {({ film, version }) => <ReadingScreen key={`${film} ${version}`} film={film} version={version} />}
         </Route>
         <Route path="/try/:film/:concept/:corners">
           {({ film, concept, corners }) => (
-            <ReadingScreen key={film} film={film} suggestion={suggested(concept, corners)} />
+            <ReadingScreen key={film} film={film} suggestion={parseSuggestion(concept, corners)} />
           )}
         </Route>
         <Route path="/atlas/:model?/:concept?">
@@ -79,8 +90,8 @@ function Screens() {
         <Route path="/model/:model?">{({ model }) => <ModelScreen model={model} />}</Route>
         <Route path="/audit" component={Audit} />
         <Route>
-          <div className="lonely">
-            <p>{words.common.nothingHere}</p>
+          <div className="centred">
+            <p>{words.common.notFound}</p>
             <a href="#/films">{words.common.toFilms}</a>
           </div>
         </Route>

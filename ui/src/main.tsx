@@ -1,25 +1,32 @@
 import "./styles/base.css";
-import "./styles/parts.css";
+import "./styles/components.css";
 import "./styles/reading.css";
+import "./styles/side-panel.css";
 import "./styles/screens.css";
+import "./styles/login.css";
+import "./styles/worklist.css";
+import "./styles/atlas.css";
+import "./styles/model.css";
+import "./styles/audit.css";
+import "./styles/narrow-screens.css";
 
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { createQueries } from "./api/queries";
+import { createQueryClient } from "./api/sharedQueries";
 import { App } from "./App";
-import { Broken } from "./parts/Broken";
+import { ErrorBoundary } from "./components/ErrorBoundary";
 
-const place = document.getElementById("room");
-if (place) {
-  createRoot(place).render(
+const root = document.getElementById("root");
+if (root) {
+  createRoot(root).render(
     <StrictMode>
-      <Broken>
-        <QueryClientProvider client={createQueries()}>
+      <ErrorBoundary>
+        <QueryClientProvider client={createQueryClient()}>
           <App />
         </QueryClientProvider>
-      </Broken>
+      </ErrorBoundary>
     </StrictMode>,
   );
 }

@@ -1,149 +1,158 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
-import { cut, leave, READER, refused, seat, serve, serveInTurn, told as answer } from "../test/server";
-import { client, reach, told } from "./client";
-import { connection } from "./connection";
+import {
+  jsonResponse,
+  logIn,
+  networkError,
+  problemResponse,
+  READER,
+  reset,
+  serve,
+  serveInTurn,
+} from "../test/fakeServer";
+import { client, send, unwrap } from "./client";
 import { Problem, Unreachable } from "./problems";
-import { begin, session } from "./session";
+import { connection } from "./serverConnection";
+import { session, startSession } from "./session";
 
 const HERE = `${window.location.origin}/api/v1/films`;
 const get = () => new Request(HERE);
 const post = (init: RequestInit = {}) =>
   new Request(HERE, { method: "POST", body: `{"film":"f1"}`, ...init });
-const caught = (asked: Promise<unknown>): Promise<unknown> =>
-  asked.then(
+const errorOf = (request: Promise<unknown>): Promise<unknown> =>
+  request.then(
     () => new Error("It was answered."),
     (error: unknown) => error,
   );
 
 beforeEach(() => {
   vi.useFakeTimers();
-  seat();
+  logIn();
 });
 
 afterEach(() => {
-  leave();
+  reset();
   vi.useRealTimers();
 });
 
-describe("the token against forged requests", () => {
-  test("goes along with whatever changes something", async () => {
-    const asked = serve(() => answer({}));
-    for (const method of ["POST", "PUT", "PATCH", "DELETE"]) await reach(new Request(HERE, { method }));
-    expect(asked.map((one) => one.csrf)).toEqual(["token-1", "token-1", "token-1", "token-1"]);
+describe("the CSRF token", () => {
+  test("is sent with requests that change something", async () => {
+    const requests = serve(() => jsonResponse({}));
+    for (const method of ["POST", "PUT", "PATCH", "DELETE"]) await send(new Request(HERE, { method }));
+    expect(requests.map((request) => request.csrf)).toEqual(["token-1", "token-1", "token-1", "token-1"]);
   });
 
-  test("stays at home when one only looks", async () => {
-    const asked = serve(() => answer({}));
-    for (const method of ["GET", "HEAD"]) await reach(new Request(HERE, { method }));
-    expect(asked.map((one) => one.csrf)).toEqual([null, null]);
+  test("is not sent with requests that only read", async () => {
+    const requests = serve(() => jsonResponse({}));
+    for (const method of ["GET", "HEAD"]) await send(new Request(HERE, { method }));
+    expect(requests.map((request) => request.csrf)).toEqual([null, null]);
   });
 });
 
-describe("a session that ended", () => {
-  test("is told, and the question waits until somebody logs in, then is asked again as it was", async () => {
-    const asked = serveInTurn(
-      () => refused(401, "login_needed"),
-      () => answer({ done: true }),
+describe("an expired session", () => {
+  test("makes the request wait for a login, then sends it again unchanged", async () => {
+    const requests = serveInTurn(
+      () => problemResponse(401, "login_needed"),
+      () => jsonResponse({ done: true }),
     );
-    const waiting = reach(post());
-    await vi.waitFor(() => expect(session.get().ended).toBe(true));
-    expect(asked).toHaveLength(1);
+    const waiting = send(post());
+    await vi.waitFor(() => expect(session.get().expired).toBe(true));
+    expect(requests).toHaveLength(1);
 
-    begin({ ...READER, csrf: "token-2" });
+    startSession({ ...READER, csrf: "token-2" });
 
     expect(await (await waiting).json()).toEqual({ done: true });
-    expect(asked.map((one) => one.csrf)).toEqual(["token-1", "token-2"]);
-    expect(asked[1]?.body).toEqual({ film: "f1" });
-    expect(session.get().ended).toBe(false);
+    expect(requests.map((request) => request.csrf)).toEqual(["token-1", "token-2"]);
+    expect(requests[1]?.body).toEqual({ film: "f1" });
+    expect(session.get().expired).toBe(false);
   });
 
-  test("lets everything that waited go on at once", async () => {
+  test("lets all waiting requests continue after the login", async () => {
     let loggedIn = false;
-    serve(() => (loggedIn ? answer({}) : refused(401, "login_needed")));
-    const waiting = Promise.all([reach(get()), reach(post()), reach(get())]);
-    await vi.waitFor(() => expect(session.get().ended).toBe(true));
+    serve(() => (loggedIn ? jsonResponse({}) : problemResponse(401, "login_needed")));
+    const waiting = Promise.all([send(get()), send(post()), send(get())]);
+    await vi.waitFor(() => expect(session.get().expired).toBe(true));
     await vi.advanceTimersByTimeAsync(10);
     loggedIn = true;
-    begin(READER);
-    expect((await waiting).map((one) => one.ok)).toEqual([true, true, true]);
+    startSession(READER);
+    expect((await waiting).map((response) => response.ok)).toEqual([true, true, true]);
   });
 });
 
-describe("a token that another window made old", () => {
-  test("is fetched anew once, and the question asked again with it", async () => {
-    const asked = serve(({ path, csrf }) => {
-      if (path === "/api/v1/session/me") return answer({ ...READER, csrf: "token-2" });
-      return csrf === "token-2" ? answer({}) : refused(403, "csrf");
+describe("an outdated CSRF token", () => {
+  test("is fetched again once, and the request is sent with it", async () => {
+    const requests = serve(({ path, csrf }) => {
+      if (path === "/api/v1/session/me") return jsonResponse({ ...READER, csrf: "token-2" });
+      return csrf === "token-2" ? jsonResponse({}) : problemResponse(403, "csrf");
     });
-    await reach(post());
-    expect(asked.map(({ method, path, csrf }) => [method, path, csrf])).toEqual([
+    await send(post());
+    expect(requests.map(({ method, path, csrf }) => [method, path, csrf])).toEqual([
       ["POST", "/api/v1/films", "token-1"],
       ["GET", "/api/v1/session/me", null],
       ["POST", "/api/v1/films", "token-2"],
     ]);
   });
 
-  test("is not fetched for ever: a second refusal is told", async () => {
-    const asked = serve(({ path }) =>
-      path === "/api/v1/session/me" ? answer(READER) : refused(403, "csrf"),
+  test("is not fetched twice: a second refusal is reported", async () => {
+    const requests = serve(({ path }) =>
+      path === "/api/v1/session/me" ? jsonResponse(READER) : problemResponse(403, "csrf"),
     );
-    expect(await caught(reach(post()))).toMatchObject({ status: 403, code: "csrf" });
-    expect(asked).toHaveLength(3);
+    expect(await errorOf(send(post()))).toMatchObject({ status: 403, code: "csrf" });
+    expect(requests).toHaveLength(3);
   });
 
-  test("and a line cut just then count as nobody answering, so that the step is tried again", async () => {
-    serveInTurn(() => refused(403, "csrf"), cut);
-    expect(await caught(reach(post()))).toBeInstanceOf(Unreachable);
+  test("with a network error on the retry counts as unreachable, so that the step is tried again", async () => {
+    serveInTurn(() => problemResponse(403, "csrf"), networkError);
+    expect(await errorOf(send(post()))).toBeInstanceOf(Unreachable);
   });
 });
 
 describe("a server that does not answer", () => {
-  test("is told as such, and the page knows that the connection is lost", async () => {
-    serve(cut);
-    expect(await caught(reach(get()))).toBeInstanceOf(Unreachable);
+  test("is reported as unreachable, and the connection as lost", async () => {
+    serve(networkError);
+    expect(await errorOf(send(get()))).toBeInstanceOf(Unreachable);
     expect(connection.get().lost).toBe(true);
   });
 
-  test("is knocked at every second until it is back", async () => {
-    const asked = serveInTurn(
-      cut,
-      cut,
-      () => refused(503, "busy"),
-      () => answer({}),
+  test("is polled every second until it answers", async () => {
+    const requests = serveInTurn(
+      networkError,
+      networkError,
+      () => problemResponse(503, "busy"),
+      () => jsonResponse({}),
     );
-    await caught(reach(post()));
+    await errorOf(send(post()));
     await vi.advanceTimersByTimeAsync(2500);
     expect(connection.get().lost).toBe(true);
     await vi.advanceTimersByTimeAsync(1000);
     expect(connection.get().lost).toBe(false);
-    expect(asked.slice(1).map((one) => one.path)).toEqual(Array(3).fill("/api/v1/health"));
+    expect(requests.slice(1).map((request) => request.path)).toEqual(Array(3).fill("/api/v1/health"));
     await vi.advanceTimersByTimeAsync(5000);
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
   });
 
-  test("is back as soon as anything is answered", async () => {
-    serveInTurn(cut, () => answer({}));
-    await caught(reach(get()));
-    await reach(get());
+  test("counts as reachable again after any answer", async () => {
+    serveInTurn(networkError, () => jsonResponse({}));
+    await errorOf(send(get()));
+    await send(get());
     expect(connection.get().lost).toBe(false);
   });
 
-  test("is not blamed for a question that the page itself took back", async () => {
-    serve(cut);
+  test("does not count as unreachable when the page aborts the request", async () => {
+    serve(networkError);
     const taken = new AbortController();
     taken.abort();
-    const error = await caught(reach(new Request(HERE, { signal: taken.signal })));
+    const error = await errorOf(send(new Request(HERE, { signal: taken.signal })));
     expect(error).not.toBeInstanceOf(Unreachable);
     expect(connection.get().lost).toBe(false);
   });
 });
 
 describe("a refusal", () => {
-  test("comes with its code, what is wrong, what the model sees and when to come again", async () => {
+  test("carries its code, detail, safety check and retry delay", async () => {
     const check = { claimed: "cavity", rival: "effusion", mismatch: true };
-    serve(() => refused(409, "concept_mismatch", { check }, { "Retry-After": "7" }));
-    const problem = await caught(reach(post()));
+    serve(() => problemResponse(409, "concept_mismatch", { check }, { "Retry-After": "7" }));
+    const problem = await errorOf(send(post()));
     expect(problem).toBeInstanceOf(Problem);
     expect(problem).toMatchObject({
       status: 409,
@@ -155,9 +164,9 @@ describe("a refusal", () => {
     });
   });
 
-  test("is one even where a proxy in between answers with a page", async () => {
+  test("is recognised even if a proxy answers with HTML", async () => {
     serve(() => new Response("<h1>Bad gateway</h1>", { status: 502, statusText: "Bad Gateway" }));
-    expect(await caught(reach(get()))).toMatchObject({
+    expect(await errorOf(send(get()))).toMatchObject({
       status: 502,
       code: "refused",
       detail: "Bad Gateway",
@@ -166,27 +175,27 @@ describe("a refusal", () => {
     });
   });
 
-  test("that names a date to come again names no seconds", async () => {
-    serve(() => refused(503, "busy", {}, { "Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT" }));
-    expect(await caught(reach(get()))).toMatchObject({ retryAfter: null });
+  test("with a date in Retry-After has no retry delay", async () => {
+    serve(() => problemResponse(503, "busy", {}, { "Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT" }));
+    expect(await errorOf(send(get()))).toMatchObject({ retryAfter: null });
   });
 
-  test("shows that the server is there", async () => {
-    serve(() => refused(404, "not_found"));
-    await caught(reach(get()));
+  test("shows that the server is reachable", async () => {
+    serve(() => problemResponse(404, "not_found"));
+    await errorOf(send(get()));
     expect(connection.get().lost).toBe(false);
   });
 });
 
-describe("what was told", () => {
-  test("comes without its wrapping", async () => {
-    serve(() => answer([{ version: "m1" }]));
-    expect(await told(client.GET("/api/v1/models"))).toEqual([{ version: "m1" }]);
+describe("the data of a response", () => {
+  test("is returned without the response around it", async () => {
+    serve(() => jsonResponse([{ version: "m1" }]));
+    expect(await unwrap(client.GET("/api/v1/models"))).toEqual([{ version: "m1" }]);
   });
 
-  test("may be nothing where nothing was to be told, and nowhere else", async () => {
-    expect(await told(Promise.resolve({ response: new Response(null, { status: 204 }) }))).toBeUndefined();
-    const empty = told(Promise.resolve({ response: new Response(null, { status: 200 }) }));
-    expect(await caught(empty)).toBeInstanceOf(Problem);
+  test("may be empty only with status 204", async () => {
+    expect(await unwrap(Promise.resolve({ response: new Response(null, { status: 204 }) }))).toBeUndefined();
+    const empty = unwrap(Promise.resolve({ response: new Response(null, { status: 200 }) }));
+    expect(await errorOf(empty)).toBeInstanceOf(Problem);
   });
 });

@@ -1,58 +1,59 @@
-/** The one way in which the page asks the server. */
+/** The HTTP client of the page. */
 import createClient from "openapi-fetch";
 
-import { noteAnswer, noteSilence } from "./connection";
-import { Problem, problemOf, Unreachable } from "./problems";
+import { Problem, problemFrom, Unreachable } from "./problems";
 import type { paths } from "./schema";
-import { begin, csrfToken, loggedIn, type Me, sessionNumber } from "./session";
+import { markReachable, markUnreachable } from "./serverConnection";
+import { csrfToken, sessionNumber, startSession, waitForLogin } from "./session";
+import type { CurrentUser } from "./types";
 
-const SAFE = ["GET", "HEAD"];
+const SAFE_METHODS = ["GET", "HEAD"];
 
-/** The server's answer. Throws `Problem` where it refuses and `Unreachable` where nobody answers. */
-export async function reach(request: Request): Promise<Response> {
+/** Send a request. Throws `Problem` if the server refuses it, `Unreachable` if no server answers. */
+export async function send(request: Request): Promise<Response> {
   for (let attempt = 0; ; attempt++) {
     const number = sessionNumber();
-    const response = await sent(request);
+    const response = await sendOnce(request);
     if (response.ok) return response;
-    const problem = await problemOf(response);
-    // Somebody may have logged in again while this was on its way: then it is only asked again.
-    if (problem.code === "login_needed" && number === sessionNumber()) await loggedIn();
+    const problem = await problemFrom(response);
+    // If the user has logged in again since the request was sent, just send it again.
+    if (problem.code === "login_needed" && number === sessionNumber()) await waitForLogin();
     else if (problem.code === "login_needed") continue;
-    else if (problem.code === "csrf" && attempt === 0) await meetAgain();
+    else if (problem.code === "csrf" && attempt === 0) await refreshCsrfToken();
     else throw problem;
   }
 }
 
-/** The same, for addresses whose answer is no JSON. */
-export function reachAt(address: string, init: RequestInit = {}): Promise<Response> {
-  return reach(new Request(address, init));
+/** The same for plain addresses, for responses other than JSON. */
+export function fetchFrom(address: string, init: RequestInit = {}): Promise<Response> {
+  return send(new Request(address, init));
 }
 
-async function sent(request: Request): Promise<Response> {
+async function sendOnce(request: Request): Promise<Response> {
   const copy = request.clone();
-  if (!SAFE.includes(copy.method)) copy.headers.set("X-CSRF-Token", csrfToken());
+  if (!SAFE_METHODS.includes(copy.method)) copy.headers.set("X-CSRF-Token", csrfToken());
   try {
     const response = await fetch(copy);
-    noteAnswer();
+    markReachable();
     return response;
   } catch (error) {
     if (request.signal.aborted) throw error;
-    noteSilence();
+    markUnreachable();
     throw new Unreachable();
   }
 }
 
-/** Another window logged in meanwhile, so the token is another one. */
-async function meetAgain(): Promise<void> {
-  const response = await reachAt(`${window.location.origin}/api/v1/session/me`);
-  begin((await response.json()) as Me);
+/** A login in another window changes the CSRF token; fetch the new one. */
+export async function refreshCsrfToken(): Promise<void> {
+  const response = await fetchFrom(`${window.location.origin}/api/v1/session/me`);
+  startSession((await response.json()) as CurrentUser);
 }
 
-export const client = createClient<paths>({ baseUrl: window.location.origin, fetch: reach });
+export const client = createClient<paths>({ baseUrl: window.location.origin, fetch: send });
 
-/** What was told, without the wrapping; refusals were thrown already. */
-export async function told<T>(answer: Promise<{ data?: T; response: Response }>): Promise<T> {
-  const { data, response } = await answer;
+/** The data of a response. Refusals were thrown before. */
+export async function unwrap<T>(request: Promise<{ data?: T; response: Response }>): Promise<T> {
+  const { data, response } = await request;
   if (data === undefined && response.status !== 204)
     throw new Problem(response.status, "refused", response.statusText);
   return data as T;

@@ -1,9 +1,7 @@
-/** What can go wrong between the page and the server. */
-import type { components } from "./schema";
+/** Errors of requests to the server. */
+import type { Check } from "./types";
 
-export type Check = components["schemas"]["CheckTold"];
-
-/** The server refused, and said why (RFC 9457). */
+/** The server refused the request (problem details, RFC 9457). */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -16,32 +14,32 @@ export class Problem extends Error {
   }
 }
 
-/** Nobody answered. */
+/** No server answered. */
 export class Unreachable extends Error {}
 
-/** What a proxy says of a server that is gone. */
-const GATEWAY = new Set([502, 504]);
-/** What passes by itself; a full disk or too many jobs do not, and are told. */
-const SOON = new Set(["busy", "too_many_requests", "database_unavailable"]);
+/** A proxy answers with these when the server is down. */
+const GATEWAY_STATUSES = new Set([502, 504]);
+/** Errors that end without action. A full disk or too many jobs do not; these are shown. */
+const TEMPORARY_CODES = new Set(["busy", "too_many_requests", "database_unavailable"]);
 
-/** Whether the same request may well be answered a little later. */
-export function passes(error: unknown): boolean {
+/** Whether the same request may succeed a little later. */
+export function isTemporary(error: unknown): boolean {
   return (
     error instanceof Unreachable ||
-    (error instanceof Problem && (GATEWAY.has(error.status) || SOON.has(error.code)))
+    (error instanceof Problem && (GATEWAY_STATUSES.has(error.status) || TEMPORARY_CODES.has(error.code)))
   );
 }
 
-export async function problemOf(response: Response): Promise<Problem> {
+export async function problemFrom(response: Response): Promise<Problem> {
   const after = Number(response.headers.get("Retry-After") ?? NaN);
   const retryAfter = Number.isFinite(after) ? after : null;
   try {
-    const told = (await response.json()) as { code?: string; detail?: string; check?: Check };
+    const body = (await response.json()) as { code?: string; detail?: string; check?: Check };
     return new Problem(
       response.status,
-      told.code ?? "refused",
-      told.detail ?? response.statusText,
-      told.check ?? null,
+      body.code ?? "refused",
+      body.detail ?? response.statusText,
+      body.check ?? null,
       retryAfter,
     );
   } catch {

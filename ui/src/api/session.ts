@@ -1,37 +1,37 @@
-/** Who sits at the page. A session that ends meanwhile is renewed by logging in again; whatever asked, waits. */
-import { createStore } from "../parts/store";
-import type { components } from "./schema";
+/** The current user. When the session expires, requests wait until the user has logged in again. */
+import { createStore } from "../lib/store";
+import type { CurrentUser, Role } from "./types";
 
-export type Me = components["schemas"]["SessionTold"];
-export type Role = Me["role"];
+export const session = createStore<{ me: CurrentUser | null; expired: boolean }>({
+  me: null,
+  expired: false,
+});
+let sessionCount = 0;
+let resolvers: (() => void)[] = [];
 
-export const session = createStore<{ me: Me | null; ended: boolean }>({ me: null, ended: false });
-let begun = 0;
-let waiting: (() => void)[] = [];
-
-/** Resolves as soon as somebody is logged in. */
-export function loggedIn(): Promise<void> {
-  session.set((now) => ({ ...now, ended: true }));
-  return new Promise((resolve) => waiting.push(resolve));
+/** Ask for a login; resolves when the user has logged in. */
+export function waitForLogin(): Promise<void> {
+  session.set((current) => ({ ...current, expired: true }));
+  return new Promise((resolve) => resolvers.push(resolve));
 }
 
-/** Counts sessions, so that a late refusal of an earlier one is told from one of this. */
+/** Number of the session, to tell whether a refusal belongs to an earlier session. */
 export function sessionNumber(): number {
-  return begun;
+  return sessionCount;
 }
 
-export function begin(me: Me): void {
+export function startSession(me: CurrentUser): void {
   const before = session.get().me;
   if (before && before.name !== me.name) {
-    // What one person drew, and what waits, is not done in another's name.
-    forgetWork();
+    // Drafts and waiting requests of one user must not continue as another user.
+    clearSavedWork();
     window.location.reload();
     return;
   }
-  begun++;
-  session.set({ me, ended: false });
-  const released = waiting;
-  waiting = [];
+  sessionCount++;
+  session.set({ me, expired: false });
+  const released = resolvers;
+  resolvers = [];
   for (const release of released) release();
 }
 
@@ -41,18 +41,18 @@ export function csrfToken(): string {
 
 const RANKS: Role[] = ["reader", "curator", "admin"];
 
-/** Whether whoever sits here may do what takes `role`. */
-export function may(me: Me | null, role: Role): boolean {
+/** Whether the user has at least this role. */
+export function hasRole(me: CurrentUser | null, role: Role): boolean {
   return me !== null && RANKS.indexOf(me.role) >= RANKS.indexOf(role);
 }
 
-/** What was kept for this person in this window: boxes in hand, an open lesson, filters. */
-export function forgetWork(): void {
+/** Remove the user's work from this window: box drafts, teaching, filters. */
+export function clearSavedWork(): void {
   try {
     for (const key of Object.keys(window.sessionStorage)) {
       if (key.startsWith("medgrape.")) window.sessionStorage.removeItem(key);
     }
   } catch {
-    // Where nothing can be kept, nothing was.
+    // Storage is blocked, so nothing was saved.
   }
 }

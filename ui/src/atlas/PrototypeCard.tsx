@@ -1,32 +1,37 @@
-import { may, session } from "../api/session";
+import { hasRole, session } from "../api/session";
 import type { Prototype } from "../api/types";
-import { figure, readable, share } from "../parts/format";
-import { PatchPicture } from "../parts/PatchPicture";
-import { useStore } from "../parts/store";
+import { PatchPicture } from "../components/PatchPicture";
+import { useWords } from "../i18n/words";
+import { displayName, formatNumber, formatProbability } from "../lib/format";
+import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../words/words";
-import { patchOf, SIDE, type Usage } from "./arranging";
+import { patchBox, PICTURE_SIDE, type UsageCounts } from "./prototypeOrder";
 
 interface Props {
   model: string;
   prototype: Prototype;
-  usage: Usage | null;
-  chosen: boolean;
-  onChoose: () => void;
+  usage: UsageCounts | null;
+  isSelected: boolean;
+  onSelect: () => void;
   onOpen: () => void;
 }
 
-/** One prototype: the film that it reminds of, and what it does. */
-export function PrototypeCard({ model, prototype, usage, chosen, onChoose, onOpen }: Props) {
+/** Card of one prototype: its training film and its effect. */
+export function PrototypeCard({ model, prototype, usage, isSelected, onSelect, onOpen }: Props) {
   const words = useWords().atlas;
   const { me } = useStore(session);
   const { number, kept, exemplar, film } = prototype;
   return (
-    <li className={`prototype${kept ? "" : " discarded"}${chosen ? " chosen" : ""}`}>
+    <li className={`prototype${kept ? "" : " discarded"}${isSelected ? " chosen" : ""}`}>
       <div className="prototype-head">
-        {may(me, "curator") ? (
-          <label className="tick">
-            <input type="checkbox" checked={chosen} onChange={onChoose} aria-label={words.select(number)} />
+        {hasRole(me, "curator") ? (
+          <label className="checkbox">
+            <input
+              type="checkbox"
+              checked={isSelected}
+              onChange={onSelect}
+              aria-label={words.select(number)}
+            />
             <strong>{number}</strong>
           </label>
         ) : (
@@ -35,7 +40,7 @@ export function PrototypeCard({ model, prototype, usage, chosen, onChoose, onOpe
         {!kept && <span className="badge warn">{words.discarded}</span>}
       </div>
       {exemplar === null ? (
-        <p className="no-film quiet small">{words.noFilm}</p>
+        <p className="no-training-film muted small">{words.noFilm}</p>
       ) : (
         <button
           type="button"
@@ -45,9 +50,9 @@ export function PrototypeCard({ model, prototype, usage, chosen, onChoose, onOpe
         >
           <PatchPicture
             address={`/api/v1/models/${model}/exemplars/${exemplar}.png`}
-            side={SIDE}
-            patch={patchOf(prototype)}
-            whole
+            pictureSide={PICTURE_SIDE}
+            patch={patchBox(prototype)}
+            showWhole
             label={words.picture(number, film ?? "")}
           />
         </button>
@@ -57,32 +62,32 @@ export function PrototypeCard({ model, prototype, usage, chosen, onChoose, onOpe
   );
 }
 
-export function PrototypeFacts({ prototype, usage }: { prototype: Prototype; usage: Usage | null }) {
+export function PrototypeFacts({ prototype, usage }: { prototype: Prototype; usage: UsageCounts | null }) {
   const words = useWords().atlas;
-  const liking = useStore(settings);
+  const preferences = useStore(settings);
   const { similarity, raises, gain, kept, number } = prototype;
   const use = kept ? usage?.of(number) : undefined;
   return (
     <ul className="prototype-facts small">
       {similarity !== null && (
         <li title={words.similarityHint}>
-          {words.similarity} {figure(similarity, liking.language)}
+          {words.similarity} {formatNumber(similarity, preferences.language)}
         </li>
       )}
       {kept && <li>{effect()}</li>}
       {use && usage && <li>{words.strongest(use.strongest, usage.shown)}</li>}
-      {use && use.in_box !== null && <li>{words.inBox(share(use.in_box, liking))}</li>}
+      {use && use.in_box !== null && <li>{words.inBox(formatProbability(use.in_box, preferences))}</li>}
     </ul>
   );
 
   function effect(): string {
     return raises === null || gain === null
       ? words.raisesNothing
-      : words.raises(readable(raises), points(gain));
+      : words.raises(displayName(raises), points(gain));
   }
 
   function points(value: number): string {
-    if (liking.shares === "decimals") return figure(value, liking.language);
-    return words.points(figure(value * 100, liking.language, value < 0.095 ? 1 : 0));
+    if (preferences.shares === "decimals") return formatNumber(value, preferences.language);
+    return words.points(formatNumber(value * 100, preferences.language, value < 0.095 ? 1 : 0));
   }
 }

@@ -1,29 +1,29 @@
 import { useState } from "react";
 
 import type { LogEvent } from "../api/types";
-import { moment, readable, share } from "../parts/format";
-import { useStore } from "../parts/store";
+import { useWords, type Words } from "../i18n/words";
+import { displayName, formatDate, formatProbability } from "../lib/format";
+import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords, type Words } from "../words/words";
-import { type Deed, deedOf } from "./deeds";
-import { filters } from "./filters";
+import { type EventDetails, eventDetails } from "./eventDetails";
+import { logFilters } from "./filters";
 
-export function sentenceOf(event: LogEvent, words: Words["audit"]): string {
-  const deed = deedOf(event);
-  return words.sentences[event.kind]?.(deed) ?? words.other(deed, event.kind);
+export function eventSentence(event: LogEvent, words: Words["audit"]): string {
+  const details = eventDetails(event);
+  return words.sentences[event.kind]?.(details) ?? words.other(details, event.kind);
 }
 
-/** One event: a sentence, what it was about, and on demand all that was written down. */
+/** One event: a sentence, links to film, study and model, and the raw record on demand. */
 export function EventRow({ event }: { event: LogEvent }) {
   const words = useWords().audit;
   const { language } = useStore(settings);
   const [open, setOpen] = useState(false);
-  const deed = deedOf(event);
+  const deed = eventDetails(event);
   return (
     <li className="event">
-      <span className="event-seq quiet">{event.seq}</span>
-      <time className="event-at quiet" dateTime={event.at}>
-        {moment(event.at, language)}
+      <span className="event-seq muted">{event.seq}</span>
+      <time className="event-at muted" dateTime={event.at}>
+        {formatDate(event.at, language)}
       </time>
       <div className="event-what">
         <p>
@@ -34,11 +34,11 @@ export function EventRow({ event }: { event: LogEvent }) {
           >
             {words.kinds[event.kind] ?? event.kind}
           </span>{" "}
-          {sentenceOf(event, words)}
+          {eventSentence(event, words)}
         </p>
-        <Moved deed={deed} />
-        {deed.reason && <p className="quiet small">{words.reason(deed.reason)}</p>}
-        <About event={event} />
+        <PredictionChange deed={deed} />
+        {deed.reason && <p className="muted small">{words.reason(deed.reason)}</p>}
+        <EventLinks event={event} />
       </div>
       <button
         type="button"
@@ -49,22 +49,22 @@ export function EventRow({ event }: { event: LogEvent }) {
       >
         {open ? "▾" : "▸"} {words.details}
       </button>
-      {open && <Raw event={event} />}
+      {open && <RawEvent event={event} />}
     </li>
   );
 }
 
-function Moved({ deed }: { deed: Deed }) {
+function PredictionChange({ deed }: { deed: EventDetails }) {
   const words = useWords().audit;
-  const liking = useStore(settings);
+  const preferences = useStore(settings);
   if (!deed.before || !deed.after) return null;
   const [before, after] = [deed.before, deed.after].map(
-    ([name, value]) => `${readable(name)} ${share(value, liking)}`,
+    ([name, value]) => `${displayName(name)} ${formatProbability(value, preferences)}`,
   );
-  return <p className="quiet small">{words.moved(before ?? "", after ?? "")}</p>;
+  return <p className="muted small">{words.predictionChange(before ?? "", after ?? "")}</p>;
 }
 
-function About({ event }: { event: LogEvent }) {
+function EventLinks({ event }: { event: LogEvent }) {
   const words = useWords().audit;
   const { film, study } = event;
   const model = event.kind === "model.removed" ? null : event.model;
@@ -76,7 +76,7 @@ function About({ event }: { event: LogEvent }) {
         <button
           type="button"
           className="plain small"
-          onClick={() => filters.set((now) => ({ ...now, film }))}
+          onClick={() => logFilters.set((current) => ({ ...current, film }))}
         >
           {words.onlyFilm}
         </button>
@@ -85,7 +85,7 @@ function About({ event }: { event: LogEvent }) {
         <button
           type="button"
           className="plain small"
-          onClick={() => filters.set((now) => ({ ...now, study }))}
+          onClick={() => logFilters.set((current) => ({ ...current, study }))}
         >
           {words.onlyStudy}
         </button>
@@ -99,7 +99,7 @@ function About({ event }: { event: LogEvent }) {
   );
 }
 
-function Raw({ event }: { event: LogEvent }) {
+function RawEvent({ event }: { event: LogEvent }) {
   const words = useWords().audit;
   return (
     <dl className="event-raw small">

@@ -1,22 +1,22 @@
-import { useStore } from "../parts/store";
-import { useWords } from "../words/words";
-import { ALL, filters, type Filters, isNarrowed } from "./filters";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { type Filters, isFiltered, logFilters, NO_FILTERS } from "./filters";
 
-/** Narrows the log down. */
+/** Filters of the audit log. */
 export function FilterBar() {
   const words = useWords().audit;
-  const now = useStore(filters);
+  const filters = useStore(logFilters);
   const field = (name: keyof Filters, type: "text" | "date", hint?: string) => (
     <label className="field">
       <span>{words[name]}</span>
       <input
         type={type}
-        value={now[name]}
+        value={filters[name]}
         placeholder={hint}
         maxLength={64}
         spellCheck={false}
         autoCapitalize="none"
-        onChange={(event) => filters.set((old) => ({ ...old, [name]: event.target.value }))}
+        onChange={(event) => logFilters.set((old) => ({ ...old, [name]: event.target.value }))}
       />
     </label>
   );
@@ -31,13 +31,13 @@ export function FilterBar() {
       <label className="field">
         <span>{words.kind}</span>
         <select
-          value={now.kind}
-          onChange={(event) => filters.set((old) => ({ ...old, kind: event.target.value }))}
+          value={filters.kind}
+          onChange={(event) => logFilters.set((old) => ({ ...old, kind: event.target.value }))}
         >
           <option value="">{words.anyKind}</option>
-          {Object.entries(words.kinds).map(([kind, told]) => (
+          {Object.entries(words.kinds).map(([kind, label]) => (
             <option key={kind} value={kind}>
-              {told}
+              {label}
             </option>
           ))}
         </select>
@@ -46,8 +46,8 @@ export function FilterBar() {
       {field("study", "text", words.idHint)}
       {field("since", "date")}
       {field("until", "date")}
-      {isNarrowed(now) && (
-        <button type="button" className="plain" onClick={() => filters.set(ALL)}>
+      {isFiltered(filters) && (
+        <button type="button" className="plain" onClick={() => logFilters.set(NO_FILTERS)}>
           {words.reset}
         </button>
       )}

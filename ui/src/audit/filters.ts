@@ -1,37 +1,37 @@
-/** Which events somebody wants to see. */
-import { createStore } from "../parts/store";
+/** Filters of the audit log. */
+import { createStore } from "../lib/store";
 
 export interface Filters {
   actor: string;
   kind: string;
   film: string;
   study: string;
-  /** Days, as people in this time zone count them. */
+  /** Days in the user's time zone. */
   since: string;
   until: string;
 }
 
-export const ALL: Filters = { actor: "", kind: "", film: "", study: "", since: "", until: "" };
-export const filters = createStore<Filters>(ALL);
+export const NO_FILTERS: Filters = { actor: "", kind: "", film: "", study: "", since: "", until: "" };
+export const logFilters = createStore<Filters>(NO_FILTERS);
 
-export function isNarrowed(now: Filters): boolean {
-  return Object.values(now).some((value: string) => value.trim() !== "");
+export function isFiltered(filters: Filters): boolean {
+  return Object.values(filters).some((value: string) => value.trim() !== "");
 }
 
-/** What the server is asked: it counts in UTC, and leaves `until` itself out. */
-export function asked(now: Filters): Record<string, string> {
-  const told = {
-    actor: now.actor.trim(),
-    kind: now.kind,
-    film: now.film.trim(),
-    study: now.study.trim(),
-    since: midnight(now.since, 0),
-    until: midnight(now.until, 1),
+/** Query parameters. The server expects UTC, and `until` is exclusive. */
+export function logQueryParams(filters: Filters): Record<string, string> {
+  const params = {
+    actor: filters.actor.trim(),
+    kind: filters.kind,
+    film: filters.film.trim(),
+    study: filters.study.trim(),
+    since: localMidnight(filters.since, 0),
+    until: localMidnight(filters.until, 1),
   };
-  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== ""));
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== ""));
 }
 
-function midnight(day: string, later: number): string {
+function localMidnight(day: string, later: number): string {
   const [year, month, date] = day.split("-").map(Number);
   if (!year || !month || !date || year > 9999) return "";
   return new Date(year, month - 1, date + later).toISOString();

@@ -1,36 +1,34 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
-import { client, reachAt, told } from "../api/client";
-import { asked, type Filters } from "./filters";
+import { client, unwrap } from "../api/client";
+import { download } from "../lib/download";
+import { type Filters, logQueryParams } from "./filters";
 
-export const eventsQuery = (now: Filters) =>
+export const eventsQuery = (filters: Filters) =>
   infiniteQueryOptions({
-    queryKey: ["log", asked(now)],
+    queryKey: ["log", logQueryParams(filters)],
     queryFn: ({ pageParam }) =>
-      told(
+      unwrap(
         client.GET("/api/v1/log", {
-          params: { query: { ...asked(now), ...(pageParam === null ? {} : { before: pageParam }) } },
+          params: {
+            query: { ...logQueryParams(filters), ...(pageParam === null ? {} : { before: pageParam }) },
+          },
         }),
       ),
     initialPageParam: null as number | null,
     getNextPageParam: (last) => last.older,
   });
 
-export const verdictQuery = queryOptions({
+export const verificationQuery = queryOptions({
   queryKey: ["verdict"],
-  queryFn: () => told(client.GET("/api/v1/log/verification")),
-  // Every event is looked at, so it is done when somebody asks and not whenever they come back to the window.
+  queryFn: () => unwrap(client.GET("/api/v1/log/verification")),
+  // Verification reads the whole log, so it runs only on request, not on every window focus.
   staleTime: Infinity,
   refetchOnWindowFocus: false,
 });
 
-/** Saves the whole log as a file. */
-export async function exportLog(): Promise<void> {
-  const answer = await reachAt("/api/v1/log/export", { method: "POST" });
-  const address = URL.createObjectURL(await answer.blob());
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = `medgrape-log-${new Date().toISOString().slice(0, 10)}.jsonl`;
-  link.click();
-  URL.revokeObjectURL(address);
+/** Download the whole log. */
+export function exportLog(): Promise<void> {
+  const day = new Date().toISOString().slice(0, 10);
+  return download("/api/v1/log/export", `medgrape-log-${day}.jsonl`, { method: "POST" });
 }

@@ -1,16 +1,15 @@
-import { readable } from "../parts/format";
-import type { Deed, DeedCorrection } from "./deeds";
+import { displayName } from "../lib/format";
+import type { CorrectionDetails, EventDetails } from "./eventDetails";
 
-type Sentence = (deed: Deed) => string;
+type Sentence = (details: EventDetails) => string;
 
 const some = (numbers: number[]) =>
   numbers.length > 12 ? `${numbers.slice(0, 12).join(", ")} …` : numbers.join(", ");
 
 export const en = {
   title: "Audit log",
-  intro:
-    "Everything that anybody did in this room, the newest first. Events cannot be changed without a trace.",
-  forbidden: "Only an administrator may look at the log.",
+  intro: "All actions on this server, the newest first. Any later change to an event can be detected.",
+  forbidden: "Only administrators can see the log.",
   filters: "Filters",
   actor: "Who",
   kind: "What",
@@ -22,43 +21,42 @@ export const en = {
   idHint: "16 characters",
   reset: "Show everything",
   older: "Older events",
-  loadingOlder: "Fetching older events …",
+  loadingOlder: "Loading older events …",
   noEvents: "The log is empty.",
   noMatch: "No event fits these filters.",
   events: "Events",
-  whole: "The log is whole",
-  broken: "The log is not whole",
-  wholeText: "Every event follows the one before it, and all are sealed with this room's key.",
-  brokenText:
-    "Something was altered or is missing. Stop the server, keep a copy of the room and look into it.",
-  verifying: "Every event is being checked …",
+  intact: "The log is intact",
+  notIntact: "The log is not intact",
+  intactText: "Every event is linked to the one before it and sealed with this server's key.",
+  notIntactText:
+    "An event was altered or is missing. Stop the server, keep a copy of its room folder, and investigate.",
+  verifying: "Checking every event …",
   verifiedAt: (when: string) => `checked ${when}`,
   count: (events: number) => (events === 1 ? "1 event" : `${events.toLocaleString("en")} events`),
-  head: "Hash of the last event",
-  headHint: "Written down elsewhere, it proves later that nothing was removed.",
+  lastHash: "Hash of the last event",
+  lastHashHint: "Keep a copy elsewhere: it proves later that no event was removed.",
   copy: "Copy",
   copied: "Copied",
   verify: "Check again",
   export: "Export the log",
   exporting: "Exporting …",
-  exportHint: "As lines of JSON. That it was exported is itself written down.",
+  exportHint: "As JSON lines. The export itself is logged.",
   details: "Details",
   detailsOf: (seq: number) => `Details of event ${seq}`,
   hash: "Hash",
   previous: "Hash of the event before",
   seal: "Seal",
-  body: "All that is known of it",
+  body: "Full record",
   toFilm: (film: string) => `film ${film.slice(0, 8)}`,
   onlyFilm: "only this film",
   onlyStudy: "only this study",
   model: "model",
   reason: (reason: string) => `“${reason}”`,
-  moved: (before: string, after: string) => `${before} → ${after}`,
-  every: "every finding",
-  correction: (one: DeedCorrection) => {
-    const concept = one.concept === null ? null : readable(one.concept);
-    if (one.kind === "reject") return `“${concept ?? "none of the findings"}” is not on the film`;
-    if (one.kind === "not_box") return `no ${concept ?? "finding at all"} inside a box`;
+  predictionChange: (before: string, after: string) => `${before} → ${after}`,
+  correction: (correction: CorrectionDetails) => {
+    const concept = correction.concept === null ? null : displayName(correction.concept);
+    if (correction.kind === "reject") return `“${concept ?? "none of the findings"}” is not on the film`;
+    if (correction.kind === "not_box") return `no ${concept ?? "finding at all"} inside a box`;
     return `${concept ?? "something"} inside a box`;
   },
   kinds: {
@@ -78,12 +76,12 @@ export const en = {
     "prototypes.discarded": "prototypes discarded",
     "prototypes.restored": "prototypes restored",
     "model.added": "model added",
-    "model.put_to_use": "model put to use",
+    "model.put_to_use": "model in use changed",
     "model.measured": "model measured",
     "model.removed": "model removed",
     "user.added": "user added",
     "user.changed": "user changed",
-    "token.created": "token made",
+    "token.created": "token created",
     "token.revoked": "token revoked",
     "log.exported": "log exported",
     "boxes.exported": "boxes exported",
@@ -94,14 +92,14 @@ export const en = {
     "login.failed": (d) => `Somebody failed to log in as ${d.actor}.`,
     logout: (d) => `${d.actor} logged out.`,
     "film.arrived": (d) => `${d.actor} added a film${d.format && ` (${d.format})`}.`,
-    "film.removed": (d) => `${d.actor} removed a film for good.`,
+    "film.removed": (d) => `${d.actor} removed a film permanently.`,
     "study.opened": (d) => `${d.actor} opened a film.`,
     "study.corrected": (d) => {
       if (!d.correction) return `${d.actor} corrected the reading.`;
       const { against } = d.correction;
       return (
         `${d.actor} said: ${en.correction(d.correction)}` +
-        (against ? `, and confirmed it though the model sees ${readable(against)} there.` : ".")
+        (against ? `, and confirmed it although the model sees ${displayName(against)} there.` : ".")
       );
     },
     "study.withdrawn": (d) =>
@@ -116,37 +114,36 @@ export const en = {
     "study.undone": (d) => `${d.actor} undid the last step.`,
     "study.redone": (d) => `${d.actor} redid a step.`,
     "study.warned": (d) =>
-      `The safety check warned ${d.actor}: claimed ${readable(d.claimed)}, the model sees ${readable(d.dominant)}.`,
+      `The safety check warned ${d.actor}: claimed ${displayName(d.claimed)}, the model sees ${displayName(d.dominant)}.`,
     "concept.taught": (d) =>
-      `${d.actor} taught ${readable(d.concept)} with ${d.films === 1 ? "1 film" : `${d.films} films`}.`,
+      `${d.actor} taught the finding ${displayName(d.concept)} with ${d.films === 1 ? "1 film" : `${d.films} films`}.`,
     "prototypes.discarded": (d) =>
-      `${d.actor} discarded prototypes of ${readable(d.concept)}: ${some(d.prototypes)}.`,
+      `${d.actor} discarded prototypes of ${displayName(d.concept)}: ${some(d.prototypes)}.`,
     "prototypes.restored": (d) =>
-      `${d.actor} restored prototypes of ${readable(d.concept)}: ${some(d.prototypes)}.`,
-    "model.added": (d) => `A model was given to the server: ${d.name}.`,
-    "model.put_to_use": (d) => `${d.actor} put a model to use.`,
-    "model.measured": (d) => `${d.actor} had a model measured on ${d.dataSet}.`,
+      `${d.actor} restored prototypes of ${displayName(d.concept)}: ${some(d.prototypes)}.`,
+    "model.added": (d) => `A model was added to the server: ${d.name}.`,
+    "model.put_to_use": (d) => `${d.actor} changed the model in use.`,
+    "model.measured": (d) => `${d.actor} measured a model on ${d.dataSet}.`,
     "model.removed": (d) => `${d.actor} removed a model.`,
-    "user.added": (d) => `${d.actor} let ${d.user} in as ${d.role}.`,
+    "user.added": (d) => `${d.actor} added the user ${d.user} as ${d.role}.`,
     "user.changed": (d) =>
       `${d.actor} changed ${d.user}: ${d.role}${d.disabled ? ", disabled" : ""}${d.passwordChanged ? ", new password" : ""}.`,
-    "token.created": (d) => `${d.actor} made a token for ${d.user} as ${d.role}.`,
+    "token.created": (d) => `${d.actor} created a token for ${d.user} as ${d.role}.`,
     "token.revoked": (d) => `${d.actor} revoked a token.`,
     "log.exported": (d) => `${d.actor} exported the log.`,
     "boxes.exported": (d) => `${d.actor} exported all boxes (${d.format}).`,
     "readings.exported": (d) => `${d.actor} exported all readings (${d.format}).`,
   } as Record<string, Sentence>,
-  other: (d: Deed, kind: string) => `${d.actor}: ${kind}`,
+  other: (d: EventDetails, kind: string) => `${d.actor}: ${kind}`,
 };
 
-const ROLES: Record<string, string> = { reader: "liest", curator: "pflegt Modelle", admin: "verwaltet" };
+const ROLES: Record<string, string> = { reader: "Befundung", curator: "Modellpflege", admin: "Verwaltung" };
 const films = (count: number) => (count === 1 ? "1 Aufnahme" : `${count} Aufnahmen`);
 
 export const de: typeof en = {
   title: "Protokoll",
-  intro:
-    "Alles, was in diesem Raum getan wurde, das Neueste zuerst. Einträge lassen sich nicht spurlos ändern.",
-  forbidden: "Nur wer den Raum verwaltet, darf das Protokoll einsehen.",
+  intro: "Alle Aktionen auf diesem Server, die neuesten zuerst. Jede nachträgliche Änderung ist nachweisbar.",
+  forbidden: "Nur die Verwaltung kann das Protokoll einsehen.",
   filters: "Filter",
   actor: "Wer",
   kind: "Was",
@@ -158,20 +155,21 @@ export const de: typeof en = {
   idHint: "16 Zeichen",
   reset: "Alles zeigen",
   older: "Ältere Einträge",
-  loadingOlder: "Ältere Einträge werden geholt …",
+  loadingOlder: "Ältere Einträge werden geladen …",
   noEvents: "Das Protokoll ist leer.",
   noMatch: "Kein Eintrag passt zu diesen Filtern.",
   events: "Einträge",
-  whole: "Das Protokoll ist vollständig",
-  broken: "Das Protokoll ist nicht vollständig",
-  wholeText: "Jeder Eintrag folgt auf den vorigen, und alle sind mit dem Schlüssel dieses Raums versiegelt.",
-  brokenText:
-    "Etwas wurde verändert oder fehlt. Halten Sie den Server an, sichern Sie den Raum und gehen Sie der Sache nach.",
+  intact: "Das Protokoll ist unversehrt",
+  notIntact: "Das Protokoll ist nicht unversehrt",
+  intactText: "Jeder Eintrag ist mit dem vorigen verknüpft und mit dem Schlüssel dieses Servers versiegelt.",
+  notIntactText:
+    "Ein Eintrag wurde verändert oder fehlt. Halten Sie den Server an, sichern Sie eine Kopie seines Ordners, und gehen Sie der Sache nach.",
   verifying: "Jeder Eintrag wird geprüft …",
   verifiedAt: (when) => `geprüft am ${when}`,
   count: (events) => (events === 1 ? "1 Eintrag" : `${events.toLocaleString("de")} Einträge`),
-  head: "Prüfsumme des letzten Eintrags",
-  headHint: "Andernorts notiert, belegt sie später, dass nichts entfernt wurde.",
+  lastHash: "Prüfsumme des letzten Eintrags",
+  lastHashHint:
+    "Bewahren Sie eine Kopie andernorts auf: Sie belegt später, dass kein Eintrag entfernt wurde.",
   copy: "Kopieren",
   copied: "Kopiert",
   verify: "Erneut prüfen",
@@ -183,18 +181,18 @@ export const de: typeof en = {
   hash: "Prüfsumme",
   previous: "Prüfsumme des vorigen Eintrags",
   seal: "Siegel",
-  body: "Alles, was darüber bekannt ist",
+  body: "Vollständiger Eintrag",
   toFilm: (film) => `Aufnahme ${film.slice(0, 8)}`,
   onlyFilm: "nur diese Aufnahme",
   onlyStudy: "nur diese Befundung",
   model: "Modell",
   reason: (reason) => `„${reason}“`,
-  moved: (before, after) => `${before} → ${after}`,
-  every: "jeder Befund",
-  correction: (one) => {
-    const concept = one.concept === null ? null : readable(one.concept);
-    if (one.kind === "reject") return `„${concept ?? "Keiner der Befunde"}“ ist nicht auf der Aufnahme`;
-    if (one.kind === "not_box")
+  predictionChange: (before, after) => `${before} → ${after}`,
+  correction: (correction) => {
+    const concept = correction.concept === null ? null : displayName(correction.concept);
+    if (correction.kind === "reject")
+      return `„${concept ?? "Keiner der Befunde"}“ ist nicht auf der Aufnahme`;
+    if (correction.kind === "not_box")
       return `in einem Kasten ist ${concept === null ? "gar nichts" : `„${concept}“ nicht`} zu sehen`;
     return `in einem Kasten ist ${concept === null ? "etwas" : `„${concept}“`} zu sehen`;
   },
@@ -215,10 +213,10 @@ export const de: typeof en = {
     "prototypes.discarded": "Prototypen verworfen",
     "prototypes.restored": "Prototypen wiederhergestellt",
     "model.added": "Modell hinzugekommen",
-    "model.put_to_use": "Modell in Gebrauch genommen",
+    "model.put_to_use": "Modell aktiviert",
     "model.measured": "Modell gemessen",
     "model.removed": "Modell entfernt",
-    "user.added": "Person zugelassen",
+    "user.added": "Person hinzugefügt",
     "user.changed": "Person geändert",
     "token.created": "Zugangsschlüssel erstellt",
     "token.revoked": "Zugangsschlüssel widerrufen",
@@ -238,7 +236,7 @@ export const de: typeof en = {
       const { against } = d.correction;
       return (
         `${d.actor} gab an: ${de.correction(d.correction)}` +
-        (against ? `, und bestätigte es, obwohl das Modell dort „${readable(against)}“ sieht.` : ".")
+        (against ? `, und bestätigte es, obwohl das Modell dort „${displayName(against)}“ sieht.` : ".")
       );
     },
     "study.withdrawn": (d) =>
@@ -253,17 +251,18 @@ export const de: typeof en = {
     "study.undone": (d) => `${d.actor} hat den letzten Schritt zurückgenommen.`,
     "study.redone": (d) => `${d.actor} hat einen Schritt wiederhergestellt.`,
     "study.warned": (d) =>
-      `Die Sicherheitsprüfung warnte ${d.actor}: angegeben wurde „${readable(d.claimed)}“, das Modell sieht „${readable(d.dominant)}“.`,
-    "concept.taught": (d) => `${d.actor} hat „${readable(d.concept)}“ an ${films(d.films)} beigebracht.`,
+      `Die Sicherheitsprüfung warnte ${d.actor}: angegeben wurde „${displayName(d.claimed)}“, das Modell sieht „${displayName(d.dominant)}“.`,
+    "concept.taught": (d) =>
+      `${d.actor} hat den Befund „${displayName(d.concept)}“ an ${films(d.films)} beigebracht.`,
     "prototypes.discarded": (d) =>
-      `${d.actor} hat Prototypen von „${readable(d.concept)}“ verworfen: ${some(d.prototypes)}.`,
+      `${d.actor} hat Prototypen von „${displayName(d.concept)}“ verworfen: ${some(d.prototypes)}.`,
     "prototypes.restored": (d) =>
-      `${d.actor} hat Prototypen von „${readable(d.concept)}“ wiederhergestellt: ${some(d.prototypes)}.`,
-    "model.added": (d) => `Dem Server wurde ein Modell gegeben: ${d.name}.`,
-    "model.put_to_use": (d) => `${d.actor} hat ein Modell in Gebrauch genommen.`,
-    "model.measured": (d) => `${d.actor} hat ein Modell an ${d.dataSet} messen lassen.`,
+      `${d.actor} hat Prototypen von „${displayName(d.concept)}“ wiederhergestellt: ${some(d.prototypes)}.`,
+    "model.added": (d) => `Dem Server wurde ein Modell hinzugefügt: ${d.name}.`,
+    "model.put_to_use": (d) => `${d.actor} hat ein anderes Modell aktiviert.`,
+    "model.measured": (d) => `${d.actor} hat ein Modell an ${d.dataSet} gemessen.`,
     "model.removed": (d) => `${d.actor} hat ein Modell entfernt.`,
-    "user.added": (d) => `${d.actor} hat ${d.user} zugelassen (${ROLES[d.role] ?? d.role}).`,
+    "user.added": (d) => `${d.actor} hat ${d.user} hinzugefügt (${ROLES[d.role] ?? d.role}).`,
     "user.changed": (d) =>
       `${d.actor} hat ${d.user} geändert: ${ROLES[d.role] ?? d.role}${d.disabled ? ", gesperrt" : ""}${d.passwordChanged ? ", neues Passwort" : ""}.`,
     "token.created": (d) =>

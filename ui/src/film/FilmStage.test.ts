@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 
-import { colourAt } from "../reading/palette";
-import { inkOn } from "./FilmStage";
+import { paletteColour } from "../reading/conceptDisplay";
+import { labelTextColour } from "./FilmStage";
 
-/** Contrast of two colours, as the accessibility guidelines reckon it (WCAG 2). */
+/** Contrast of two colours, as defined by WCAG 2. */
 function contrast(one: string, other: string): number {
   const [dark, bright] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
   return (bright + 0.05) / (dark + 0.05);
@@ -18,15 +18,20 @@ function luminance(colour: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-describe("ink on a label", () => {
+describe("text on a label", () => {
   test("is black on white and yellow, white on black and blue", () => {
-    expect(["#FFFFFF", "#F0E442", "#000000", "#0072B2"].map(inkOn)).toEqual(["#000", "#000", "#fff", "#fff"]);
+    expect(["#FFFFFF", "#F0E442", "#000000", "#0072B2"].map(labelTextColour)).toEqual([
+      "#000",
+      "#000",
+      "#fff",
+      "#fff",
+    ]);
   });
 
-  test("can be read on the colour of every finding", () => {
+  test("has enough contrast on the colour of every finding", () => {
     for (let position = 0; position < 7; position++) {
-      const colour = colourAt(position);
-      expect(contrast(colour, inkOn(colour)), colour).toBeGreaterThanOrEqual(4.5);
+      const colour = paletteColour(position);
+      expect(contrast(colour, labelTextColour(colour)), colour).toBeGreaterThanOrEqual(4.5);
     }
   });
 });

@@ -1,63 +1,63 @@
-/** What is drawn of a film: its greys, a map over them, boxes on top. Konva draws; nothing here decides anything. */
+/** Draws film, map and boxes with Konva. Contains no application logic. */
 import Konva from "konva";
 
 import type { Box } from "./box";
-import type { Size, View } from "./view";
+import type { Size, View } from "./panZoom";
 
-export interface BoxShown {
+export interface StyledBox {
   box: Box;
   positive: boolean;
   colour: string;
   label: string;
 }
 
-const FADE = 0.25;
-const LABEL = 13;
-const GRIP = 9;
+const FADE_SECONDS = 0.25;
+const LABEL_FONT_SIZE = 13;
+const GRIP_SIZE = 9;
 
 export class FilmStage {
   private readonly stage: Konva.Stage;
   private readonly filmLayer = new Konva.Layer({ listening: false, imageSmoothingEnabled: true });
   private readonly mapLayer = new Konva.Layer({ listening: false });
   private readonly boxLayer = new Konva.Layer({ listening: false });
-  private readonly editLayer = new Konva.Layer({ listening: false });
+  private readonly draftLayer = new Konva.Layer({ listening: false });
   private readonly film: Konva.Image;
   private map: Konva.Image | null = null;
   private view: View = { scale: 1, x: 0, y: 0 };
   private opacity = 1;
 
   constructor(
-    place: HTMLDivElement,
+    container: HTMLDivElement,
     private readonly size: Size,
     picture: HTMLCanvasElement,
-    private readonly still: boolean,
+    private readonly reducedMotion: boolean,
   ) {
-    this.stage = new Konva.Stage({ container: place, width: 1, height: 1 });
+    this.stage = new Konva.Stage({ container, width: 1, height: 1 });
     this.film = new Konva.Image({ image: picture, width: size.width, height: size.height });
     this.filmLayer.add(this.film);
-    this.stage.add(this.filmLayer, this.mapLayer, this.boxLayer, this.editLayer);
+    this.stage.add(this.filmLayer, this.mapLayer, this.boxLayer, this.draftLayer);
   }
 
-  resize(room: Size): void {
-    this.stage.size(room);
+  resize(viewport: Size): void {
+    this.stage.size(viewport);
   }
 
-  show(view: View): void {
+  setView(view: View): void {
     const scaleChanged = view.scale !== this.view.scale;
     this.view = view;
     this.stage.position({ x: view.x, y: view.y });
     this.stage.scale({ x: view.scale, y: view.scale });
-    if (scaleChanged) for (const layer of [this.boxLayer, this.editLayer]) this.unscale(layer);
+    if (scaleChanged) for (const layer of [this.boxLayer, this.draftLayer]) this.keepScreenSize(layer);
     this.stage.batchDraw();
   }
 
-  /** The picture's canvas was drawn anew. */
-  redevelop(): void {
+  /** Redraw after the picture's canvas has changed. */
+  redrawFilm(): void {
     this.filmLayer.batchDraw();
   }
 
-  /** Lay a map over the film; a change fades in, so that one sees what changed. */
-  lay(picture: ImageBitmap | null): void {
+  /** Show a map over the film. The new map fades in while the old one fades out. */
+  setMap(picture: ImageBitmap | null): void {
     const before = this.map;
     this.map = null;
     if (picture) {
@@ -74,49 +74,49 @@ export class FilmStage {
     this.mapLayer.batchDraw();
   }
 
-  cover(opacity: number): void {
+  setMapOpacity(opacity: number): void {
     this.opacity = opacity;
     this.map?.opacity(opacity);
     this.mapLayer.batchDraw();
   }
 
-  boxes(shown: BoxShown[]): void {
+  setBoxes(boxes: StyledBox[]): void {
     this.boxLayer.destroyChildren();
-    for (const one of shown) this.boxLayer.add(...this.drawn(one, 2));
+    for (const styledBox of boxes) this.boxLayer.add(...this.boxShapes(styledBox, 2));
     this.boxLayer.batchDraw();
   }
 
-  edit(shown: BoxShown | null, ghost: BoxShown | null): void {
-    this.editLayer.destroyChildren();
-    if (ghost) this.editLayer.add(...this.drawn(ghost, 2));
-    if (shown) this.editLayer.add(...this.drawn(shown, 3), ...this.grips(shown));
-    this.editLayer.batchDraw();
+  setDraft(draft: StyledBox | null, suggestedBox: StyledBox | null): void {
+    this.draftLayer.destroyChildren();
+    if (suggestedBox) this.draftLayer.add(...this.boxShapes(suggestedBox, 2));
+    if (draft) this.draftLayer.add(...this.boxShapes(draft, 3), ...this.gripShapes(draft));
+    this.draftLayer.batchDraw();
   }
 
   destroy(): void {
     this.stage.destroy();
   }
 
-  private drawn(one: BoxShown, width: number): (Konva.Group | Konva.Shape)[] {
-    const { x1, y1, x2, y2 } = one.box;
+  private boxShapes(styledBox: StyledBox, width: number): (Konva.Group | Konva.Shape)[] {
+    const { x1, y1, x2, y2 } = styledBox.box;
     const frame = { x: x1, y: y1, width: x2 - x1, height: y2 - y1, strokeScaleEnabled: false };
-    const dash = one.positive ? [] : [7, 5];
+    const dash = styledBox.positive ? [] : [7, 5];
     return [
       new Konva.Rect({ ...frame, stroke: "#000", strokeWidth: width + 2.5, opacity: 0.65 }),
-      new Konva.Rect({ ...frame, stroke: one.colour, strokeWidth: width, dash }),
-      this.tag(one),
+      new Konva.Rect({ ...frame, stroke: styledBox.colour, strokeWidth: width, dash }),
+      this.labelShape(styledBox),
     ];
   }
 
-  private tag(one: BoxShown): Konva.Label {
-    const label = new Konva.Label({ x: one.box.x1, y: one.box.y1, name: "steady" });
-    label.add(new Konva.Tag({ fill: one.colour, cornerRadius: 2 }));
+  private labelShape(styledBox: StyledBox): Konva.Label {
+    const label = new Konva.Label({ x: styledBox.box.x1, y: styledBox.box.y1, name: "steady" });
+    label.add(new Konva.Tag({ fill: styledBox.colour, cornerRadius: 2 }));
     label.add(
       new Konva.Text({
-        text: one.label,
-        fontSize: LABEL,
+        text: styledBox.label,
+        fontSize: LABEL_FONT_SIZE,
         padding: 3,
-        fill: inkOn(one.colour),
+        fill: labelTextColour(styledBox.colour),
         fontFamily: "system-ui, sans-serif",
       }),
     );
@@ -125,40 +125,40 @@ export class FilmStage {
     return label;
   }
 
-  private grips({ box, colour }: BoxShown): Konva.Rect[] {
+  private gripShapes({ box, colour }: StyledBox): Konva.Rect[] {
     const across = [box.x1, (box.x1 + box.x2) / 2, box.x2];
     const down = [box.y1, (box.y1 + box.y2) / 2, box.y2];
-    const places = across.flatMap((x, column) =>
+    const positions = across.flatMap((x, column) =>
       down.map((y, row) => ({ x, y, middle: column === 1 && row === 1 })),
     );
-    return places
-      .filter((place) => !place.middle)
+    return positions
+      .filter((position) => !position.middle)
       .map(
         ({ x, y }) =>
           new Konva.Rect({
-            x, y, width: GRIP, height: GRIP, offsetX: GRIP / 2, offsetY: GRIP / 2, fill: "#fff", stroke: colour,
+            x, y, width: GRIP_SIZE, height: GRIP_SIZE, offsetX: GRIP_SIZE / 2, offsetY: GRIP_SIZE / 2, fill: "#fff", stroke: colour,
             strokeWidth: 1.5, name: "steady", scaleX: 1 / this.view.scale, scaleY: 1 / this.view.scale,
           }), // prettier-ignore
       );
   }
 
-  /** Labels and grips keep their size on the screen. */
-  private unscale(layer: Konva.Layer): void {
+  /** Labels and grips keep their screen size when the scale changes. */
+  private keepScreenSize(layer: Konva.Layer): void {
     for (const node of layer.find(".steady")) node.scale({ x: 1 / this.view.scale, y: 1 / this.view.scale });
   }
 
   private fade(node: Konva.Image, opacity: number, done?: () => void): void {
-    if (this.still) {
+    if (this.reducedMotion) {
       node.opacity(opacity);
       done?.();
       return;
     }
-    node.to({ opacity, duration: FADE, ...(done ? { onFinish: done } : {}) });
+    node.to({ opacity, duration: FADE_SECONDS, ...(done ? { onFinish: done } : {}) });
   }
 }
 
-/** Black on bright colours, white on dark ones. */
-export function inkOn(colour: string): string {
+/** Text colour with enough contrast on a label of this colour. */
+export function labelTextColour(colour: string): string {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) as [
     number,
     number,

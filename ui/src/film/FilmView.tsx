@@ -1,97 +1,111 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
-import { pictureQuery } from "../api/queries";
-import type { Desk, Edit } from "./desk";
-import { useStore } from "../parts/store";
-import { useWords } from "../words/words";
+import { pictureQuery } from "../api/sharedQueries";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 import type { Box } from "./box";
-import { Developed } from "./Developed";
-import { type BoxShown, FilmStage } from "./FilmStage";
-import { address, PLAIN, sameGreys } from "./greys";
-import { Hand } from "./Hand";
-import { fitted, moved, type Size } from "./view";
+import { FilmStage, type StyledBox } from "./FilmStage";
+import { fitView, resizeView, type Size } from "./panZoom";
+import { PointerInput } from "./PointerInput";
+import type { BoxDraft, ViewerState } from "./viewerState";
+import { WindowedImage } from "./WindowedImage";
+import { FULL_RANGE, isSameWindow, pictureAddress } from "./windowLevel";
 
 export interface FilmViewProps {
-  desk: Desk;
+  viewer: ViewerState;
   size: Size;
-  /** Address of the map that lies over the film. */
-  map: string | null;
-  boxes: BoxShown[];
-  /** How the box looks that is being drawn. */
-  dress: (edit: Edit) => BoxShown;
-  /** A box that is only proposed. */
-  ghost: BoxShown | null;
+  /** Address of the map shown over the film. */
+  mapAddress: string | null;
+  boxes: StyledBox[];
+  /** Style of the box that is being drawn or edited. */
+  styleDraft: (draft: BoxDraft) => StyledBox;
+  /** A box that the demo suggests to draw. */
+  suggestedBox: StyledBox | null;
   label: string;
-  /** `fresh`: a new box, not one that was taken hold of. */
-  onDraw: (box: Box, done: boolean, fresh: boolean) => void;
-  /** A click that drew nothing, in film pixels. */
+  /** `isNew`: a new box, not an edited one. */
+  onDraw: (box: Box, done: boolean, isNew: boolean) => void;
+  /** A click without a drag, in film pixels. */
   onPick: (x: number, y: number) => void;
 }
 
-const LARGEST = 2048;
-const SETTLED = 250;
+const LARGEST_SIDE = 2048;
+const SERVER_PICTURE_DELAY = 250;
 
-/** The film, with a map over it and boxes on it. */
+/** The film with a map over it and boxes on top. */
 export function FilmView(props: FilmViewProps) {
-  const { desk, size, map, boxes, dress, ghost, label } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const { viewer, size, mapAddress, boxes, styleDraft, suggestedBox, label } = props;
+  const container = useRef<HTMLDivElement>(null);
   const stage = useRef<FilmStage | null>(null);
-  const developed = useRef<Developed | null>(null);
-  const latest = useRef(props);
+  const windowedImage = useRef<WindowedImage | null>(null);
+  const latestProps = useRef(props);
   useEffect(() => {
-    latest.current = props;
+    latestProps.current = props;
   });
   const words = useWords().reading;
-  const { opacity } = useStore(desk.choice);
-  const side = Math.min(Math.max(size.width, size.height), LARGEST);
-  const preview = useQuery(pictureQuery(`/api/v1/films/${desk.film}/preview.png`));
-  const plain = useQuery(pictureQuery(address(desk.film, PLAIN, side)));
-  const laid = useQuery({ ...pictureQuery(map ?? ""), enabled: map !== null });
+  const { opacity } = useStore(viewer.selection);
+  const side = Math.min(Math.max(size.width, size.height), LARGEST_SIDE);
+  const preview = useQuery(pictureQuery(`/api/v1/films/${viewer.film}/preview.png`));
+  const fullRangePicture = useQuery(pictureQuery(pictureAddress(viewer.film, FULL_RANGE, side)));
+  const mapPicture = useQuery({ ...pictureQuery(mapAddress ?? ""), enabled: mapAddress !== null });
 
   useEffect(() => {
-    const room = place.current;
-    if (!room) return;
-    const picture = new Developed();
-    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const shown = new FilmStage(room, size, picture.canvas, still);
-    [stage.current, developed.current] = [shown, picture];
-    const hand = new Hand(room, desk, size, () => latest.current);
-    const followed = [follow(room, desk, size, shown), () => hand.letGo(), () => shown.destroy()];
+    const element = container.current;
+    if (!element) return;
+    const picture = new WindowedImage();
+    const reducedMotion = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const filmStage = new FilmStage(element, size, picture.canvas, reducedMotion);
+    [stage.current, windowedImage.current] = [filmStage, picture];
+    const pointerInput = new PointerInput(element, viewer, size, () => latestProps.current);
+    const cleanups = [
+      followResize(element, viewer, size, filmStage),
+      () => pointerInput.dispose(),
+      () => filmStage.destroy(),
+    ];
     return () => {
-      for (const end of followed) end();
+      for (const end of cleanups) end();
       stage.current = null;
     };
-  }, [desk, size]);
+  }, [viewer, size]);
 
-  const picture = plain.data ?? preview.data;
+  const picture = fullRangePicture.data ?? preview.data;
   useEffect(() => {
-    if (picture) return developing(desk, picture, plain.data ? side : null, developed.current, stage.current);
+    if (picture)
+      return followWindowLevel(
+        viewer,
+        picture,
+        fullRangePicture.data ? side : null,
+        windowedImage.current,
+        stage.current,
+      );
     return undefined;
-  }, [desk, size, picture, plain.data, side]);
-  useEffect(() => stage.current?.lay(map ? (laid.data ?? null) : null), [map, laid.data, size]);
-  useEffect(() => stage.current?.cover(opacity), [opacity, size]);
-  useEffect(() => stage.current?.boxes(boxes), [boxes, size]);
+  }, [viewer, size, picture, fullRangePicture.data, side]);
+  useEffect(
+    () => stage.current?.setMap(mapAddress ? (mapPicture.data ?? null) : null),
+    [mapAddress, mapPicture.data, size],
+  );
+  useEffect(() => stage.current?.setMapOpacity(opacity), [opacity, size]);
+  useEffect(() => stage.current?.setBoxes(boxes), [boxes, size]);
   useEffect(() => {
     const redraw = () => {
-      const edit = desk.edit.get();
-      stage.current?.edit(edit && dress(edit), ghost);
+      const draft = viewer.draft.get();
+      stage.current?.setDraft(draft && styleDraft(draft), suggestedBox);
     };
     redraw();
-    return desk.edit.subscribe(redraw);
-  }, [desk, dress, ghost, size]);
+    return viewer.draft.subscribe(redraw);
+  }, [viewer, styleDraft, suggestedBox, size]);
 
   return (
     <>
       <div
-        ref={place}
+        ref={container}
         className="film"
         role="application"
         aria-label={label}
         tabIndex={0}
-        data-shown={plain.data ? "whole" : preview.data ? "preview" : "nothing"}
+        data-shown={fullRangePicture.data ? "whole" : preview.data ? "preview" : "nothing"}
       />
-      {plain.isError && (
+      {fullRangePicture.isError && (
         <p className="preview-only" role="alert">
           {words.previewOnly}
         </p>
@@ -100,64 +114,73 @@ export function FilmView(props: FilmViewProps) {
   );
 }
 
-/** Keep the drawing as large as its place, and show what the desk says. */
-function follow(room: HTMLDivElement, desk: Desk, size: Size, shown: FilmStage): () => void {
+/** Fit the stage to its container and follow the viewer's view. Returns the cleanup function. */
+function followResize(
+  container: HTMLDivElement,
+  viewer: ViewerState,
+  size: Size,
+  stage: FilmStage,
+): () => void {
   let before: Size | null = null;
-  const draw = () => {
-    const now = { width: room.clientWidth, height: room.clientHeight };
-    shown.show(desk.view.get() ?? fitted(size, now));
+  const updateView = () => {
+    const viewport = { width: container.clientWidth, height: container.clientHeight };
+    stage.setView(viewer.view.get() ?? fitView(size, viewport));
   };
-  const watcher = new ResizeObserver(() => {
-    const now = { width: room.clientWidth, height: room.clientHeight };
-    if (now.width === 0 || now.height === 0) return;
-    shown.resize(now);
-    const view = desk.view.get();
-    if (view && before) desk.view.set(moved(view, size, before, now));
-    before = now;
-    draw();
+  const observer = new ResizeObserver(() => {
+    const viewport = { width: container.clientWidth, height: container.clientHeight };
+    if (viewport.width === 0 || viewport.height === 0) return;
+    stage.resize(viewport);
+    const view = viewer.view.get();
+    if (view && before) viewer.view.set(resizeView(view, size, before, viewport));
+    before = viewport;
+    updateView();
   });
-  watcher.observe(room);
-  const stop = desk.view.subscribe(draw);
+  observer.observe(container);
+  const unsubscribe = viewer.view.subscribe(updateView);
   return () => {
-    watcher.disconnect();
-    stop();
+    observer.disconnect();
+    unsubscribe();
   };
 }
 
-/** Greys through a table while they change; once they rest, from all the bits that the server has. */
-function developing(
-  desk: Desk,
-  plain: ImageBitmap,
+/**
+ * Apply window and level in the browser while they change. Once they stay the same for a moment, fetch the
+ * picture from the server, which renders it from all bits of the film.
+ */
+function followWindowLevel(
+  viewer: ViewerState,
+  fullRange: ImageBitmap,
   side: number | null,
-  developed: Developed | null,
+  image: WindowedImage | null,
   stage: FilmStage | null,
 ): () => void {
-  let resting: ReturnType<typeof setTimeout> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
-  const develop = () => {
-    clearTimeout(resting);
-    const greys = desk.greys.get();
-    developed?.develop(plain, greys);
-    stage?.redevelop();
-    if (side !== null && !sameGreys(greys, PLAIN)) resting = setTimeout(() => void fine(), SETTLED);
+  const redraw = () => {
+    clearTimeout(timer);
+    const window = viewer.windowLevel.get();
+    image?.drawWithWindow(fullRange, window);
+    stage?.redrawFilm();
+    if (side !== null && !isSameWindow(window, FULL_RANGE))
+      timer = setTimeout(() => void fetchServerPicture(), SERVER_PICTURE_DELAY);
   };
-  const fine = async () => {
-    const greys = desk.greys.get();
+  const fetchServerPicture = async () => {
+    const window = viewer.windowLevel.get();
     try {
-      const response = await fetch(address(desk.film, greys, side ?? LARGEST));
+      const response = await fetch(pictureAddress(viewer.film, window, side ?? LARGEST_SIDE));
       const picture = response.ok ? await createImageBitmap(await response.blob()) : null;
-      if (ended || !picture || !sameGreys(greys, desk.greys.get())) return;
-      developed?.take(picture);
-      stage?.redevelop();
+      if (ended || !picture || !isSameWindow(window, viewer.windowLevel.get())) return;
+      image?.draw(picture);
+      stage?.redrawFilm();
     } catch {
-      // The coarser greys stay; the banner tells that the server is gone as soon as anything else asks.
+      // The picture rendered in the browser stays. Other requests report that the server does not answer.
     }
   };
-  develop();
-  const stop = desk.greys.subscribe(develop);
+  redraw();
+  const unsubscribe = viewer.windowLevel.subscribe(redraw);
   return () => {
     ended = true;
-    clearTimeout(resting);
-    stop();
+    clearTimeout(timer);
+    unsubscribe();
   };
 }

@@ -1,31 +1,31 @@
 import { describe, expect, test } from "vitest";
 
-import { type Chance, often } from "../test/seeded";
+import { forManyCases, type RandomSource } from "../test/randomCases";
 import {
-  between,
   type Box,
-  dragged,
+  boxBetween,
+  centredBox,
+  contains,
+  dragBox,
   type Grip,
   gripAt,
-  holds,
-  isThere,
-  middling,
-  rounded,
-  sameBox,
-  WHOLE,
+  isAtLeast,
+  isSameBox,
+  roundBox,
+  WHOLE_BOX,
 } from "./box";
 
 const FILM = { width: 1000, height: 800 };
 const CAVITY: Box = { x1: 200, y1: 100, x2: 400, y2: 250 };
 
-const someGrip = (chance: Chance): Grip => ({
-  horizontal: chance.of(["x1", "x2", null]),
-  vertical: chance.of(["y1", "y2", null]),
+const someGrip = (random: RandomSource): Grip => ({
+  horizontal: random.oneOf(["x1", "x2", null]),
+  vertical: random.oneOf(["y1", "y2", null]),
 });
-const someBox = (chance: Chance): Box =>
-  between(
-    { x: chance.between(0, FILM.width), y: chance.between(0, FILM.height) },
-    { x: chance.between(0, FILM.width), y: chance.between(0, FILM.height) },
+const someBox = (random: RandomSource): Box =>
+  boxBetween(
+    { x: random.between(0, FILM.width), y: random.between(0, FILM.height) },
+    { x: random.between(0, FILM.width), y: random.between(0, FILM.height) },
     FILM,
   );
 
@@ -43,11 +43,11 @@ describe("a box between two points", () => {
       [400, 100, 200, 250],
     ];
     for (const [x, y, toX, toY] of corners)
-      expect(between({ x, y }, { x: toX, y: toY }, FILM)).toEqual(CAVITY);
+      expect(boxBetween({ x, y }, { x: toX, y: toY }, FILM)).toEqual(CAVITY);
   });
 
   test("ends where the film ends", () => {
-    expect(between({ x: -50, y: 700 }, { x: 2000, y: 900 }, FILM)).toEqual({
+    expect(boxBetween({ x: -50, y: 700 }, { x: 2000, y: 900 }, FILM)).toEqual({
       x1: 0,
       y1: 700,
       x2: 1000,
@@ -55,28 +55,28 @@ describe("a box between two points", () => {
     });
   });
 
-  test("is empty where the hand stayed beside the film", () => {
-    const beside = between({ x: -50, y: 10 }, { x: -20, y: 300 }, FILM);
-    expect(isThere(beside, 1)).toBe(false);
+  test("is empty if both points are beside the film", () => {
+    const beside = boxBetween({ x: -50, y: 10 }, { x: -20, y: 300 }, FILM);
+    expect(isAtLeast(beside, 1)).toBe(false);
   });
 });
 
-describe("whether a box is there", () => {
-  test("takes so many pixels both across and down", () => {
-    expect(isThere({ x1: 0, y1: 0, x2: 5, y2: 5 }, 5)).toBe(true);
-    expect(isThere({ x1: 0, y1: 0, x2: 4, y2: 50 }, 5)).toBe(false);
-    expect(isThere({ x1: 0, y1: 0, x2: 50, y2: 4 }, 5)).toBe(false);
+describe("the minimum size of a box", () => {
+  test("must be reached in both directions", () => {
+    expect(isAtLeast({ x1: 0, y1: 0, x2: 5, y2: 5 }, 5)).toBe(true);
+    expect(isAtLeast({ x1: 0, y1: 0, x2: 4, y2: 50 }, 5)).toBe(false);
+    expect(isAtLeast({ x1: 0, y1: 0, x2: 50, y2: 4 }, 5)).toBe(false);
   });
 });
 
 describe("dragging a box", () => {
-  test("held inside, it moves as a whole", () => {
-    expect(dragged(CAVITY, WHOLE, 30, -20, FILM)).toEqual({ x1: 230, y1: 80, x2: 430, y2: 230 });
+  test("by its inside moves the whole box", () => {
+    expect(dragBox(CAVITY, WHOLE_BOX, 30, -20, FILM)).toEqual({ x1: 230, y1: 80, x2: 430, y2: 230 });
   });
 
   test("it stops at the edge of the film and keeps its size", () => {
-    expect(dragged(CAVITY, WHOLE, 5000, -5000, FILM)).toEqual({ x1: 800, y1: 0, x2: 1000, y2: 150 });
-    expect(dragged(CAVITY, WHOLE, -5000, 5000, FILM)).toEqual({ x1: 0, y1: 650, x2: 200, y2: 800 });
+    expect(dragBox(CAVITY, WHOLE_BOX, 5000, -5000, FILM)).toEqual({ x1: 800, y1: 0, x2: 1000, y2: 150 });
+    expect(dragBox(CAVITY, WHOLE_BOX, -5000, 5000, FILM)).toEqual({ x1: 0, y1: 650, x2: 200, y2: 800 });
   });
 
   const grips: [string, Grip, Partial<Box>][] = [
@@ -90,40 +90,40 @@ describe("dragging a box", () => {
     ["lower right corner", { horizontal: "x2", vertical: "y2" }, { x2: 410, y2: 270 }],
   ];
   test.each(grips)("held at its %s, nothing but that moves", (_, grip, changed) => {
-    expect(dragged(CAVITY, grip, 10, 20, FILM)).toEqual({ ...CAVITY, ...changed });
+    expect(dragBox(CAVITY, grip, 10, 20, FILM)).toEqual({ ...CAVITY, ...changed });
   });
 
-  test("edges that pass each other change places", () => {
-    const turned = dragged(CAVITY, { horizontal: "x1", vertical: "y1" }, 250, 200, FILM);
+  test("edges that pass each other are swapped", () => {
+    const turned = dragBox(CAVITY, { horizontal: "x1", vertical: "y1" }, 250, 200, FILM);
     expect(turned).toEqual({ x1: 400, y1: 250, x2: 450, y2: 300 });
   });
 
   test("an edge stops where the film stops", () => {
-    expect(dragged(CAVITY, { horizontal: "x2", vertical: null }, 9000, 0, FILM)).toEqual({
+    expect(dragBox(CAVITY, { horizontal: "x2", vertical: null }, 9000, 0, FILM)).toEqual({
       ...CAVITY,
       x2: 1000,
     });
   });
 
   test("wherever it is held and dragged, it stays on the film", () => {
-    often((chance) => {
-      const [dx, dy] = [chance.between(-3000, 3000), chance.between(-3000, 3000)];
-      expectOnFilm(dragged(someBox(chance), someGrip(chance), dx, dy, FILM));
+    forManyCases((random) => {
+      const [dx, dy] = [random.between(-3000, 3000), random.between(-3000, 3000)];
+      expectOnFilm(dragBox(someBox(random), someGrip(random), dx, dy, FILM));
     });
   });
 
   test("moved as a whole, it never changes its size", () => {
-    often((chance) => {
-      const box = someBox(chance);
-      const after = dragged(box, WHOLE, chance.between(-3000, 3000), chance.between(-3000, 3000), FILM);
+    forManyCases((random) => {
+      const box = someBox(random);
+      const after = dragBox(box, WHOLE_BOX, random.between(-3000, 3000), random.between(-3000, 3000), FILM);
       expect(after.x2 - after.x1).toBeCloseTo(box.x2 - box.x1, 6);
       expect(after.y2 - after.y1).toBeCloseTo(box.y2 - box.y1, 6);
     });
   });
 });
 
-describe("what lies under the pointer", () => {
-  const found: [string, number, number, Grip | null][] = [
+describe("the grip under the pointer", () => {
+  const positions: [string, number, number, Grip | null][] = [
     ["the upper left corner", 203, 98, { horizontal: "x1", vertical: "y1" }],
     ["the upper right corner", 396, 104, { horizontal: "x2", vertical: "y1" }],
     ["the lower left corner", 195, 255, { horizontal: "x1", vertical: "y2" }],
@@ -132,11 +132,11 @@ describe("what lies under the pointer", () => {
     ["the right edge", 404, 170, { horizontal: "x2", vertical: null }],
     ["the upper edge", 300, 96, { horizontal: null, vertical: "y1" }],
     ["the lower edge", 300, 254, { horizontal: null, vertical: "y2" }],
-    ["the inside", 300, 170, WHOLE],
+    ["the inside", 300, 170, WHOLE_BOX],
     ["nothing, beside it", 420, 170, null],
     ["nothing, though level with an edge", 203, 300, null],
   ];
-  test.each(found)("is %s", (_, x, y, grip) => {
+  test.each(positions)("is %s", (_, x, y, grip) => {
     expect(gripAt(CAVITY, { x, y }, 6)).toEqual(grip);
   });
 
@@ -146,25 +146,25 @@ describe("what lies under the pointer", () => {
     expect(gripAt(sliver, { x: 105, y: 250 }, 9)?.horizontal).toBe("x2");
   });
 
-  test("a box holds its edges, and nothing beside them", () => {
-    expect(holds(CAVITY, { x: 200, y: 250 })).toBe(true);
-    expect(holds(CAVITY, { x: 199, y: 250 })).toBe(false);
-    expect(holds(CAVITY, { x: 300, y: 251 })).toBe(false);
+  test("a box contains its edges and nothing outside", () => {
+    expect(contains(CAVITY, { x: 200, y: 250 })).toBe(true);
+    expect(contains(CAVITY, { x: 199, y: 250 })).toBe(false);
+    expect(contains(CAVITY, { x: 300, y: 251 })).toBe(false);
   });
 });
 
-describe("a box as it is kept", () => {
-  test("is told in tenths of a pixel", () => {
-    expect(rounded({ x1: 1.04, y1: 1.05, x2: 99.999, y2: 12 })).toEqual({ x1: 1, y1: 1.1, x2: 100, y2: 12 });
+describe("a stored box", () => {
+  test("is rounded to tenths of a pixel", () => {
+    expect(roundBox({ x1: 1.04, y1: 1.05, x2: 99.999, y2: 12 })).toEqual({ x1: 1, y1: 1.1, x2: 100, y2: 12 });
   });
 
-  test("is another one as soon as one edge differs", () => {
-    expect(sameBox(CAVITY, { ...CAVITY })).toBe(true);
+  test("differs as soon as one edge differs", () => {
+    expect(isSameBox(CAVITY, { ...CAVITY })).toBe(true);
     for (const edge of ["x1", "y1", "x2", "y2"] as const)
-      expect(sameBox(CAVITY, { ...CAVITY, [edge]: CAVITY[edge] + 0.1 }), edge).toBe(false);
+      expect(isSameBox(CAVITY, { ...CAVITY, [edge]: CAVITY[edge] + 0.1 }), edge).toBe(false);
   });
 });
 
-test("a box without a pointer lies in the middle, a fifth of the film across and down", () => {
-  expect(middling(FILM)).toEqual({ x1: 400, y1: 320, x2: 600, y2: 480 });
+test("a box drawn by key lies in the middle and is a fifth of the film wide and high", () => {
+  expect(centredBox(FILM)).toEqual({ x1: 400, y1: 320, x2: 600, y2: 480 });
 });

@@ -1,75 +1,76 @@
-/** What a hand does on a film: drawing, moving a box, panning, pinching, dragging greys. */
-import { between, type Box, dragged, type Grip, gripAt, WHOLE } from "./box";
-import { draggedGreys, type Greys } from "./greys";
-import { panned, type Point, type Size, toFilm, type View, zoomed } from "./view";
+/** Pointer gestures on a film: draw or edit a box, pan, pinch, change window and level. */
+import { type Box, boxBetween, dragBox, type Grip, gripAt, WHOLE_BOX } from "./box";
+import { panView, type Point, type Size, toFilm, type View, zoomView } from "./panZoom";
+import { dragWindowLevel, type WindowLevel } from "./windowLevel";
 
-export type Tool = "draw" | "pan" | "greys";
+export type Tool = "draw" | "pan" | "windowLevel";
 
-/** What the gesture began with; every move is counted from there, so that rounding never adds up. */
+/** The state when the gesture began. Each move is computed from it, so rounding errors do not add up. */
 export type Gesture =
   | { kind: "draw"; from: Point; filmFrom: Point }
   | { kind: "edit"; from: Point; box: Box; grip: Grip }
   | { kind: "pan"; from: Point; view: View }
-  | { kind: "greys"; from: Point; greys: Greys }
+  | { kind: "windowLevel"; from: Point; windowLevel: WindowLevel }
   | { kind: "pinch"; from: [Point, Point]; view: View };
 
-export interface Scene {
+export interface GestureContext {
   film: Size;
-  room: Size;
+  viewport: Size;
   view: View;
-  greys: Greys;
+  windowLevel: WindowLevel;
   tool: Tool;
-  /** The box that can be taken hold of. */
+  /** The box that can be edited. */
   editable: Box | null;
 }
 
-const REACH = 9;
-/** Less than this, in screen pixels, is a click and no drag. */
-export const A_DRAG = 4;
+const GRIP_REACH = 9;
+/** Shorter movements, in screen pixels, are clicks. */
+export const DRAG_THRESHOLD = 4;
 
 export interface Press {
   at: Point;
   button: number;
-  /** Space is held down. */
+  /** The space bar is held down. */
   panning: boolean;
 }
 
-export function begun({ at, button, panning }: Press, scene: Scene): Gesture {
-  const { view, greys, tool, editable } = scene;
+export function startGesture({ at, button, panning }: Press, context: GestureContext): Gesture {
+  const { view, windowLevel, tool, editable } = context;
   if (button === 1 || panning || (button === 0 && tool === "pan")) return { kind: "pan", from: at, view };
-  if (button === 2 || tool === "greys") return { kind: "greys", from: at, greys };
+  if (button === 2 || tool === "windowLevel")
+    return { kind: "windowLevel", from: at, windowLevel: windowLevel };
   const filmFrom = toFilm(view, at);
-  const grip = editable && gripAt(editable, filmFrom, REACH / view.scale);
+  const grip = editable && gripAt(editable, filmFrom, GRIP_REACH / view.scale);
   if (editable && grip) return { kind: "edit", from: at, box: editable, grip };
   return { kind: "draw", from: at, filmFrom };
 }
 
-export function pinched(one: Point, other: Point, view: View): Gesture {
-  return { kind: "pinch", from: [one, other], view };
+export function startPinch(a: Point, b: Point, view: View): Gesture {
+  return { kind: "pinch", from: [a, b], view };
 }
 
-export type Effect = { box: Box } | { view: View } | { greys: Greys };
+export type Effect = { box: Box } | { view: View } | { windowLevel: WindowLevel };
 
-export function after(gesture: Gesture, at: Point, scene: Scene): Effect {
-  const { film, room } = scene;
+export function applyGesture(gesture: Gesture, at: Point, context: GestureContext): Effect {
+  const { film, viewport } = context;
   switch (gesture.kind) {
     case "draw":
-      return { box: between(gesture.filmFrom, toFilm(scene.view, at), film) };
+      return { box: boxBetween(gesture.filmFrom, toFilm(context.view, at), film) };
     case "edit": {
       const [dx, dy] = [
-        (at.x - gesture.from.x) / scene.view.scale,
-        (at.y - gesture.from.y) / scene.view.scale,
+        (at.x - gesture.from.x) / context.view.scale,
+        (at.y - gesture.from.y) / context.view.scale,
       ];
-      return { box: dragged(gesture.box, gesture.grip, dx, dy, film) };
+      return { box: dragBox(gesture.box, gesture.grip, dx, dy, film) };
     }
     case "pan":
-      return { view: panned(gesture.view, at.x - gesture.from.x, at.y - gesture.from.y, film, room) };
-    case "greys":
+      return { view: panView(gesture.view, at.x - gesture.from.x, at.y - gesture.from.y, film, viewport) };
+    case "windowLevel":
       return {
-        greys: draggedGreys(
-          gesture.greys,
-          (at.x - gesture.from.x) / room.width,
-          (at.y - gesture.from.y) / room.height,
+        windowLevel: dragWindowLevel(
+          gesture.windowLevel,
+          (at.x - gesture.from.x) / viewport.width,
+          (at.y - gesture.from.y) / viewport.height,
         ),
       };
     case "pinch":
@@ -77,19 +78,24 @@ export function after(gesture: Gesture, at: Point, scene: Scene): Effect {
   }
 }
 
-/** Two fingers: what was between them stays between them. */
-export function afterPinch(gesture: Gesture & { kind: "pinch" }, now: [Point, Point], scene: Scene): View {
-  const [before, middle] = [between2(gesture.from), between2(now)];
-  const factor = apart(now) / Math.max(apart(gesture.from), 1);
-  const grown = zoomed(gesture.view, factor, before, scene.film, scene.room);
-  return panned(grown, middle.x - before.x, middle.y - before.y, scene.film, scene.room);
+/** Zoom and pan so that the film point between the two pointers stays between them. */
+export function applyPinch(
+  gesture: Gesture & { kind: "pinch" },
+  pointers: [Point, Point],
+  context: GestureContext,
+): View {
+  const [before, middle] = [midpoint(gesture.from), midpoint(pointers)];
+  const factor = distance(pointers) / Math.max(distance(gesture.from), 1);
+  const grown = zoomView(gesture.view, factor, before, context.film, context.viewport);
+  return panView(grown, middle.x - before.x, middle.y - before.y, context.film, context.viewport);
 }
 
-/** What the pointer looks like over the film. */
-export function cursor(at: Point, scene: Scene, panning: boolean): string {
-  if (panning || scene.tool === "pan") return "grab";
-  if (scene.tool === "greys") return "ns-resize";
-  const grip = scene.editable && gripAt(scene.editable, toFilm(scene.view, at), REACH / scene.view.scale);
+/** CSS cursor at a point of the film. */
+export function cursorAt(at: Point, context: GestureContext, panning: boolean): string {
+  if (panning || context.tool === "pan") return "grab";
+  if (context.tool === "windowLevel") return "ns-resize";
+  const grip =
+    context.editable && gripAt(context.editable, toFilm(context.view, at), GRIP_REACH / context.view.scale);
   if (!grip) return "crosshair";
   if (grip.horizontal && grip.vertical)
     return (grip.horizontal === "x1") === (grip.vertical === "y1") ? "nwse-resize" : "nesw-resize";
@@ -97,11 +103,11 @@ export function cursor(at: Point, scene: Scene, panning: boolean): string {
   return grip.vertical ? "ns-resize" : "move";
 }
 
-/** Arrow keys: move the box by a step, or with `resize` its right and lower edge. */
-export function nudged(box: Box, key: string, step: number, resize: boolean, film: Size): Box {
+/** Move the box by an arrow key; with `resize`, move its right or lower edge. */
+export function nudgeBox(box: Box, key: string, step: number, resize: boolean, film: Size): Box {
   const [dx, dy] = ARROWS[key] ?? [0, 0];
-  const grip: Grip = resize ? { horizontal: dx ? "x2" : null, vertical: dy ? "y2" : null } : WHOLE;
-  return dragged(box, grip, dx * step, dy * step, film);
+  const grip: Grip = resize ? { horizontal: dx ? "x2" : null, vertical: dy ? "y2" : null } : WHOLE_BOX;
+  return dragBox(box, grip, dx * step, dy * step, film);
 }
 
 export const ARROWS: Record<string, [number, number]> = {
@@ -111,10 +117,10 @@ export const ARROWS: Record<string, [number, number]> = {
   ArrowDown: [0, 1],
 };
 
-function between2([one, other]: [Point, Point]): Point {
-  return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+function midpoint([a, b]: [Point, Point]): Point {
+  return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
 }
 
-function apart([one, other]: [Point, Point]): number {
-  return Math.hypot(one.x - other.x, one.y - other.y);
+function distance([a, b]: [Point, Point]): number {
+  return Math.hypot(a.x - b.x, a.y - b.y);
 }

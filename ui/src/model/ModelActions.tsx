@@ -1,33 +1,33 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { client, told } from "../api/client";
-import { may, session } from "../api/session";
+import { client, unwrap } from "../api/client";
+import { hasRole, session } from "../api/session";
 import type { Model } from "../api/types";
-import { Confirm } from "../parts/Confirm";
-import { useStore } from "../parts/store";
-import { Trouble } from "../parts/Trouble";
-import { useWords } from "../words/words";
+import { ConfirmDialog } from "../components/ConfirmDialog";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
 
 interface Props {
   model: Model;
-  /** Called once the model is gone. */
+  /** Called after the model was removed. */
   onRemoved?: () => void;
 }
 
-/** Put a model to use, or remove it again: for curators. */
+/** Buttons to put a model to use or to remove it. Curators only. */
 export function ModelActions({ model, onRemoved }: Props) {
   const words = useWords().model;
   const { me } = useStore(session);
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const [asking, setAsking] = useState(false);
   const path = { model: model.version };
   const use = useMutation({
-    mutationFn: () => told(client.POST("/api/v1/models/{model}/use", { params: { path } })),
-    // What the list of films tells is what the model in use sees.
-    onSuccess: () => queries.invalidateQueries(),
+    mutationFn: () => unwrap(client.POST("/api/v1/models/{model}/use", { params: { path } })),
+    // The film list shows predictions of the model in use, so everything is fetched again.
+    onSuccess: () => queryClient.invalidateQueries(),
   });
-  if (!may(me, "curator") || model.in_use) return null;
+  if (!hasRole(me, "curator") || model.in_use) return null;
   return (
     <span className="row model-actions">
       <button
@@ -36,15 +36,15 @@ export function ModelActions({ model, onRemoved }: Props) {
         disabled={use.isPending}
         onClick={() => use.mutate()}
       >
-        {use.isPending ? words.putting : words.use}
+        {use.isPending ? words.switching : words.use}
       </button>
       {model.made_here && (
         <button type="button" aria-label={`${words.remove} ${model.name}`} onClick={() => setAsking(true)}>
           {words.remove}
         </button>
       )}
-      {use.isError && <Trouble error={use.error} />}
-      {asking && <Removal model={model} onClose={() => setAsking(false)} onRemoved={onRemoved} />}
+      {use.isError && <ErrorMessage error={use.error} />}
+      {asking && <RemoveModelDialog model={model} onClose={() => setAsking(false)} onRemoved={onRemoved} />}
     </span>
   );
 }
@@ -55,32 +55,32 @@ interface RemovalProps {
   onRemoved: (() => void) | undefined;
 }
 
-function Removal({ model, onClose, onRemoved }: RemovalProps) {
+function RemoveModelDialog({ model, onClose, onRemoved }: RemovalProps) {
   const { model: words } = useWords();
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const removal = useMutation({
     mutationFn: () =>
-      told(client.DELETE("/api/v1/models/{model}", { params: { path: { model: model.version } } })),
+      unwrap(client.DELETE("/api/v1/models/{model}", { params: { path: { model: model.version } } })),
     onSuccess: async () => {
       onClose();
-      // Leave first: asking again for what is gone would only tell that it is gone.
+      // Leave the page of the removed model first; a refetch of it would fail with 404.
       onRemoved?.();
-      await queries.invalidateQueries({ queryKey: ["models"] });
+      await queryClient.invalidateQueries({ queryKey: ["models"] });
     },
   });
   return (
-    <Confirm
+    <ConfirmDialog
       title={words.removeTitle}
-      doing={words.remove}
+      action={words.remove}
       pending={removal.isPending}
       error={removal.error}
-      onDo={() => removal.mutate()}
+      onConfirm={() => removal.mutate()}
       onClose={onClose}
     >
       <p>
         <strong>{model.name}</strong>
       </p>
       <p>{words.removeText}</p>
-    </Confirm>
+    </ConfirmDialog>
   );
 }

@@ -1,52 +1,51 @@
 import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "wouter";
 
-import { modelQuery, modelsQuery } from "../api/queries";
+import { modelQuery, modelsQuery } from "../api/sharedQueries";
 import type { Model, ModelCard } from "../api/types";
-import { Trouble } from "../parts/Trouble";
-import { ModelSelect } from "../parts/ModelSelect";
-import { useWords } from "../words/words";
-import { About } from "./About";
-import { AllModels } from "./AllModels";
-import { Build } from "./Build";
-import { Concepts } from "./Concepts";
-import { Evaluated } from "./Evaluated";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { ModelSelect } from "../components/ModelSelect";
+import { useWords } from "../i18n/words";
+import { ConceptTable } from "./ConceptTable";
+import { Evaluation } from "./Evaluation";
+import { MeasurementCard } from "./MeasurementCard";
 import { ModelActions } from "./ModelActions";
-import { Safety } from "./Safety";
-import { Training } from "./Training";
-import { Worth } from "./Worth";
+import { ModelArchitecture, ModelOrigin } from "./ModelDescription";
+import { ModelTable } from "./ModelTable";
+import { SafetyThresholds } from "./SafetyThresholds";
+import { TrainingSummary } from "./TrainingSummary";
 
-/** All there is to say about a model: the one in use unless told. */
+/** Everything about one model; the model in use by default. */
 export function ModelScreen({ model }: { model?: string | undefined }) {
   const words = useWords().model;
   const models = useQuery(modelsQuery);
-  if (models.isError) return <Lonely error={models.error} again={() => void models.refetch()} />;
-  if (models.isPending) return <Waiting />;
-  const version = model ?? (models.data.find((one) => one.in_use) ?? models.data[0])?.version;
-  if (version === undefined) return <p className="lonely">{words.noModel}</p>;
+  if (models.isError) return <ScreenError error={models.error} again={() => void models.refetch()} />;
+  if (models.isPending) return <Loading />;
+  const version = model ?? (models.data.find((model) => model.in_use) ?? models.data[0])?.version;
+  if (version === undefined) return <p className="centred">{words.noModel}</p>;
   return (
     <div className="screen model-screen">
-      <Chosen version={version} models={models.data} />
-      <AllModels models={models.data} shown={version} />
+      <ModelDetails version={version} models={models.data} />
+      <ModelTable models={models.data} shown={version} />
     </div>
   );
 }
 
-function Chosen({ version, models }: { version: string; models: Model[] }) {
+function ModelDetails({ version, models }: { version: string; models: Model[] }) {
   const card = useQuery(modelQuery(version));
-  if (card.isError) return <Trouble error={card.error} again={() => void card.refetch()} />;
-  if (card.isPending) return <Waiting />;
+  if (card.isError) return <ErrorMessage error={card.error} onRetry={() => void card.refetch()} />;
+  if (card.isPending) return <Loading />;
   return <Card key={version} card={card.data} models={models} />;
 }
 
-function Waiting() {
-  return <p className="quiet lonely">{useWords().common.loading}</p>;
+function Loading() {
+  return <p className="muted centred">{useWords().common.loading}</p>;
 }
 
-function Lonely({ error, again }: { error: unknown; again: () => void }) {
+function ScreenError({ error, again }: { error: unknown; again: () => void }) {
   return (
     <div className="screen">
-      <Trouble error={error} again={again} />
+      <ErrorMessage error={error} onRetry={again} />
     </div>
   );
 }
@@ -59,7 +58,7 @@ function Card({ card, models }: { card: ModelCard; models: Model[] }) {
       <header className="screen-head">
         <h1>{card.name}</h1>
         <span className={card.in_use ? "badge good" : "badge"}>
-          {card.in_use ? words.inUse : stateOf(card, words)}
+          {card.in_use ? words.inUse : originText(card, words)}
         </span>
         <span className="grow" />
         <a href={`#/atlas/${card.version}`}>{words.toAtlas}</a>
@@ -77,23 +76,23 @@ function Card({ card, models }: { card: ModelCard; models: Model[] }) {
         <section className="card limits stack" aria-labelledby="limits-title">
           <h2 id="limits-title">{words.limits}</h2>
           <ul className="bullets">
-            {words.limitsTold.map((told) => (
-              <li key={told}>{told}</li>
+            {words.limitsList.map((limit) => (
+              <li key={limit}>{limit}</li>
             ))}
           </ul>
         </section>
-        <About card={card} models={models} />
-        <Worth model={card.version} />
-        <Build card={card} />
-        <Concepts model={card.version} />
-        <Safety card={card} />
-        <Training card={card} />
+        <ModelOrigin card={card} models={models} />
+        <MeasurementCard model={card.version} />
+        <ModelArchitecture card={card} />
+        <ConceptTable model={card.version} />
+        <SafetyThresholds card={card} />
+        <TrainingSummary card={card} />
       </div>
-      <Evaluated model={card.version} />
+      <Evaluation model={card.version} />
     </>
   );
 }
 
-function stateOf(card: ModelCard, words: { madeHere: string; given: string }): string {
+function originText(card: ModelCard, words: { madeHere: string; given: string }): string {
   return card.made_here ? words.madeHere : words.given;
 }

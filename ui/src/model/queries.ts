@@ -1,21 +1,16 @@
 import { queryOptions } from "@tanstack/react-query";
 
-import { client, told } from "../api/client";
+import { client, unwrap } from "../api/client";
 import { Problem } from "../api/problems";
-import type { components } from "../api/schema";
+import type { Measurement } from "../api/types";
 
-export type Worth = components["schemas"]["WorthTold"];
-export type Evaluation = components["schemas"]["EvaluationTold"];
-export type Report = components["schemas"]["ReportTold"];
-export type Groups = components["schemas"]["AuditTold"];
-
-/** What a model is worth on the server's data set; null while nobody has measured it. */
-export const worthQuery = (model: string) =>
+/** Scores of a model on the server's validation films; null if the model was not measured yet. */
+export const measurementQuery = (model: string) =>
   queryOptions({
     queryKey: ["worth", model],
-    queryFn: async (): Promise<Worth | null> => {
+    queryFn: async (): Promise<Measurement | null> => {
       try {
-        return await told(client.GET("/api/v1/models/{model}/worth", { params: { path: { model } } }));
+        return await unwrap(client.GET("/api/v1/models/{model}/worth", { params: { path: { model } } }));
       } catch (error) {
         if (error instanceof Problem && error.code === "not_measured") return null;
         throw error;
@@ -26,5 +21,5 @@ export const worthQuery = (model: string) =>
 export const evaluationQuery = (model: string) =>
   queryOptions({
     queryKey: ["evaluation", model],
-    queryFn: () => told(client.GET("/api/v1/models/{model}/evaluation", { params: { path: { model } } })),
+    queryFn: () => unwrap(client.GET("/api/v1/models/{model}/evaluation", { params: { path: { model } } })),
   });

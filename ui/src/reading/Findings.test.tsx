@@ -1,148 +1,163 @@
 import { cleanup, fireEvent, screen } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
+import { conceptOnMap } from "../film/viewerState";
 import {
   boxed,
   CAVITY_BOX,
+  conceptSeen,
+  contextOf,
   explanation,
-  freshBrowser,
-  readingOf,
   rejected,
-  seen,
-  show,
-  sittingOf,
+  renderInContext,
+  resetBrowser,
   study,
-} from "../test/scene";
-import type { StepAsked } from "./steps";
-import { mapped } from "../film/desk";
+  studyDataOf,
+} from "../test/fixtures";
 import { Findings } from "./Findings";
-import { useActs } from "./useActs";
-import { type Sitting, SittingContext } from "./sitting";
+import { ReadingContext, type ReadingContextValue } from "./ReadingContext";
+import type { StepRequest } from "./studySteps";
+import { useStudyActions } from "./useStudyActions";
 
-beforeEach(() => freshBrowser());
+beforeEach(() => resetBrowser());
 afterEach(() => cleanup());
 
 const SEEN = explanation([
-  seen("effusion", "Pleural effusion"),
-  seen("cavity", "Cavity", { words: "perhaps", strength: 0.4 }),
-  seen("nodule", "Nodule", { words: "rejected", rejected: true, strength: null }),
+  conceptSeen("effusion", "Pleural effusion"),
+  conceptSeen("cavity", "Cavity", { words: "perhaps", strength: 0.4 }),
+  conceptSeen("nodule", "Nodule", { words: "rejected", rejected: true, strength: null }),
 ]);
 const finding = (name: RegExp) => screen.getByRole("button", { name });
 const EFFUSION = /^Pleural effusion /;
 const CAVITY = /^Cavity /;
 
-/** The list with hands that do what they are told. */
-function AtWork({ sitting, onStep }: { sitting: Sitting; onStep: (asked: StepAsked) => void }) {
-  const acts = useActs({ ...sitting, step: onStep });
+/** The list with the real actions. */
+function FindingsWithActions({
+  context,
+  onStep,
+}: {
+  context: ReadingContextValue;
+  onStep: (request: StepRequest) => void;
+}) {
+  const actions = useStudyActions({ ...context, takeStep: onStep });
   return (
-    <SittingContext value={{ ...sitting, acts }}>
+    <ReadingContext value={{ ...context, actions }}>
       <Findings explanation={SEEN} />
-    </SittingContext>
+    </ReadingContext>
   );
 }
 
 describe("the list of findings", () => {
-  test("keeps the model's order, and says in words how clearly each is seen", () => {
-    show(<Findings explanation={SEEN} />);
+  test("keeps the model's order and states the certainty of each finding", () => {
+    renderInContext(<Findings explanation={SEEN} />);
     const names = ["Pleural effusion clearly seen", "Cavity perhaps", "Nodule rejected"];
-    const told = screen.getAllByRole("listitem").map((item) => item.querySelector("button"));
-    expect(told).toEqual(names.map((name) => screen.getByRole("button", { name })));
+    const buttons = screen.getAllByRole("listitem").map((item) => item.querySelector("button"));
+    expect(buttons).toEqual(names.map((name) => screen.getByRole("button", { name })));
   });
 
-  test("says so where the model knows no findings", () => {
-    show(<Findings explanation={explanation([])} />);
+  test("says so if the model has no findings", () => {
+    renderInContext(<Findings explanation={explanation([])} />);
     expect(screen.getByText("This model knows no findings.")).toBeTruthy();
   });
 
-  test("strikes a rejected finding through, and no other", () => {
-    show(<Findings explanation={SEEN} />);
+  test("strikes only rejected findings through", () => {
+    renderInContext(<Findings explanation={SEEN} />);
     expect(screen.getByText("Nodule").classList.contains("struck")).toBe(true);
     expect(screen.getByText("Cavity").classList.contains("struck")).toBe(false);
   });
 });
 
-describe("pointing at a finding", () => {
-  test("lays its map on the film for as long as the pointer rests there", () => {
-    const sitting = sittingOf();
-    show(<Findings explanation={SEEN} />, sitting);
-    sitting.desk.choice.set((now) => ({ ...now, concept: "effusion" }));
+describe("hovering over a finding", () => {
+  test("shows its map while the pointer is there", () => {
+    const context = contextOf();
+    renderInContext(<Findings explanation={SEEN} />, context);
+    context.viewer.selection.set((current) => ({ ...current, concept: "effusion" }));
     fireEvent.pointerMove(finding(CAVITY), { pointerType: "mouse" });
-    expect(mapped(sitting.desk.choice.get())).toBe("cavity");
+    expect(conceptOnMap(context.viewer.selection.get())).toBe("cavity");
     fireEvent.pointerLeave(finding(CAVITY), { pointerType: "mouse" });
-    expect(mapped(sitting.desk.choice.get())).toBe("effusion");
+    expect(conceptOnMap(context.viewer.selection.get())).toBe("effusion");
   });
 
-  test("takes a hand that moves: a list that slides under the pointer was not pointed at", () => {
-    const sitting = sittingOf();
-    show(<Findings explanation={SEEN} />, sitting);
+  test("needs a pointer movement: scrolling the list under the pointer changes nothing", () => {
+    const context = contextOf();
+    renderInContext(<Findings explanation={SEEN} />, context);
     fireEvent.pointerEnter(finding(CAVITY), { pointerType: "mouse" });
-    expect(sitting.desk.choice.get().hovered).toBeNull();
+    expect(context.viewer.selection.get().hovered).toBeNull();
   });
 
-  test("takes a mouse: a finger on the glass points at nothing", () => {
-    const sitting = sittingOf();
-    show(<Findings explanation={SEEN} />, sitting);
+  test("needs a mouse: touch changes nothing", () => {
+    const context = contextOf();
+    renderInContext(<Findings explanation={SEEN} />, context);
     fireEvent.pointerMove(finding(CAVITY), { pointerType: "touch" });
-    expect(sitting.desk.choice.get().hovered).toBeNull();
+    expect(context.viewer.selection.get().hovered).toBeNull();
   });
 });
 
-describe("choosing a finding", () => {
-  const atWork = (sitting = sittingOf()) => {
-    const asked: StepAsked[] = [];
-    show(<AtWork sitting={sitting} onStep={(one) => asked.push(one)} />, sitting);
-    return { asked, desk: sitting.desk };
+describe("selecting a finding", () => {
+  const renderFindings = (context = contextOf()) => {
+    const requests: StepRequest[] = [];
+    renderInContext(
+      <FindingsWithActions context={context} onStep={(request) => requests.push(request)} />,
+      context,
+    );
+    return { asked: requests, viewer: context.viewer };
   };
 
-  test("keeps its map on the film; choosing it again hides the map, and once more shows it", () => {
-    const { desk } = atWork();
+  test("keeps its map on the film; selecting it again hides and shows the map", () => {
+    const { viewer } = renderFindings();
     const pressed = () => finding(EFFUSION).getAttribute("aria-pressed");
     fireEvent.click(finding(EFFUSION));
-    expect([mapped(desk.choice.get()), pressed()]).toEqual(["effusion", "true"]);
+    expect([conceptOnMap(viewer.selection.get()), pressed()]).toEqual(["effusion", "true"]);
     fireEvent.click(finding(EFFUSION));
-    expect([mapped(desk.choice.get()), pressed()]).toEqual([null, "false"]);
-    expect(desk.choice.get().concept).toBe("effusion");
+    expect([conceptOnMap(viewer.selection.get()), pressed()]).toEqual([null, "false"]);
+    expect(viewer.selection.get().concept).toBe("effusion");
     fireEvent.click(finding(EFFUSION));
-    expect([mapped(desk.choice.get()), pressed()]).toEqual(["effusion", "true"]);
+    expect([conceptOnMap(viewer.selection.get()), pressed()]).toEqual(["effusion", "true"]);
   });
 
   test("shows another finding's map even if the one before was hidden", () => {
-    const { desk } = atWork();
+    const { viewer } = renderFindings();
     fireEvent.click(finding(EFFUSION));
     fireEvent.click(finding(EFFUSION));
     fireEvent.click(finding(CAVITY));
-    expect(mapped(desk.choice.get())).toBe("cavity");
+    expect(conceptOnMap(viewer.selection.get())).toBe("cavity");
   });
 
-  test("changes what a new box is said to show, but not what an applied one says", () => {
-    const { desk } = atWork();
-    const edit = { box: CAVITY_BOX, concept: "nodule", positive: true, number: null, moving: false };
-    desk.edit.set(edit);
+  test("changes the finding of a new box, but not of an applied one", () => {
+    const { viewer } = renderFindings();
+    const draft = {
+      box: CAVITY_BOX,
+      concept: "nodule",
+      positive: true,
+      correctionIndex: null,
+      moving: false,
+    };
+    viewer.draft.set(draft);
     fireEvent.click(finding(EFFUSION));
-    expect(desk.edit.get()?.concept).toBe("effusion");
-    desk.edit.set({ ...edit, number: 0 });
+    expect(viewer.draft.get()?.concept).toBe("effusion");
+    viewer.draft.set({ ...draft, correctionIndex: 0 });
     fireEvent.click(finding(CAVITY));
-    expect(desk.edit.get()?.concept).toBe("nodule");
+    expect(viewer.draft.get()?.concept).toBe("nodule");
   });
 
-  test("rejecting says that it is not on this film; rejecting again takes that very correction back", () => {
-    const reading = readingOf({ study: study({ corrections: [boxed(), rejected("nodule")] }) });
-    const { asked } = atWork(sittingOf({ reading }));
+  test("rejecting sends a rejection; rejecting again withdraws that correction", () => {
+    const studyData = studyDataOf({ study: study({ corrections: [boxed(), rejected("nodule")] }) });
+    const { asked: requests } = renderFindings(contextOf({ studyData }));
     fireEvent.click(screen.getByRole("button", { name: "Reject Cavity: it is not on this film" }));
-    fireEvent.click(screen.getByRole("button", { name: "Take the rejection of Nodule back" }));
-    expect(asked).toEqual([
+    fireEvent.click(screen.getByRole("button", { name: "Undo the rejection of Nodule" }));
+    expect(requests).toEqual([
       { kind: "reject", concept: "cavity" },
-      { kind: "withdraw", number: 1 },
+      { kind: "withdraw", correctionIndex: 1 },
     ]);
   });
 
-  test.each([{ locked: true }, { busy: true }])(
-    "nothing can be rejected while the study is not to be changed: %j",
+  test.each([{ locked: true }, { saving: true }])(
+    "rejecting is disabled while the study cannot be changed: %j",
     (state) => {
-      const sitting = sittingOf(state);
-      show(<Findings explanation={SEEN} />, sitting);
+      const context = contextOf(state);
+      renderInContext(<Findings explanation={SEEN} />, context);
       const buttons = screen.getAllByRole<HTMLButtonElement>("button", {
-        name: /^Reject |^Take the rejection/,
+        name: /^Reject |^Undo the rejection/,
       });
       expect(buttons.map((button) => button.disabled)).toEqual([true, true, true]);
     },

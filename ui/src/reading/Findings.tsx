@@ -1,66 +1,66 @@
-import type { ConceptSeen, Explanation } from "../api/types";
-import { useStore } from "../parts/store";
-import { useWords } from "../words/words";
-import { colourAt } from "./palette";
-import { positionOf, useSitting } from "./sitting";
+import type { ConceptExplanation, Explanation } from "../api/types";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { conceptColour } from "./conceptDisplay";
+import { useReadingContext } from "./ReadingContext";
 
-/** Findings, the one that stands out most first. Pointing at one shows its map, choosing it keeps the map there. */
+/** All findings, the most prominent first. Hovering shows a finding's map; selecting keeps it on the film. */
 export function Findings({ explanation }: { explanation: Explanation }) {
   const words = useWords().reading;
   return (
     <section className="block" aria-labelledby="findings">
       <h2 id="findings">{words.findings}</h2>
-      {explanation.concepts.length === 0 && <p className="quiet">{words.noFindings}</p>}
+      {explanation.concepts.length === 0 && <p className="muted">{words.noFindings}</p>}
       <ol className="findings">
-        {explanation.concepts.map((seen, place) => (
-          <Finding key={seen.name} seen={seen} place={place} />
+        {explanation.concepts.map((seen, index) => (
+          <Finding key={seen.name} seen={seen} place={index} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Finding({ seen, place }: { seen: ConceptSeen; place: number }) {
+function Finding({ seen: finding, place: index }: { seen: ConceptExplanation; place: number }) {
   const words = useWords().reading;
-  const { desk, reading, acts, locked, busy } = useSitting();
-  const choice = useStore(desk.choice);
-  const chosen = choice.concept === seen.name;
-  const colour = colourAt(positionOf(reading, seen.name));
+  const { viewer, studyData, actions, locked, saving } = useReadingContext();
+  const selection = useStore(viewer.selection);
+  const chosen = selection.concept === finding.name;
+  const colour = conceptColour(studyData, finding.name);
   const hover = (concept: string | null) => {
-    if (choice.hovered !== concept) desk.choice.set((now) => ({ ...now, hovered: concept }));
+    if (selection.hovered !== concept) viewer.selection.set((current) => ({ ...current, hovered: concept }));
   };
-  const sayings = words.words[seen.words] ?? seen.words;
+  const certainty = words.certainty[finding.words] ?? finding.words;
   return (
     <li className={chosen ? "finding chosen" : "finding"}>
       <button
         type="button"
         className="finding-name"
-        aria-pressed={chosen && choice.pinned}
-        data-concept={seen.name}
-        onClick={() => acts.choose(seen.name)}
-        // Moving, not entering: a list that slides under a resting pointer was not pointed at.
-        onPointerMove={(event) => event.pointerType === "mouse" && hover(seen.name)}
+        aria-pressed={chosen && selection.pinned}
+        data-concept={finding.name}
+        onClick={() => actions.chooseFinding(finding.name)}
+        // pointermove, not pointerenter: a list that scrolls under a resting pointer must not change the map.
+        onPointerMove={(event) => event.pointerType === "mouse" && hover(finding.name)}
         onPointerLeave={() => hover(null)}
       >
-        <kbd aria-hidden="true">{place < 9 ? place + 1 : "·"}</kbd>
+        <kbd aria-hidden="true">{index < 9 ? index + 1 : "·"}</kbd>
         <i className="swatch" style={{ background: colour }} />
-        <span className={seen.rejected ? "title struck" : "title"}>{seen.title}</span>{" "}
-        <span className="quiet sayings">{sayings}</span>
+        <span className={finding.rejected ? "title struck" : "title"}>{finding.title}</span>{" "}
+        <span className="muted certainty">{certainty}</span>
         <span className="meter" aria-hidden="true">
           <i
-            style={{ width: `${Math.min(Math.max(seen.strength ?? 0, 0), 1) * 100}%`, background: colour }}
+            style={{ width: `${Math.min(Math.max(finding.strength ?? 0, 0), 1) * 100}%`, background: colour }}
           />
         </span>
       </button>
       <button
         type="button"
         className="plain reject"
-        disabled={locked || busy}
-        aria-label={seen.rejected ? words.takeBack(seen.title) : words.reject(seen.title)}
-        title={seen.rejected ? words.takeBack(seen.title) : words.reject(seen.title)}
-        onClick={() => acts.toggleRejection(seen.name)}
+        disabled={locked || saving}
+        aria-label={finding.rejected ? words.undoRejection(finding.title) : words.reject(finding.title)}
+        title={finding.rejected ? words.undoRejection(finding.title) : words.reject(finding.title)}
+        onClick={() => actions.toggleRejection(finding.name)}
       >
-        {seen.rejected ? "↺" : "✕"}
+        {finding.rejected ? "↺" : "✕"}
       </button>
     </li>
   );

@@ -1,48 +1,52 @@
 import { useQuery } from "@tanstack/react-query";
 
-import { pictureQuery } from "../api/queries";
-import { useStore } from "../parts/store";
-import { lesson } from "../teaching/lesson";
-import { useWords } from "../words/words";
-import { mapped } from "../film/desk";
-import { titleOf, useSitting } from "./sitting";
+import { pictureQuery } from "../api/sharedQueries";
+import { conceptOnMap } from "../film/viewerState";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { teachingState } from "../teaching/teachingState";
+import { conceptTitle } from "./conceptDisplay";
+import { useReadingContext } from "./ReadingContext";
 
-/** What the colours on the film mean. */
-export function MapLegend({ map }: { map: string | null }) {
+/** Name, kind, colour scale and opacity of the map on the film. */
+export function MapLegend({ mapAddress }: { mapAddress: string | null }) {
   const words = useWords().reading;
-  const { desk, reading } = useSitting();
-  const choice = useStore(desk.choice);
-  const { learnt, shown, title } = useStore(lesson);
-  const concept = mapped(choice);
-  const laid = useQuery({ ...pictureQuery(map ?? ""), enabled: map !== null });
-  const known = concept === null ? words.noMap : titleOf(reading, concept, words);
-  const [low, high] = words.fromTo[choice.kind];
+  const { viewer, studyData } = useReadingContext();
+  const selection = useStore(viewer.selection);
+  const { learnt, mapShown, title } = useStore(teachingState);
+  const concept = conceptOnMap(selection);
+  const picture = useQuery({ ...pictureQuery(mapAddress ?? ""), enabled: mapAddress !== null });
+  const known = concept === null ? words.noMap : conceptTitle(studyData, concept, words);
+  const [low, high] = words.scaleEnds[selection.kind];
   return (
     <section className="legend" aria-label={words.map}>
-      <strong>{learnt && shown && choice.hovered === null ? title : known}</strong>
-      {map !== null && laid.isError && <span className="verdict warned">{words.mapFailed}</span>}
+      <strong>{learnt && mapShown && selection.hovered === null ? title : known}</strong>
+      {mapAddress !== null && picture.isError && <span className="verdict warned">{words.mapFailed}</span>}
       <select
         aria-label={words.map}
-        value={choice.kind}
+        value={selection.kind}
         onChange={(event) =>
-          desk.choice.set({ ...choice, kind: event.target.value === "mean" ? "mean" : "disagreement" })
+          viewer.selection.set({
+            ...selection,
+            kind: event.target.value === "mean" ? "mean" : "disagreement",
+          })
         }
       >
         <option value="mean">{words.mean}</option>
         <option value="disagreement">{words.disagreement}</option>
       </select>
-      <span className="quiet small">{low}</span>
-      <span className={`scale ${choice.kind}`} aria-hidden="true" />
-      <span className="quiet small">{high}</span>
+      <span className="muted small">{low}</span>
+      <span className={`scale ${selection.kind}`} aria-hidden="true" />
+      <span className="muted small">{high}</span>
       <label className="row opacity">
-        <span className="quiet small">{words.opacity}</span>
+        <span className="muted small">{words.opacity}</span>
         <input
           type="range"
           min={0}
           max={1}
           step={0.05}
-          value={choice.opacity}
-          onChange={(event) => desk.choice.set({ ...choice, opacity: Number(event.target.value) })}
+          value={selection.opacity}
+          onChange={(event) => viewer.selection.set({ ...selection, opacity: Number(event.target.value) })}
         />
       </label>
     </section>

@@ -1,62 +1,62 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 
-import { useStore } from "../parts/store";
-import { Trouble } from "../parts/Trouble";
-import { useWords } from "../words/words";
-import { listed } from "../worklist/order";
-import { createDesk, type Desk } from "../film/desk";
-import { LightBox } from "./LightBox";
-import type { Suggestion } from "./Try";
-import { useReading } from "./useReading";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { createViewerState, type ViewerState } from "../film/viewerState";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { filmOrder } from "../worklist/filters";
+import { ReadingLayout } from "./ReadingLayout";
+import type { Suggestion } from "./SuggestionCard";
+import { useStudyData } from "./useStudyData";
 
 interface Props {
   film: string;
-  /** The model to read with; the one in use unless told. */
+  /** Version of the model to read with; the model in use by default. */
   version?: string | undefined;
   suggestion?: Suggestion | null;
 }
 
-/** One film, large, with everything that can be asked and said about it. */
+/** Reading one film: look, check, correct. */
 export function ReadingScreen({ film, version, suggestion = null }: Props) {
-  const [desk] = useState(() => createDesk(film));
-  return <Opened desk={desk} version={version} suggestion={suggestion} />;
+  const [viewer] = useState(() => createViewerState(film));
+  return <OpenFilm viewer={viewer} version={version} suggestion={suggestion} />;
 }
 
-function Opened({
-  desk,
+function OpenFilm({
+  viewer,
   version,
   suggestion,
 }: {
-  desk: Desk;
+  viewer: ViewerState;
   version: string | undefined;
   suggestion: Suggestion | null;
 }) {
   const words = useWords();
-  const reading = useReading(desk, version);
-  const order = useStore(listed);
+  const reading = useStudyData(viewer, version);
+  const order = useStore(filmOrder);
   const [, go] = useLocation();
-  const turn = (by: 1 | -1) => {
-    const next = order[order.indexOf(desk.film) + by];
-    if (next && order.includes(desk.film)) go(`/films/${next}`);
+  const goToFilm = (by: 1 | -1) => {
+    const next = order[order.indexOf(viewer.film) + by];
+    if (next && order.includes(viewer.film)) go(`/films/${next}`);
   };
   if (reading.error && !reading.study) {
     return (
-      <div className="lonely">
-        <Trouble error={reading.error} again={reading.again} />
+      <div className="centred">
+        <ErrorMessage error={reading.error} onRetry={reading.retry} />
         <a href="#/films">{words.common.toFilms}</a>
       </div>
     );
   }
-  if (!reading.film) return <p className="quiet lonely">{words.reading.opening}</p>;
+  if (!reading.film) return <p className="muted centred">{words.reading.opening}</p>;
   return (
-    <LightBox
-      desk={desk}
-      reading={reading}
+    <ReadingLayout
+      viewer={viewer}
+      studyData={reading}
       film={reading.film}
       version={version}
       suggestion={suggestion}
-      turn={turn}
+      goToFilm={goToFilm}
     />
   );
 }

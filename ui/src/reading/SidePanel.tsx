@@ -1,58 +1,75 @@
 import type { Explanation, Film } from "../api/types";
-import { Trouble } from "../parts/Trouble";
-import { useStore } from "../parts/store";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { teachingState } from "../teaching/teachingState";
 import { TeachPanel } from "../teaching/TeachPanel";
-import { lesson } from "../teaching/lesson";
-import { useWords } from "../words/words";
-import { Classes } from "./Classes";
-import { FilmFacts } from "./FilmFacts";
+import { AttentionGraph } from "./AttentionGraph";
+import { ClassProbabilities } from "./ClassProbabilities";
+import { CorrectionHistory } from "./CorrectionHistory";
+import { Exemplars } from "./Exemplars";
+import { FilmSummary } from "./FilmSummary";
 import { Findings } from "./Findings";
-import { Graph } from "./Graph";
-import { History } from "./History";
-import { LooksLike } from "./LooksLike";
-import { Notes } from "./Notes";
-import { useSitting } from "./sitting";
+import { useReadingContext } from "./ReadingContext";
 
 interface Props {
   film: Film;
-  turn: (by: 1 | -1) => void;
+  goToFilm: (by: 1 | -1) => void;
   onTeach: (() => void) | null;
   onKept: (model: string) => void;
 }
 
-/** Everything about the film but its picture. */
-export function SidePanel({ film, turn, onTeach, onKept }: Props) {
+/** Everything about the film except its picture. */
+export function SidePanel({ film, goToFilm, onTeach, onKept }: Props) {
   const words = useWords().reading;
-  const { reading } = useSitting();
-  const teaching = useStore(lesson);
-  const { study, shown, explanation } = reading;
+  const { studyData } = useReadingContext();
+  const teaching = useStore(teachingState);
+  const { study, shownStudy, explanation } = studyData;
   return (
-    <aside className="side" aria-label={words.about}>
-      <div className={reading.settling ? "side-blocks settling" : "side-blocks"} aria-busy={reading.settling}>
-        <FilmFacts film={film} turn={turn} onTeach={onTeach} />
+    <aside className="side-panel" aria-label={words.about}>
+      <div className={studyData.isStale ? "side-blocks stale" : "side-blocks"} aria-busy={studyData.isStale}>
+        <FilmSummary film={film} turn={goToFilm} onTeach={onTeach} />
         {teaching.open && study && <TeachPanel model={study.model} onKept={onKept} />}
-        {reading.error != null && <Trouble error={reading.error} again={reading.again} />}
-        {!shown && <p className="quiet block">{words.opening}</p>}
-        {shown && <Classes study={shown} explanation={explanation} />}
-        {explanation && <Seen explanation={explanation} />}
-        {study && <History />}
-        {explanation && <Graph explanation={explanation} />}
+        {studyData.error != null && <ErrorMessage error={studyData.error} onRetry={studyData.retry} />}
+        {!shownStudy && <p className="muted block">{words.opening}</p>}
+        {shownStudy && <ClassProbabilities study={shownStudy} explanation={explanation} />}
+        {explanation && <FindingsAndExemplars explanation={explanation} />}
+        {study && <CorrectionHistory />}
+        {explanation && <AttentionGraph explanation={explanation} />}
         {explanation && <Notes notes={explanation.warnings} />}
       </div>
     </aside>
   );
 }
 
-/** What the model sees, and what the finding that one points at reminds it of. */
-function Seen({ explanation }: { explanation: Explanation }) {
-  const { desk, reading } = useSitting();
-  const choice = useStore(desk.choice);
-  const wanted = choice.hovered ?? choice.concept;
-  const seen = explanation.concepts.find((one) => one.name === wanted) ?? explanation.concepts[0];
+/** The findings, and the exemplars of the hovered or selected finding. */
+function FindingsAndExemplars({ explanation }: { explanation: Explanation }) {
+  const { viewer, studyData } = useReadingContext();
+  const selection = useStore(viewer.selection);
+  const name = selection.hovered ?? selection.concept;
+  const seen = explanation.concepts.find((finding) => finding.name === name) ?? explanation.concepts[0];
   return (
     <>
       <Findings explanation={explanation} />
-      {seen && reading.study && <LooksLike seen={seen} model={reading.study.model} />}
+      {seen && studyData.study && <Exemplars seen={seen} model={studyData.study.model} />}
     </>
+  );
+}
+
+/** What to know before trusting the film or the model. */
+function Notes({ notes }: { notes: readonly string[] }) {
+  const words = useWords().reading;
+  if (notes.length === 0) return null;
+  return (
+    <section className="block notes" aria-labelledby="notes">
+      <h2 id="notes">{words.notesTitle}</h2>
+      <ul>
+        {notes.map((note) => (
+          <li key={note} lang="en">
+            {note}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

@@ -1,31 +1,31 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { Check } from "../api/types";
-import { CAVITY_BOX, CHECK } from "../test/scene";
-import { type Asked, answers, LiveCheck } from "./liveCheck";
+import { CAVITY_BOX, CHECK } from "../test/fixtures";
+import { type CheckRequest, isResultFor, LiveCheck } from "./liveCheck";
 
-const boxAt = (x1: number, concept = "cavity"): Asked => ({ box: { ...CAVITY_BOX, x1 }, concept });
+const boxAt = (x1: number, concept = "cavity"): CheckRequest => ({ box: { ...CAVITY_BOX, x1 }, concept });
 
-/** A model that answers when the test lets it. */
+/** A fake server whose checks the test answers one by one. */
 class Model {
-  readonly asked: Asked[] = [];
-  most = 0;
-  private open: { told: (check: Check) => void; failed: (error: Error) => void }[] = [];
+  readonly requests: CheckRequest[] = [];
+  mostAtOnce = 0;
+  private open: { resolve: (check: Check) => void; reject: (error: Error) => void }[] = [];
 
-  ask = (_: string, asked: Asked): Promise<Check> => {
-    this.asked.push(asked);
-    return new Promise((told, failed) => {
-      this.open.push({ told, failed });
-      this.most = Math.max(this.most, this.open.length);
+  ask = (_: string, request: CheckRequest): Promise<Check> => {
+    this.requests.push(request);
+    return new Promise((resolve, reject) => {
+      this.open.push({ resolve: resolve, reject });
+      this.mostAtOnce = Math.max(this.mostAtOnce, this.open.length);
     });
   };
 
-  /** Answer the oldest question, and let the pause after it pass. */
+  /** Answer the oldest request and wait for the pause after it. */
   async answer(error?: Error): Promise<void> {
-    const one = this.open.shift();
-    if (!one) throw new Error("Nothing was asked.");
-    if (error) one.failed(error);
-    else one.told({ ...CHECK, gap: this.asked.length });
+    const pending = this.open.shift();
+    if (!pending) throw new Error("Nothing was asked.");
+    if (error) pending.reject(error);
+    else pending.resolve({ ...CHECK, gap: this.requests.length });
     await vi.advanceTimersByTimeAsync(30);
   }
 
@@ -47,119 +47,119 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("asking while a box is drawn", () => {
-  test("the first box is asked about at once, and the answer told", async () => {
-    live.want(boxAt(10));
-    expect(model.asked).toEqual([boxAt(10)]);
+describe("requests while a box is drawn", () => {
+  test("the first box is checked at once", async () => {
+    live.request(boxAt(10));
+    expect(model.requests).toEqual([boxAt(10)]);
     await model.answer();
-    expect(live.answer.get()?.asked).toEqual(boxAt(10));
+    expect(live.result.get()?.request).toEqual(boxAt(10));
   });
 
-  test("the newest box wins: those drawn over in between are never asked about", async () => {
-    for (const x1 of [10, 11, 12, 13]) live.want(boxAt(x1));
+  test("only the newest box is checked; boxes in between are skipped", async () => {
+    for (const x1 of [10, 11, 12, 13]) live.request(boxAt(x1));
     await model.answer();
     await model.answer();
-    expect(model.asked).toEqual([boxAt(10), boxAt(13)]);
-    expect(live.answer.get()?.asked).toEqual(boxAt(13));
+    expect(model.requests).toEqual([boxAt(10), boxAt(13)]);
+    expect(live.result.get()?.request).toEqual(boxAt(13));
   });
 
-  test("there is never more than one question at a time", async () => {
+  test("there is never more than one request at a time", async () => {
     for (let x1 = 0; x1 < 50; x1++) {
-      live.want(boxAt(x1));
+      live.request(boxAt(x1));
       await vi.advanceTimersByTimeAsync(7);
       if (x1 % 5 === 4) await model.answer();
     }
-    expect(model.most).toBe(1);
-    expect(model.asked.length).toBeGreaterThan(5);
+    expect(model.mostAtOnce).toBe(1);
+    expect(model.requests.length).toBeGreaterThan(5);
   });
 
-  test("a quick model is asked no more often than the server allows one person: a hundred times a second", async () => {
-    const quick = new LiveCheck("s1", (study, asked) => {
-      void model.ask(study, asked);
+  test("with a fast server, requests stay below its limit of a hundred per second", async () => {
+    const quick = new LiveCheck("s1", (study, request) => {
+      void model.ask(study, request);
       return Promise.resolve(CHECK);
     });
     for (let time = 0; time < 1000; time++) {
-      quick.want(boxAt(time));
+      quick.request(boxAt(time));
       await vi.advanceTimersByTimeAsync(1);
     }
-    expect(model.asked.length).toBeGreaterThan(20);
-    expect(model.asked.length).toBeLessThanOrEqual(90);
+    expect(model.requests.length).toBeGreaterThan(20);
+    expect(model.requests.length).toBeLessThanOrEqual(90);
   });
 
-  test("an answer about another finding than the one now asked for is dropped", async () => {
-    live.want(boxAt(10, "cavity"));
-    live.want(boxAt(10, "effusion"));
+  test("a result for another finding than the requested one is dropped", async () => {
+    live.request(boxAt(10, "cavity"));
+    live.request(boxAt(10, "effusion"));
     await model.answer();
-    expect(live.answer.get()).toBeNull();
+    expect(live.result.get()).toBeNull();
     await model.answer();
-    expect(live.answer.get()?.asked.concept).toBe("effusion");
+    expect(live.result.get()?.request.concept).toBe("effusion");
   });
 
-  test("an answer about the same finding is told though the box moved on, and is no answer about the new box", async () => {
-    live.want(boxAt(10));
-    live.want(boxAt(11));
+  test("a result for an earlier box of the same finding is kept, but does not count for the new box", async () => {
+    live.request(boxAt(10));
+    live.request(boxAt(11));
     await model.answer();
-    const answer = live.answer.get();
-    expect(answers(answer, boxAt(10).box, "cavity")).toBe(true);
-    expect(answers(answer, boxAt(11).box, "cavity")).toBe(false);
-    expect(answers(answer, boxAt(10).box, "effusion")).toBe(false);
-    expect(answers(null, boxAt(10).box, "cavity")).toBe(false);
-  });
-});
-
-describe("when nobody wants to know any more", () => {
-  test("the answer is gone", async () => {
-    live.want(boxAt(10));
-    await model.answer();
-    live.want(null);
-    expect(live.answer.get()).toBeNull();
-  });
-
-  test("an answer that is still on its way is dropped", async () => {
-    live.want(boxAt(10));
-    live.want(null);
-    await model.answer();
-    expect(live.answer.get()).toBeNull();
-    expect(model.asked).toHaveLength(1);
+    const result = live.result.get();
+    expect(isResultFor(result, boxAt(10).box, "cavity")).toBe(true);
+    expect(isResultFor(result, boxAt(11).box, "cavity")).toBe(false);
+    expect(isResultFor(result, boxAt(10).box, "effusion")).toBe(false);
+    expect(isResultFor(null, boxAt(10).box, "cavity")).toBe(false);
   });
 });
 
-describe("when the model cannot tell", () => {
-  test("an older answer does not stay", async () => {
-    live.want(boxAt(10));
+describe("after the request is cancelled", () => {
+  test("the result is cleared", async () => {
+    live.request(boxAt(10));
     await model.answer();
-    live.want(boxAt(11));
+    live.request(null);
+    expect(live.result.get()).toBeNull();
+  });
+
+  test("a pending result is dropped", async () => {
+    live.request(boxAt(10));
+    live.request(null);
+    await model.answer();
+    expect(live.result.get()).toBeNull();
+    expect(model.requests).toHaveLength(1);
+  });
+});
+
+describe("when a check fails", () => {
+  test("the older result is cleared", async () => {
+    live.request(boxAt(10));
+    await model.answer();
+    live.request(boxAt(11));
     await model.answer(new Error("busy"));
-    expect(live.answer.get()).toBeNull();
+    expect(live.result.get()).toBeNull();
   });
 
-  test("the next box is asked about all the same", async () => {
-    live.want(boxAt(10));
+  test("the next box is still checked", async () => {
+    live.request(boxAt(10));
     await model.answer(new Error("busy"));
-    live.want(boxAt(11));
+    live.request(boxAt(11));
     await model.answer();
-    expect(live.answer.get()?.asked).toEqual(boxAt(11));
+    expect(live.result.get()?.request).toEqual(boxAt(11));
   });
 });
 
-describe("when the screen is left", () => {
-  test("nothing is asked any more, and no answer told", async () => {
-    live.want(boxAt(10));
-    live.want(boxAt(11));
-    live.end();
+describe("when the screen is closed", () => {
+  test("nothing is requested and no result is set", async () => {
+    live.request(boxAt(10));
+    live.request(boxAt(11));
+    live.stop();
     await model.answer();
-    expect(live.answer.get()).toBeNull();
-    live.want(boxAt(12));
+    expect(live.result.get()).toBeNull();
+    live.request(boxAt(12));
     await vi.advanceTimersByTimeAsync(1000);
-    expect(model.asked).toEqual([boxAt(10)]);
+    expect(model.requests).toEqual([boxAt(10)]);
     expect(model.waiting).toBe(0);
   });
 
-  test("and shown again, boxes are asked about again", async () => {
-    live.end();
-    live.begin();
-    live.want(boxAt(10));
+  test("and opened again, boxes are checked again", async () => {
+    live.stop();
+    live.start();
+    live.request(boxAt(10));
     await model.answer();
-    expect(live.answer.get()?.asked).toEqual(boxAt(10));
+    expect(live.result.get()?.request).toEqual(boxAt(10));
   });
 });

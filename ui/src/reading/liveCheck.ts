@@ -1,72 +1,75 @@
-/** What the model sees in a box, asked while the box is being drawn: the newest box wins, one question at a time. */
-import { client, told } from "../api/client";
+/**
+ * Asks the server for the safety check while a box is being drawn. One request at a time; only the newest box
+ * counts.
+ */
+import { client, unwrap } from "../api/client";
 import type { Check } from "../api/types";
-import { type Box, sameBox } from "../film/box";
-import { createStore } from "../parts/store";
+import { type Box, isSameBox } from "../film/box";
+import { createStore } from "../lib/store";
 
-export interface Asked {
+export interface CheckRequest {
   box: Box;
   concept: string;
 }
 
-/** Between two questions at least, in milliseconds: no more of them than a screen has frames, give or take. */
+/** Minimum milliseconds between two requests, about one screen frame. */
 const PAUSE = 12;
 
 export class LiveCheck {
-  readonly answer = createStore<{ asked: Asked; check: Check } | null>(null);
-  private next: Asked | null = null;
-  private wanted: Asked | null = null;
-  private busy = false;
-  private ended = false;
+  readonly result = createStore<{ request: CheckRequest; check: Check } | null>(null);
+  private next: CheckRequest | null = null;
+  private wanted: CheckRequest | null = null;
+  private running = false;
+  private stopped = false;
 
   constructor(
     private readonly study: string,
-    private readonly ask: (study: string, asked: Asked) => Promise<Check> = asking,
+    private readonly sendCheck: (study: string, request: CheckRequest) => Promise<Check> = postCheck,
   ) {}
 
-  /** Ask as soon as the question before is answered; null: nobody wants to know any more. */
-  want(asked: Asked | null): void {
-    this.next = this.wanted = asked;
-    if (asked === null) this.answer.set(null);
-    else if (!this.busy) void this.work();
+  /** Send as soon as the previous request is answered; null cancels. */
+  request(request: CheckRequest | null): void {
+    this.next = this.wanted = request;
+    if (request === null) this.result.set(null);
+    else if (!this.running) void this.run();
   }
 
-  /** Also after an end: a screen that is shown again asks again. */
-  begin(): void {
-    this.ended = false;
+  /** Also restarts after `stop`, when React mounts the screen again. */
+  start(): void {
+    this.stopped = false;
   }
 
-  end(): void {
-    this.ended = true;
+  stop(): void {
+    this.stopped = true;
     this.next = this.wanted = null;
   }
 
-  private async work(): Promise<void> {
-    this.busy = true;
-    while (this.next !== null && !this.ended) {
-      const asked: Asked = this.next;
+  private async run(): Promise<void> {
+    this.running = true;
+    while (this.next !== null && !this.stopped) {
+      const request: CheckRequest = this.next;
       this.next = null;
       const pause = new Promise((resolve) => setTimeout(resolve, PAUSE));
       try {
-        const check = await this.ask(this.study, asked);
-        // An answer about another finding than the one now asked for would mislead.
-        if (this.wanted?.concept === asked.concept) this.answer.set({ asked, check });
+        const check = await this.sendCheck(this.study, request);
+        // Drop a result for another finding than the one now requested.
+        if (this.wanted?.concept === request.concept) this.result.set({ request, check });
       } catch {
-        // A check that fails tells nothing: applying asks again, and whatever is wrong is told then.
-        this.answer.set(null);
+        // Show no result. Applying the box checks again and reports any error.
+        this.result.set(null);
       }
       await pause;
     }
-    this.busy = false;
+    this.running = false;
   }
 }
 
-export function answers(answer: { asked: Asked } | null, box: Box, concept: string): boolean {
-  return answer !== null && answer.asked.concept === concept && sameBox(answer.asked.box, box);
+export function isResultFor(result: { request: CheckRequest } | null, box: Box, concept: string): boolean {
+  return result !== null && result.request.concept === concept && isSameBox(result.request.box, box);
 }
 
-function asking(study: string, { box, concept }: Asked): Promise<Check> {
-  return told(
+function postCheck(study: string, { box, concept }: CheckRequest): Promise<Check> {
+  return unwrap(
     client.POST("/api/v1/studies/{study}/check", { params: { path: { study } }, body: { box, concept } }),
   );
 }

@@ -1,18 +1,18 @@
-/** How somebody likes the page; kept in their browser. */
-import { createKeptStore } from "../parts/store";
+/** The user's settings, stored in the browser. */
+import { createKeptStore } from "../lib/store";
 
 export interface Settings {
   language: "en" | "de";
   theme: "dark" | "light";
-  /** How large a box is told. */
+  /** Unit of box sizes. */
   lengths: "millimetres" | "pixels";
-  /** How probabilities are told. */
+  /** Format of probabilities. */
   shares: "percent" | "decimals";
-  /** Whether single letters are keys. */
+  /** Single letters are keyboard shortcuts. */
   keys: boolean;
 }
 
-const FIRST: Settings = {
+const DEFAULTS: Settings = {
   language: navigator.language.startsWith("de") ? "de" : "en",
   theme: "dark",
   lengths: "millimetres",
@@ -20,4 +20,4 @@ const FIRST: Settings = {
   keys: true,
 };
 
-export const settings = createKeptStore<Settings>("medgrape.settings", FIRST, "localStorage");
+export const settings = createKeptStore<Settings>("medgrape.settings", DEFAULTS, "localStorage");

@@ -1,14 +1,17 @@
 export const en = {
   title: "Settings",
-  kept: "Kept in this browser only.",
+  storedHint: "Stored in this browser only.",
   language: "Language",
   languages: { en: "English", de: "Deutsch" },
   theme: "Appearance",
   themes: { dark: "Dark, for the reading room", light: "Light, for bright rooms" },
   lengths: "Sizes of boxes",
-  lengthsTold: { millimetres: "Millimetres, where the film tells its spacing", pixels: "Pixels of the film" },
+  lengthUnits: {
+    millimetres: "Millimetres, if the film's pixel spacing is known",
+    pixels: "Pixels of the film",
+  },
   shares: "Probabilities",
-  sharesTold: { percent: "Percent (91%)", decimals: "Decimals (0.91)" },
+  probabilityFormats: { percent: "Percent (91%)", decimals: "Decimals (0.91)" },
   keyboard: "Keyboard",
   keys: "Single letters are shortcuts",
   done: "Done",
@@ -16,18 +19,18 @@ export const en = {
 
 export const de: typeof en = {
   title: "Einstellungen",
-  kept: "Gelten nur in diesem Browser.",
+  storedHint: "Nur in diesem Browser gespeichert.",
   language: "Sprache",
   languages: { en: "English", de: "Deutsch" },
   theme: "Darstellung",
   themes: { dark: "Dunkel, für den Befundungsraum", light: "Hell, für helle Räume" },
   lengths: "Größe von Kästen",
-  lengthsTold: {
-    millimetres: "Millimeter, wenn die Aufnahme ihren Pixelabstand angibt",
+  lengthUnits: {
+    millimetres: "Millimeter, wenn der Pixelabstand der Aufnahme bekannt ist",
     pixels: "Pixel der Aufnahme",
   },
   shares: "Wahrscheinlichkeiten",
-  sharesTold: { percent: "Prozent (91 %)", decimals: "Dezimal (0,91)" },
+  probabilityFormats: { percent: "Prozent (91 %)", decimals: "Dezimal (0,91)" },
   keyboard: "Tastatur",
   keys: "Einzelne Buchstaben sind Tastenkürzel",
   done: "Fertig",

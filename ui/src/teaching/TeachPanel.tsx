@@ -1,104 +1,106 @@
 import { useMutation } from "@tanstack/react-query";
 
-import { client, told } from "../api/client";
-import { useStore } from "../parts/store";
-import { Trouble } from "../parts/Trouble";
-import { surroundings } from "../reading/DoubtDialog";
-import { useWords } from "../words/words";
-import { Learning } from "./Learning";
-import { Learnt } from "./Learnt";
-import { canLearn, type Example, lesson, NOTHING, shortName } from "./lesson";
+import { client, unwrap } from "../api/client";
+import { ErrorMessage } from "../components/ErrorMessage";
+import { useWords } from "../i18n/words";
+import { useStore } from "../lib/store";
+import { cropAround } from "../reading/MismatchDialog";
+import { TeachingProgress } from "./TeachingProgress";
+import { TeachingResult } from "./TeachingResult";
+import { canTeach, conceptName, type Example, NOT_TEACHING, teachingState } from "./teachingState";
 
 interface Props {
-  /** The model that learns. */
+  /** Version of the model to teach. */
   model: string;
   onKept: (model: string) => void;
 }
 
-/** From a name, a sentence and some boxes to a finding that the model can point at. */
+/** Teaches the model a new finding from a name, a sentence and example boxes. */
 export function TeachPanel(props: Props) {
   const words = useWords();
-  const now = useStore(lesson);
+  const state = useStore(teachingState);
   return (
     <section className="block teach" aria-labelledby="teach">
       <div className="row spread">
-        <h2 id="teach">{now.learnt ? words.teaching.learntTitle(now.title) : words.teaching.title}</h2>
-        {!now.learnt && now.job === null && (
+        <h2 id="teach">{state.learnt ? words.teaching.learntTitle(state.title) : words.teaching.title}</h2>
+        {!state.learnt && state.job === null && (
           <button
             type="button"
             className="plain"
             aria-label={words.common.close}
-            onClick={() => lesson.set({ ...now, open: false })}
+            onClick={() => teachingState.set({ ...state, open: false })}
           >
             ✕
           </button>
         )}
       </div>
-      {now.learnt ? (
-        <Learnt {...props} learnt={now.learnt} />
-      ) : now.job ? (
-        <Learning job={now.job} />
+      {state.learnt ? (
+        <TeachingResult {...props} learnt={state.learnt} />
+      ) : state.job ? (
+        <TeachingProgress job={state.job} />
       ) : (
-        <Gathering model={props.model} />
+        <TeachForm model={props.model} />
       )}
     </section>
   );
 }
 
-function Gathering({ model }: { model: string }) {
-  const words = useWords().teaching;
-  const now = useStore(lesson);
-  const name = shortName(now.title);
-  const teaching = useMutation({
+function TeachForm({ model }: { model: string }) {
+  const { teaching: words, common } = useWords();
+  const state = useStore(teachingState);
+  const name = conceptName(state.title);
+  const teachMutation = useMutation({
     mutationFn: () =>
-      told(
+      unwrap(
         client.POST("/api/v1/concepts", {
           body: {
             name,
-            title: now.title.trim(),
-            description: now.description.trim(),
-            examples: now.examples.map(({ film, box }) => ({ film, box })),
+            title: state.title.trim(),
+            description: state.description.trim(),
+            examples: state.examples.map(({ film, box }) => ({ film, box })),
             model,
             seed: 0,
           },
         }),
       ),
-    onSuccess: (job) => lesson.set((later) => ({ ...later, job: job.id })),
+    onSuccess: (job) => teachingState.set((later) => ({ ...later, job: job.id })),
   });
   return (
     <form
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        if (canLearn(now)) teaching.mutate();
+        if (canTeach(state)) teachMutation.mutate();
       }}
     >
-      <p className="quiet">{words.about}</p>
+      <p className="muted">{words.about}</p>
       <label className="field">
         <span>{words.name}</span>
         <input
-          value={now.title}
+          value={state.title}
           maxLength={100}
           placeholder={words.namePlaceholder}
-          onChange={(event) => lesson.set({ ...now, title: event.target.value })}
+          onChange={(event) => teachingState.set({ ...state, title: event.target.value })}
         />
       </label>
-      {name && <p className="quiet small">{words.called(name)}</p>}
+      {name && <p className="muted small">{words.identifier(name)}</p>}
       <label className="field">
         <span>{words.description}</span>
         <textarea
           rows={2}
           maxLength={1000}
-          value={now.description}
+          value={state.description}
           placeholder={words.descriptionPlaceholder}
-          onChange={(event) => lesson.set({ ...now, description: event.target.value })}
+          onChange={(event) => teachingState.set({ ...state, description: event.target.value })}
         />
       </label>
-      <Examples examples={now.examples} />
-      {teaching.isError && <Trouble error={teaching.error} />}
+      <Examples examples={state.examples} />
+      {teachMutation.isError && <ErrorMessage error={teachMutation.error} />}
       <div className="row end">
-        <DropAll />
-        <button type="submit" className="primary" disabled={!canLearn(now) || teaching.isPending}>
+        <button type="button" onClick={() => teachingState.set(NOT_TEACHING)}>
+          {common.cancel}
+        </button>
+        <button type="submit" className="primary" disabled={!canTeach(state) || teachMutation.isPending}>
           {words.learn}
         </button>
       </div>
@@ -106,46 +108,40 @@ function Gathering({ model }: { model: string }) {
   );
 }
 
-function DropAll() {
-  const words = useWords().common;
-  return (
-    <button type="button" onClick={() => lesson.set(NOTHING)}>
-      {words.cancel}
-    </button>
-  );
-}
-
 function Examples({ examples }: { examples: readonly Example[] }) {
   const words = useWords().teaching;
-  const drop = (place: number) =>
-    lesson.set((now) => ({ ...now, examples: now.examples.filter((_, other) => other !== place) }));
+  const drop = (index: number) =>
+    teachingState.set((current) => ({
+      ...current,
+      examples: current.examples.filter((_, other) => other !== index),
+    }));
   return (
     <div className="stack">
       <h3>{words.examples}</h3>
-      {examples.length === 0 && <p className="quiet">{words.noExamples}</p>}
+      {examples.length === 0 && <p className="muted">{words.noExamples}</p>}
       <ul className="exemplars">
-        {examples.map((one, place) => (
-          <li key={`${one.film} ${place}`}>
-            <ExamplePicture one={one} label={words.example(place + 1, one.film.slice(0, 8))} />
+        {examples.map((example, index) => (
+          <li key={`${example.film} ${index}`}>
+            <ExamplePicture example={example} label={words.example(index + 1, example.film.slice(0, 8))} />
             <button
               type="button"
               className="plain"
-              aria-label={words.removeExample(place + 1)}
-              onClick={() => drop(place)}
+              aria-label={words.removeExample(index + 1)}
+              onClick={() => drop(index)}
             >
               ✕
             </button>
           </li>
         ))}
       </ul>
-      {examples.length > 0 && <p className="quiet small">{words.otherFilms}</p>}
+      {examples.length > 0 && <p className="muted small">{words.otherFilms}</p>}
     </div>
   );
 }
 
-function ExamplePicture({ one, label }: { one: Example; label: string }) {
-  const { width, height } = one.size;
-  const view = surroundings(one.box, width, height);
+function ExamplePicture({ example, label }: { example: Example; label: string }) {
+  const { width, height } = example.size;
+  const view = cropAround(example.box, width, height);
   return (
     <svg
       className="patch-picture"
@@ -154,17 +150,17 @@ function ExamplePicture({ one, label }: { one: Example; label: string }) {
       aria-label={label}
     >
       <image
-        href={`/api/v1/films/${one.film}/picture.png?side=512`}
+        href={`/api/v1/films/${example.film}/picture.png?side=512`}
         width={width}
         height={height}
         preserveAspectRatio="none"
       />
       <rect
         className="patch-outline"
-        x={one.box.x1}
-        y={one.box.y1}
-        width={one.box.x2 - one.box.x1}
-        height={one.box.y2 - one.box.y1}
+        x={example.box.x1}
+        y={example.box.y1}
+        width={example.box.x2 - example.box.x1}
+        height={example.box.y2 - example.box.y1}
         strokeWidth={view.width / 60}
       />
     </svg>

@@ -3,14 +3,14 @@ import { useLocation } from "wouter";
 
 import { session } from "../api/session";
 import type { Film } from "../api/types";
-import { moment, readable, share } from "../parts/format";
-import { useStore } from "../parts/store";
+import { useWords } from "../i18n/words";
+import { displayName, formatDate, formatProbability } from "../lib/format";
+import { useStore } from "../lib/store";
 import { settings } from "../settings/settings";
-import { useWords } from "../words/words";
-import { Preview } from "./Preview";
-import { likeliestOf, mayRemove } from "./queries";
+import { FilmThumbnail } from "./FilmThumbnail";
+import { canRemove, likeliestClass } from "./queries";
 
-/** One film. A click anywhere opens it; by keyboard and for screen readers its link does. */
+/** A row of the film list. A click anywhere opens the film; keyboards and screen readers use the link. */
 export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }) {
   const words = useWords().worklist;
   const { language } = useStore(settings);
@@ -24,8 +24,8 @@ export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }
     <tr onClick={open}>
       <td className="film-cell">
         <a href={`#/films/${film.id}`}>
-          <Preview film={film.id} side={72} alt="" />
-          <span className="hidden">{words.columns.film} </span>
+          <FilmThumbnail film={film.id} side={72} alt="" />
+          <span className="visually-hidden">{words.columns.film} </span>
           <span className="film-id">{film.id.slice(0, 8)}</span>
         </a>
       </td>
@@ -36,14 +36,14 @@ export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }
         <Facts film={film} />
       </td>
       <td>
-        {moment(film.arrived_at, language)}
-        <div className="quiet small">{words.by(film.arrived_by)}</div>
+        {formatDate(film.arrived_at, language)}
+        <div className="muted small">{words.by(film.arrived_by)}</div>
       </td>
       <td>
         <Readers film={film} />
       </td>
       <td className="row-actions">
-        {mayRemove(me, film) && (
+        {canRemove(me, film) && (
           <button
             type="button"
             className="plain small"
@@ -60,14 +60,14 @@ export function FilmRow({ film, onRemove }: { film: Film; onRemove: () => void }
 
 function Likeliest({ film }: { film: Film }) {
   const words = useWords().worklist;
-  const liking = useStore(settings);
-  const found = likeliestOf(film);
-  if (found === null) return <span className="quiet pending">{words.pending}</span>;
-  const [name, value] = found;
+  const preferences = useStore(settings);
+  const likeliest = likeliestClass(film);
+  if (likeliest === null) return <span className="muted pending">{words.pending}</span>;
+  const [name, value] = likeliest;
   return (
     <div className="likeliest">
-      <span>{readable(name)}</span>
-      <span className="figure">{share(value, liking)}</span>
+      <span>{displayName(name)}</span>
+      <span className="figure">{formatProbability(value, preferences)}</span>
       <div className="meter" aria-hidden="true">
         <i style={{ width: `${value * 100}%` }} />
       </div>
@@ -82,7 +82,7 @@ function Patient({ film }: { film: Film }) {
   const patient = [words.sexes[film.sex], film.age === null ? undefined : words.age(film.age)].filter(
     Boolean,
   );
-  if (view === null && patient.length === 0) return <span className="quiet">{words.nothingTold}</span>;
+  if (view === null && patient.length === 0) return <span className="muted">{words.factsUnknown}</span>;
   return (
     <>
       {view === null ? words.viewUnknown : (named[view] ?? view)}
@@ -96,7 +96,7 @@ function Facts({ film }: { film: Film }) {
   return (
     <>
       <Patient film={film} />
-      <div className="quiet small">
+      <div className="muted small">
         {format} · {size.width} × {size.height}
       </div>
       {warnings.map((warning) => (
@@ -112,14 +112,16 @@ function Facts({ film }: { film: Film }) {
 function Readers({ film }: { film: Film }) {
   const words = useWords().worklist;
   const { language } = useStore(settings);
-  if (film.readings.length === 0) return <span className="quiet">{words.nobody}</span>;
+  if (film.readings.length === 0) return <span className="muted">{words.nobody}</span>;
   return (
     <ul>
-      {film.readings.map((one) => (
-        <li key={`${one.reader} ${one.model}`}>
-          {one.reader}
-          {one.corrections !== null && <span className="quiet small"> · {words.steps(one.corrections)}</span>}
-          <div className="quiet small">{moment(one.changed_at, language)}</div>
+      {film.readings.map((reading) => (
+        <li key={`${reading.reader} ${reading.model}`}>
+          {reading.reader}
+          {reading.corrections !== null && (
+            <span className="muted small"> · {words.steps(reading.corrections)}</span>
+          )}
+          <div className="muted small">{formatDate(reading.changed_at, language)}</div>
         </li>
       ))}
     </ul>

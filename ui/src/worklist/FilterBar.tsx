@@ -1,16 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 
-import { modelQuery, modelsQuery } from "../api/queries";
-import { readable } from "../parts/format";
-import { useStore } from "../parts/store";
-import { useWords } from "../words/words";
-import { ALL, choose, filters, isNarrowed, VIEWS } from "./filters";
+import { modelQuery, modelsQuery } from "../api/sharedQueries";
+import { useWords } from "../i18n/words";
+import { displayName } from "../lib/format";
+import { useStore } from "../lib/store";
+import { isFiltered, NO_FILTERS, setFilter, VIEWS, worklistFilters } from "./filters";
 
-/** Narrows the list down. */
+/** Filters of the film list. */
 export function FilterBar() {
   const words = useWords().worklist;
-  const now = useStore(filters);
-  const classes = useClasses(now.likeliest);
+  const filters = useStore(worklistFilters);
+  const classes = useClasses(filters.likeliest);
   return (
     <form
       className="filters"
@@ -22,26 +22,26 @@ export function FilterBar() {
         <span>{words.search}</span>
         <input
           type="search"
-          value={now.search}
+          value={filters.search}
           placeholder={words.searchHint}
           maxLength={100}
-          onChange={(event) => choose({ search: event.target.value })}
+          onChange={(event) => setFilter({ search: event.target.value })}
         />
       </label>
       <label className="field">
         <span>{words.likeliest}</span>
-        <select value={now.likeliest} onChange={(event) => choose({ likeliest: event.target.value })}>
+        <select value={filters.likeliest} onChange={(event) => setFilter({ likeliest: event.target.value })}>
           <option value="">{words.anyClass}</option>
           {classes.map((name) => (
             <option key={name} value={name}>
-              {readable(name)}
+              {displayName(name)}
             </option>
           ))}
         </select>
       </label>
       <label className="field">
         <span>{words.view}</span>
-        <select value={now.view} onChange={(event) => choose({ view: event.target.value })}>
+        <select value={filters.view} onChange={(event) => setFilter({ view: event.target.value })}>
           <option value="">{words.anyView}</option>
           {VIEWS.map((view) => (
             <option key={view} value={view}>
@@ -50,24 +50,24 @@ export function FilterBar() {
           ))}
         </select>
       </label>
-      <label className="tick">
+      <label className="checkbox">
         <input
           type="checkbox"
-          checked={now.unread}
-          onChange={(event) => choose({ unread: event.target.checked })}
+          checked={filters.unread}
+          onChange={(event) => setFilter({ unread: event.target.checked })}
         />
         {words.unread}
       </label>
-      <label className="tick">
+      <label className="checkbox">
         <input
           type="checkbox"
-          checked={now.mine}
-          onChange={(event) => choose({ mine: event.target.checked })}
+          checked={filters.mine}
+          onChange={(event) => setFilter({ mine: event.target.checked })}
         />
         {words.mine}
       </label>
-      {isNarrowed(now) && (
-        <button type="button" className="plain" onClick={() => filters.set(ALL)}>
+      {isFiltered(filters) && (
+        <button type="button" className="plain" onClick={() => worklistFilters.set(NO_FILTERS)}>
           {words.reset}
         </button>
       )}
@@ -75,11 +75,11 @@ export function FilterBar() {
   );
 }
 
-/** Those of the model in use; and the one that is chosen, should another model be in use by now. */
+/** Classes of the model in use, plus the selected class if that model does not know it. */
 function useClasses(chosen: string): string[] {
   const models = useQuery(modelsQuery);
-  const used = models.data?.find((model) => model.in_use)?.version ?? "";
-  const card = useQuery({ ...modelQuery(used), enabled: used !== "" });
+  const versionInUse = models.data?.find((model) => model.in_use)?.version ?? "";
+  const card = useQuery({ ...modelQuery(versionInUse), enabled: versionInUse !== "" });
   const classes = [...(card.data?.classes ?? [])];
   return chosen === "" || classes.includes(chosen) ? classes : [...classes, chosen];
 }

@@ -1,5 +1,5 @@
-/** Which films somebody wants to see. Kept for as long as the window is open, so that coming back finds the same list. */
-import { createKeptStore } from "../parts/store";
+/** Filters and page of the film list. Kept for the browser session. */
+import { createKeptStore, createStore } from "../lib/store";
 
 export interface Filters {
   search: string;
@@ -10,35 +10,51 @@ export interface Filters {
   page: number;
 }
 
-export const ALL: Filters = { search: "", likeliest: "", view: "", unread: false, mine: false, page: 1 };
+export const NO_FILTERS: Filters = {
+  search: "",
+  likeliest: "",
+  view: "",
+  unread: false,
+  mine: false,
+  page: 1,
+};
 export const VIEWS = ["PA", "AP", "LL", "RL"] as const;
 export const PAGE_SIZE = 50;
 
-export const filters = createKeptStore<Filters>("medgrape.worklist", ALL, "sessionStorage");
+export const worklistFilters = createKeptStore<Filters>("medgrape.worklist", NO_FILTERS, "sessionStorage");
 
-/** Whatever else is chosen, another choice begins at the first page. */
-export function choose(change: Partial<Omit<Filters, "page">>): void {
-  filters.set((now) => ({ ...now, ...change, page: 1 }));
+/** Change filters and go to the first page. */
+export function setFilter(change: Partial<Omit<Filters, "page">>): void {
+  worklistFilters.set((current) => ({ ...current, ...change, page: 1 }));
 }
 
-export function isNarrowed(now: Filters): boolean {
-  return now.search.trim() !== "" || now.likeliest !== "" || now.view !== "" || now.unread || now.mine;
+export function isFiltered(filters: Filters): boolean {
+  return (
+    filters.search.trim() !== "" ||
+    filters.likeliest !== "" ||
+    filters.view !== "" ||
+    filters.unread ||
+    filters.mine
+  );
 }
 
-/** What the server is asked: only what was chosen. */
-export function asked(now: Filters) {
+/** Query parameters: only filters that are set. */
+export function filmQueryParams(filters: Filters) {
   return {
-    page: now.page,
+    page: filters.page,
     size: PAGE_SIZE,
-    ...(now.search.trim() && { search: now.search.trim() }),
-    ...(now.likeliest && { likeliest: now.likeliest }),
-    ...(now.view && { view: now.view }),
-    ...(now.unread && { unread: true }),
-    ...(now.mine && { mine: true }),
+    ...(filters.search.trim() && { search: filters.search.trim() }),
+    ...(filters.likeliest && { likeliest: filters.likeliest }),
+    ...(filters.view && { view: filters.view }),
+    ...(filters.unread && { unread: true }),
+    ...(filters.mine && { mine: true }),
   };
 }
 
-/** The last page there is: films may have been removed since somebody turned to a later one. */
+/** Number of the last page, at least 1. */
 export function lastPage(total: number): number {
   return Math.max(1, Math.ceil(total / PAGE_SIZE));
 }
+
+/** Ids of the films as last listed. "Next film" on the reading screen follows this order. */
+export const filmOrder = createStore<string[]>([]);

@@ -1,34 +1,37 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { client, told } from "../api/client";
-import type { Film, FilmPage, Me } from "../api/types";
-import { may } from "../api/session";
-import { asked, type Filters } from "./filters";
+import { client, unwrap } from "../api/client";
+import { hasRole } from "../api/session";
+import type { CurrentUser, Film, FilmPage } from "../api/types";
+import { filmQueryParams, type Filters } from "./filters";
 
-const SOON = 2500;
-const LATER = 30_000;
+const PENDING_INTERVAL = 2500;
+const REFETCH_INTERVAL = 30_000;
 
-export const filmsQuery = (now: Filters) =>
+export const filmsQuery = (filters: Filters) =>
   queryOptions({
-    queryKey: ["films", asked(now)],
-    // openapi-fetch forgets that a pair has two members, hence the cast.
-    queryFn: () => told(client.GET("/api/v1/films", { params: { query: asked(now) } })) as Promise<FilmPage>,
+    queryKey: ["films", filmQueryParams(filters)],
+    // openapi-fetch widens tuples to arrays, hence the cast.
+    queryFn: () =>
+      unwrap(
+        client.GET("/api/v1/films", { params: { query: filmQueryParams(filters) } }),
+      ) as Promise<FilmPage>,
     placeholderData: keepPreviousData,
-    // A film that the model has not looked at yet will be looked at within seconds.
+    // The model reads new films within seconds, so ask again soon.
     refetchInterval: ({ state }) =>
-      state.data?.films.some((film) => film.prediction === null) ? SOON : LATER,
+      state.data?.films.some((film) => film.prediction === null) ? PENDING_INTERVAL : REFETCH_INTERVAL,
   });
 
-/** The server's own rule: one's own film that nobody else has read; a curator any. */
-export function mayRemove(me: Me | null, film: Film): boolean {
+/** The server's rule: readers remove their own films that nobody else has read; curators remove any film. */
+export function canRemove(me: CurrentUser | null, film: Film): boolean {
   if (me === null) return false;
   return (
-    may(me, "curator") ||
-    (film.arrived_by === me.name && film.readings.every((one) => one.reader === me.name))
+    hasRole(me, "curator") ||
+    (film.arrived_by === me.name && film.readings.every((reading) => reading.reader === me.name))
   );
 }
 
-export function likeliestOf(film: Film): [string, number] | null {
-  const ranked = Object.entries(film.prediction ?? {}).sort(([, one], [, other]) => other - one);
+export function likeliestClass(film: Film): [string, number] | null {
+  const ranked = Object.entries(film.prediction ?? {}).sort(([, a], [, b]) => b - a);
   return ranked[0] ?? null;
 }

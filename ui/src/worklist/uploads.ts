@@ -1,54 +1,52 @@
-/** The one queue of uploads of this page, and how it meets the server. */
-import { reachAt } from "../api/client";
-import { connection, noteSilence } from "../api/connection";
-import { pause } from "../api/queries";
-import { begin, loggedIn, type Me } from "../api/session";
-import { createQueue, hasEnded, type Upload } from "./queue";
-import { sendFilm } from "./sending";
+/** The page's upload queue, connected to the server. */
+import { refreshCsrfToken } from "../api/client";
+import { connection, markUnreachable } from "../api/serverConnection";
+import { waitForLogin } from "../api/session";
+import { retryDelay } from "../api/sharedQueries";
+import { createUploadQueue, isFinished, type Upload } from "./uploadQueue";
+import { sendFilm } from "./uploadRequest";
 
-export const queue = createQueue({
+export const uploadQueue = createUploadQueue({
   send: sendFilm,
-  back: async () => {
-    noteSilence();
-    await answered();
-  },
-  loggedIn,
-  meetAgain: async () => begin((await (await reachAt("/api/v1/session/me")).json()) as Me),
-  rest: (attempt, retryAfter) =>
+  untilReachable,
+  untilLoggedIn: waitForLogin,
+  refreshCsrfToken,
+  waitBeforeRetry: (attempt, retryAfter) =>
     new Promise((resolve) =>
-      setTimeout(resolve, retryAfter === null ? pause(attempt, null) : retryAfter * 1000),
+      setTimeout(resolve, retryAfter === null ? retryDelay(attempt, null) : retryAfter * 1000),
     ),
 });
 
-function answered(): Promise<void> {
+function untilReachable(): Promise<void> {
+  markUnreachable();
   return new Promise((resolve) => {
-    const leave = connection.subscribe(() => {
+    const unsubscribe = connection.subscribe(() => {
       if (connection.get().lost) return;
-      leave();
+      unsubscribe();
       resolve();
     });
   });
 }
 
-export interface Tally {
+export interface UploadCounts {
   total: number;
   ended: number;
   refused: number;
-  /** Films that are in the list now and were not before. */
+  /** Films that are new in the list. */
   arrived: number;
 }
 
-export function tally(uploads: readonly Upload[]): Tally {
-  const count = (fits: (one: Upload) => boolean) => uploads.filter(fits).length;
+export function countUploads(uploads: readonly Upload[]): UploadCounts {
+  const count = (fits: (upload: Upload) => boolean) => uploads.filter(fits).length;
   return {
     total: uploads.length,
-    ended: count(hasEnded),
-    refused: count((one) => one.state === "refused" || one.state === "unreadable"),
-    arrived: count((one) => one.state === "done"),
+    ended: count(isFinished),
+    refused: count((upload) => upload.state === "refused" || upload.state === "unreadable"),
+    arrived: count((upload) => upload.state === "done"),
   };
 }
 
-// Leaving the page breaks uploads off; the browser asks first.
+// Closing the page cancels uploads, so the browser asks first.
 window.addEventListener("beforeunload", (event) => {
-  if (queue.uploads.get().some((one) => !hasEnded(one))) event.preventDefault();
+  if (uploadQueue.uploads.get().some((upload) => !isFinished(upload))) event.preventDefault();
 });

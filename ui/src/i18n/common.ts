@@ -1,0 +1,73 @@
+/** Texts that all screens share. */
+export const en = {
+  notice: "Research software, not a medical device.",
+  films: "Films",
+  atlas: "Atlas",
+  model: "Model",
+  audit: "Audit",
+  inUse: "in use",
+  settings: "Settings",
+  screens: "Screens",
+  logOut: "Log out",
+  loggedInAs: (name: string, role: string) => `${name} (${role})`,
+  roles: { reader: "reader", curator: "curator", admin: "admin" },
+  toContent: "Skip to content",
+  unreachable: "The server does not answer. Your work is kept; the page tries again every second.",
+  retry: "Try again",
+  close: "Close",
+  cancel: "Cancel",
+  loading: "Loading …",
+  notFound: "There is nothing at this address.",
+  toFilms: "Go to the film list",
+  pageError: "This page stopped because of an error. Applied corrections are saved on the server.",
+  reload: "Reload the page",
+  problems: {} as Record<string, string>,
+};
+
+export const de: typeof en = {
+  notice: "Forschungssoftware, kein Medizinprodukt.",
+  films: "Aufnahmen",
+  atlas: "Atlas",
+  model: "Modell",
+  audit: "Protokoll",
+  inUse: "aktiv",
+  settings: "Einstellungen",
+  screens: "Bereiche",
+  logOut: "Abmelden",
+  loggedInAs: (name, role) => `${name} (${role})`,
+  roles: { reader: "Befundung", curator: "Modellpflege", admin: "Verwaltung" },
+  toContent: "Zum Inhalt",
+  unreachable:
+    "Der Server antwortet nicht. Ihre Arbeit bleibt erhalten; die Seite versucht es jede Sekunde erneut.",
+  retry: "Erneut versuchen",
+  close: "Schließen",
+  cancel: "Abbrechen",
+  loading: "Wird geladen …",
+  notFound: "Unter dieser Adresse gibt es nichts.",
+  toFilms: "Zur Liste der Aufnahmen",
+  pageError:
+    "Diese Seite wurde durch einen Fehler angehalten. Angewendete Korrekturen sind auf dem Server gespeichert.",
+  reload: "Seite neu laden",
+  problems: {
+    login_refused:
+      "Name oder Passwort ist falsch, oder es gab zu viele Versuche. Prüfen Sie beides, oder warten Sie etwas.",
+    forbidden: "Ihre Rolle erlaubt das nicht.",
+    not_found: "Nicht gefunden, oder Sie haben keinen Zugriff darauf.",
+    too_large: "Die Datei ist zu groß.",
+    film_refused: "Diese Datei ist keine lesbare Aufnahme.",
+    too_many_requests: "Zu viele Anfragen auf einmal. Versuchen Sie es gleich noch einmal.",
+    busy: "Der Server ist ausgelastet. Nichts wurde geändert; versuchen Sie es gleich noch einmal.",
+    disk_full:
+      "Der Speicher des Servers ist voll. Nichts wurde geändert; wer den Server betreibt, muss Platz schaffen.",
+    database_unavailable:
+      "Die Datenbank antwortet nicht. Prüfen Sie, ob Ihre Änderung gespeichert ist, bevor Sie es noch einmal versuchen.",
+    model_unavailable: "Die Dateien des Modells fehlen oder wurden verändert. Nichts wurde geändert.",
+    stale_study:
+      "Die Befundung wurde inzwischen in einem anderen Fenster geändert. Ihr letzter Schritt wurde nicht angewendet.",
+    nothing_to_undo: "Es gibt nichts zurückzunehmen.",
+    nothing_to_redo: "Es gibt nichts zu wiederholen.",
+    model_in_use: "Dieses Modell ist aktiv. Aktivieren Sie zuerst ein anderes.",
+    model_has_studies: "Mit diesem Modell wurden Aufnahmen gelesen; es lässt sich nicht entfernen.",
+    fault: "Ein Fehler in medgrape. Wer den Server betreibt, findet Einzelheiten in dessen Protokoll.",
+  },
+};

@@ -1,2 +1,0 @@
-export { de } from "./words.de";
-export { en } from "./words.en";

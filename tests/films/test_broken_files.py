@@ -18,7 +18,7 @@ from pydicom.uid import JPEG2000Lossless, JPEGLSLossless, RLELossless
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.decoder import Decoder, DecoderPool, Request
 from medgrape.films.film import Film, FilmError
-from medgrape.films.reading import read_film, read_prepared, stance
+from medgrape.films.reading import read_film, read_prepared, upright_size
 from scenes import radiograph
 
 LIMITS = FilmLimits(max_pixels=2_000_000)
@@ -93,7 +93,7 @@ def test_mutated_bytes_end_in_a_film_or_one_sentence(scratch, kind, changes, cut
             assert answer.pixels.dtype in (np.uint8, np.uint16)
             assert answer.pixels.min() < answer.pixels.max()
     with contextlib.suppress(FilmError):
-        stance(scratch)
+        upright_size(scratch)
 
 
 def test_two_hundred_broken_files_neither_crash_nor_fill_memory(tmp_path):

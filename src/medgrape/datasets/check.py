@@ -17,7 +17,7 @@ from medgrape.datasets.draft import Complaints
 from medgrape.datasets.sources.tbx11k import is_borrowed
 from medgrape.datasets.statistics import CoOccurrence, Guess, co_occurrence, guess
 from medgrape.errors import nearest
-from medgrape.films.reading import stance
+from medgrape.films.reading import upright_size
 from medgrape.progress import Track, quietly
 
 SIDE = 32
@@ -213,7 +213,7 @@ def _check_files(dataset: Dataset, films: CachedFilms, errors: Complaints, warni
         errors.add("films that cannot be read", reason)
     for position in films.readable():
         film = dataset.pictured[position]
-        size = stance(dataset.film_path(film)).size
+        size = upright_size(dataset.film_path(film)).size
         if size != film.size:
             errors.add("films of another size than when they were prepared", f"{film.id} was {film.size}, is {size}")
     for film in dataset.films:

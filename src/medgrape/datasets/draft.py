@@ -11,7 +11,7 @@ from medgrape.datasets.label_files import SourceError
 from medgrape.datasets.splits import SplitRule, split_films
 from medgrape.files import sha256, whole_folder
 from medgrape.films.film import FilmError
-from medgrape.films.reading import stance
+from medgrape.films.reading import upright_size
 from medgrape.geometry import Box, FilmSize, GeometryError
 
 _EXAMPLES = 3
@@ -84,7 +84,7 @@ class Draft:
     def size_of(self, path: str) -> FilmSize | None:
         """How large a film of the folder is; one that cannot be read becomes a complaint and None."""
         try:
-            found = stance(self.folder / path)
+            found = upright_size(self.folder / path)
         except FilmError as refusal:
             self.complaints.add("films unreadable", str(refusal))
             return None

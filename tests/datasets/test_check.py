@@ -8,7 +8,8 @@ from PIL import Image
 
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.config import Config
-from medgrape.datasets.check import check, open_films
+from medgrape.datasets.cache import cached_films
+from medgrape.datasets.check import check
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.datasets.figures import contact_sheet, draw_figures
 from medgrape.datasets.statistics import guess
@@ -32,7 +33,7 @@ def sound(films_folder):
 
 
 def checked(dataset, tmp_path, **options):
-    films = open_films(dataset, tmp_path / "set", Config())
+    films = cached_films(Config(), dataset, tmp_path / "set")
     return check(dataset, films, **options)
 
 
@@ -112,7 +113,7 @@ def test_rows_with_labels_alone_are_no_error(sound, tmp_path):
 
 def test_films_shared_with_another_set_are_found(sound, tmp_path):
     other = replace(sound, name="other", films=(replace(sound.films[5], id="x"),), boxes=())
-    films = open_films(other, tmp_path / "other", Config())
+    films = cached_films(Config(), other, tmp_path / "other")
     report = checked(sound, tmp_path, against=(other, films))
     assert "1 films that are also in other: f5 (val) = x (val)" in report.warnings.lines()
 
@@ -135,7 +136,7 @@ def test_blind_pointing_is_told_beside_every_concept(sound):
 
 
 def test_the_pictures_are_drawn_whole(sound, tmp_path):
-    films = open_films(sound, tmp_path / "set", Config())
+    films = cached_films(Config(), sound, tmp_path / "set")
     figures = draw_figures(check(sound, films), films, tmp_path / "pictures")
     for path in (figures.contact_sheet, figures.label_counts, figures.co_occurrence):
         with Image.open(path) as picture:

@@ -76,13 +76,13 @@ def test_a_film_saved_again_as_a_small_jpeg_is_still_the_same_film(sound, tmp_pa
     assert "1 films that are there twice: f1 = f3 (the same look)" in report.warnings.lines()
 
 
-def test_the_same_film_with_other_labels_is_told(sound, tmp_path):
+def test_the_same_film_with_other_labels_is_reported(sound, tmp_path):
     shutil.copy(sound.root / "film0.png", sound.root / "film1.png")
     assert any("with other labels" in line for line in checked(sound, tmp_path).warnings.lines())
 
 
 @pytest.mark.parametrize(
-    ("box", "told"),
+    ("box", "message"),
     [
         (DrawnBox("f1", "cavity", Box(80, 10, 97, 30)), "outside their film"),
         (DrawnBox("f1", "cavitty", Box(1, 1, 9, 9)), "did you mean 'cavity'"),
@@ -90,12 +90,12 @@ def test_the_same_film_with_other_labels_is_told(sound, tmp_path):
         (DrawnBox("f0", "cavity", Box(1, 1, 9, 9)), "labels deny"),
     ],
 )
-def test_boxes_that_cannot_be_right_are_errors(sound, tmp_path, box, told):
+def test_boxes_that_cannot_be_right_are_errors(sound, tmp_path, box, message):
     report = checked(replace(sound, boxes=(*sound.boxes, box)), tmp_path)
-    assert any(told in line for line in report.errors.lines())
+    assert any(message in line for line in report.errors.lines())
 
 
-def test_empty_classes_and_unreadable_films_are_told(sound, tmp_path):
+def test_empty_classes_and_unreadable_films_are_reported(sound, tmp_path):
     (sound.root / "film2.png").write_bytes(b"junk")
     report = checked(replace(sound, classes=("well", "ill", "rare")), tmp_path)
     assert any("3 classes without a film: rare in train" in line for line in report.warnings.lines())
@@ -118,14 +118,14 @@ def test_films_shared_with_another_set_are_found(sound, tmp_path):
     assert "1 films that are also in other: f5 (val) = x (val)" in report.warnings.lines()
 
 
-def test_borrowed_tbx11k_films_are_told(sound, tmp_path):
+def test_borrowed_tbx11k_films_are_reported(sound, tmp_path):
     (sound.root / "imgs/extra").mkdir(parents=True)
     shutil.copy(sound.root / "film4.png", sound.root / "imgs/extra/film4.png")
     borrowed = with_film(replace(sound, source=Source("tbx11k", "")), 4, path="imgs/extra/film4.png")
     assert any("borrowed" in line for line in checked(borrowed, tmp_path).warnings.lines())
 
 
-def test_blind_pointing_is_told_beside_every_concept(sound):
+def test_blind_pointing_is_reported_beside_every_concept(sound):
     blind = guess(sound, "cavity")
     assert blind.pairs == 1
     assert blind.fixed == 1.0, "all boxes of this set are in one place"

@@ -143,7 +143,7 @@ def test_a_film_with_broken_exif_is_read_with_a_warning(tmp_path, eight_bit):
     assert "EXIF" in film.facts.warnings[0]
 
 
-def test_the_size_of_a_png_is_told_without_unpacking_it(tmp_path):
+def test_the_size_of_a_png_is_known_without_unpacking_it(tmp_path):
     (tmp_path / "stub.png").write_bytes(png_header(9_000, 8_000))
     assert upright_size(tmp_path / "stub.png").size == FilmSize(9_000, 8_000)
 
@@ -238,8 +238,8 @@ def test_equalised_films_have_contrast_where_they_had_little(tmp_path):
     path = tmp_path / "faint.png"
     cv2.imwrite(str(path), film.astype(np.uint8))
     plain, equalised = (
-        read_prepared(path, preprocessing=Preprocessing(size=256, equalise=wanted)).pixels.astype(int)
-        for wanted in (False, True)
+        read_prepared(path, preprocessing=Preprocessing(size=256, equalise=equalise)).pixels.astype(int)
+        for equalise in (False, True)
     )
     for half in (slice(16, 100), slice(150, 240)):
         assert equalised[:, half].std() > plain[:, half].std()

@@ -124,11 +124,11 @@ def test_without_a_shortcut_no_film_claims_one():
 
 
 @pytest.mark.parametrize(
-    ("shortcut", "told"),
+    ("shortcut", "message"),
     [(Shortcut(concept="cardiomegaly"), "no concept 'cardiomegaly'"), (Shortcut(device="pacemakr"), "'pacemaker'")],
 )
-def test_a_shortcut_that_cannot_be_planted_is_refused(shortcut, told):
-    with pytest.raises(UserError, match=told):
+def test_a_shortcut_that_cannot_be_planted_is_refused(shortcut, message):
+    with pytest.raises(UserError, match=message):
         plan("tb", 4, seed=0, shortcut=shortcut)
 
 

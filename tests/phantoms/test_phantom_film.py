@@ -31,12 +31,12 @@ def digest(film):
 
 
 def test_a_film_is_the_same_in_another_process_and_in_reversed_order():
-    elsewhere = subprocess.run([sys.executable, "-c", DIGEST], capture_output=True, text=True, check=True)
-    there = dict(line.split() for line in elsewhere.stdout.splitlines())
+    printed = subprocess.run([sys.executable, "-c", DIGEST], capture_output=True, text=True, check=True)
+    elsewhere = dict(line.split() for line in printed.stdout.splitlines())
 
     here = {exam.film_id: digest(draw(exam, 96)) for profile in ("tb", "nih") for exam in plan(profile, 6, seed=9)}
 
-    assert there == here
+    assert elsewhere == here
 
 
 def test_another_seed_gives_other_films():

@@ -97,6 +97,6 @@ def _print_facts(file: Path, facts: FilmFacts) -> None:
         "applied": "; ".join(facts.applied) or "nothing",
     }
     for name, value in lines.items():
-        note(f"  {name:<16} {'not told' if value is None else value}")
+        note(f"  {name:<16} {'unknown' if value is None else value}")
     for warning in facts.warnings:
         out.print(f"  warning          {printable(warning)}", style="yellow", markup=False, soft_wrap=True)

@@ -56,16 +56,16 @@ def test_a_changed_film_is_decoded_again_and_the_others_are_not(tmp_path, paths,
     before = np.array(cache.films(paths)[4])
     picture = cv2.imread(str(paths[4]), cv2.IMREAD_GRAYSCALE)
     cv2.imwrite(str(paths[4]), 255 - picture)
-    asked = []
-    real = FilmCache._decoded
+    decoded = []
+    original = FilmCache._decoded
 
     def spy(self, paths, contents, decoders):
-        asked.extend(path.name for path in paths)
-        return real(self, paths, contents, decoders)
+        decoded.extend(path.name for path in paths)
+        return original(self, paths, contents, decoders)
 
     monkeypatch.setattr(FilmCache, "_decoded", spy)
     after = cache.films(paths)
-    assert asked == ["film3.png", "film4.png", "film5.png"], "the shard of the changed film alone"
+    assert decoded == ["film3.png", "film4.png", "film5.png"], "the shard of the changed film alone"
     assert not np.array_equal(after[4], before)
 
 
@@ -107,10 +107,10 @@ def test_a_broken_index_is_made_anew(tmp_path, paths, index):
 def test_two_processes_may_build_at_once(tmp_path, films_folder, paths):
     command = [sys.executable, "-c", BUILD, str(films_folder), str(tmp_path / "c"), "2"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [process.communicate(timeout=60)[0].split() for process in both]
-    assert told[0] == told[1]
+    sums = [process.communicate(timeout=60)[0].split() for process in both]
+    assert sums[0] == sums[1]
     expected = sum(int(read_prepared(path, preprocessing=SMALL.preprocessing).pixels.sum()) for path in paths)
-    assert told[0] == ["8", str(expected)]
+    assert sums[0] == ["8", str(expected)]
 
 
 KILLED_WHILE_WRITING = """

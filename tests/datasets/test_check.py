@@ -8,7 +8,8 @@ from PIL import Image
 
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.config import Config
-from medgrape.datasets.check import check, open_films
+from medgrape.datasets.cache import cached_films
+from medgrape.datasets.check import check
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.datasets.figures import contact_sheet, draw_figures
 from medgrape.datasets.statistics import guess
@@ -32,7 +33,7 @@ def sound(films_folder):
 
 
 def checked(dataset, tmp_path, **options):
-    films = open_films(dataset, tmp_path / "set", Config())
+    films = cached_films(Config(), dataset, tmp_path / "set")
     return check(dataset, films, **options)
 
 
@@ -75,13 +76,13 @@ def test_a_film_saved_again_as_a_small_jpeg_is_still_the_same_film(sound, tmp_pa
     assert "1 films that are there twice: f1 = f3 (the same look)" in report.warnings.lines()
 
 
-def test_the_same_film_with_other_labels_is_told(sound, tmp_path):
+def test_the_same_film_with_other_labels_is_reported(sound, tmp_path):
     shutil.copy(sound.root / "film0.png", sound.root / "film1.png")
     assert any("with other labels" in line for line in checked(sound, tmp_path).warnings.lines())
 
 
 @pytest.mark.parametrize(
-    ("box", "told"),
+    ("box", "message"),
     [
         (DrawnBox("f1", "cavity", Box(80, 10, 97, 30)), "outside their film"),
         (DrawnBox("f1", "cavitty", Box(1, 1, 9, 9)), "did you mean 'cavity'"),
@@ -89,12 +90,12 @@ def test_the_same_film_with_other_labels_is_told(sound, tmp_path):
         (DrawnBox("f0", "cavity", Box(1, 1, 9, 9)), "labels deny"),
     ],
 )
-def test_boxes_that_cannot_be_right_are_errors(sound, tmp_path, box, told):
+def test_boxes_that_cannot_be_right_are_errors(sound, tmp_path, box, message):
     report = checked(replace(sound, boxes=(*sound.boxes, box)), tmp_path)
-    assert any(told in line for line in report.errors.lines())
+    assert any(message in line for line in report.errors.lines())
 
 
-def test_empty_classes_and_unreadable_films_are_told(sound, tmp_path):
+def test_empty_classes_and_unreadable_films_are_reported(sound, tmp_path):
     (sound.root / "film2.png").write_bytes(b"junk")
     report = checked(replace(sound, classes=("well", "ill", "rare")), tmp_path)
     assert any("3 classes without a film: rare in train" in line for line in report.warnings.lines())
@@ -112,19 +113,19 @@ def test_rows_with_labels_alone_are_no_error(sound, tmp_path):
 
 def test_films_shared_with_another_set_are_found(sound, tmp_path):
     other = replace(sound, name="other", films=(replace(sound.films[5], id="x"),), boxes=())
-    films = open_films(other, tmp_path / "other", Config())
+    films = cached_films(Config(), other, tmp_path / "other")
     report = checked(sound, tmp_path, against=(other, films))
     assert "1 films that are also in other: f5 (val) = x (val)" in report.warnings.lines()
 
 
-def test_borrowed_tbx11k_films_are_told(sound, tmp_path):
+def test_borrowed_tbx11k_films_are_reported(sound, tmp_path):
     (sound.root / "imgs/extra").mkdir(parents=True)
     shutil.copy(sound.root / "film4.png", sound.root / "imgs/extra/film4.png")
     borrowed = with_film(replace(sound, source=Source("tbx11k", "")), 4, path="imgs/extra/film4.png")
     assert any("borrowed" in line for line in checked(borrowed, tmp_path).warnings.lines())
 
 
-def test_blind_pointing_is_told_beside_every_concept(sound):
+def test_blind_pointing_is_reported_beside_every_concept(sound):
     blind = guess(sound, "cavity")
     assert blind.pairs == 1
     assert blind.fixed == 1.0, "all boxes of this set are in one place"
@@ -135,7 +136,7 @@ def test_blind_pointing_is_told_beside_every_concept(sound):
 
 
 def test_the_pictures_are_drawn_whole(sound, tmp_path):
-    films = open_films(sound, tmp_path / "set", Config())
+    films = cached_films(Config(), sound, tmp_path / "set")
     figures = draw_figures(check(sound, films), films, tmp_path / "pictures")
     for path in (figures.contact_sheet, figures.label_counts, figures.co_occurrence):
         with Image.open(path) as picture:

@@ -54,7 +54,7 @@ def test_the_checksum_changes_with_a_single_label(dataset, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
+    ("file", "old", "new", "message"),
     [
         ("films.csv", ",train,", ",trian,", "line 2: split is one of train, val, test"),
         ("films.csv", "512,400", "512,none", "line 2: a value does not fit"),
@@ -67,12 +67,12 @@ def test_the_checksum_changes_with_a_single_label(dataset, tmp_path):
         ("dataset.toml", "name =", "name", "cannot be read"),
     ],
 )
-def test_a_spoilt_file_is_named_with_its_line(dataset, tmp_path, file, old, new, told):
+def test_a_spoilt_file_is_named_with_its_line(dataset, tmp_path, file, old, new, message):
     dataset.save(tmp_path)
     text = (tmp_path / file).read_text()
     assert old in text
     (tmp_path / file).write_text(text.replace(old, new, 1))
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         Dataset.load(tmp_path)
 
 

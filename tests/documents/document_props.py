@@ -46,7 +46,7 @@ def make_props(folder: Path) -> Path:
 
 def _chest(film: PhantomFilm, folder: Path) -> None:
     Image.fromarray(film.pixels).save(folder / "chest.png")
-    who = film.sitting
+    who = film.exam
     write_dicom(folder / "chest.dcm", film.pixels, Person(f"tb-{who.patient:06}", who.sex, who.age), "chest", who.view)
 
 
@@ -56,7 +56,7 @@ def _own_films(drawn: list[PhantomFilm], folder: Path) -> None:
     rows, images, boxes = [], [], []
     kinds = ("active_tb", "obsolete_tb", "pulmonary_tb")
     for number, film in enumerate(drawn):
-        who, name = film.sitting, f"film-{number:03}.png"
+        who, name = film.exam, f"film-{number:03}.png"
         Image.fromarray(film.pixels).save(folder / "films" / name)
         findings = "|".join(who.concepts) or "No Finding"
         rows.append(
@@ -109,7 +109,7 @@ def _vindr(drawn: list[PhantomFilm], folder: Path) -> None:
         readers = ("R1", "R2", "R3") if split == "train" else (None,)
         labels[split] += [(name, *([reader] if reader else []), *seen) for reader in readers]
         (folder / split).mkdir(parents=True, exist_ok=True)
-        who = film.sitting
+        who = film.exam
         write_dicom(
             folder / split / f"{name}.dicom",
             film.pixels,

@@ -18,7 +18,7 @@ from pydicom.uid import JPEG2000Lossless, JPEGLSLossless, RLELossless
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.decoder import Decoder, DecoderPool, Request
 from medgrape.films.film import Film, FilmError
-from medgrape.films.reading import read_film, read_prepared, stance
+from medgrape.films.reading import read_film, read_prepared, upright_size
 from scenes import radiograph
 
 LIMITS = FilmLimits(max_pixels=2_000_000)
@@ -31,25 +31,25 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def originals() -> dict[str, bytes]:
     down, across = np.mgrid[0:40, 0:56]
     film = (1800 + 30 * down + 9 * across).astype(np.uint16)
-    found = {}
+    files = {}
     for name, picture in {
         "png": Image.fromarray((film // 16).astype(np.uint8)),
         "png16": Image.fromarray(film),
     }.items():
         data = io.BytesIO()
         picture.save(data, "PNG")
-        found[name] = data.getvalue()
+        files[name] = data.getvalue()
     data = io.BytesIO()
     Image.fromarray((film // 16).astype(np.uint8)).save(data, "JPEG")
-    found["jpeg"] = data.getvalue()
+    files["jpeg"] = data.getvalue()
     for name, syntax in {"plain": None, "rle": RLELossless, "j2k": JPEG2000Lossless, "jls": JPEGLSLossless}.items():
         dataset = radiograph(film, WindowCenter=2000, WindowWidth=900, PatientOrientation=["L", "F"])
         if syntax is not None:
             dataset.compress(syntax)
         data = io.BytesIO()
         dataset.save_as(data, enforce_file_format=True)
-        found[name] = data.getvalue()
-    return found
+        files[name] = data.getvalue()
+    return files
 
 
 ORIGINALS = originals()
@@ -93,18 +93,18 @@ def test_mutated_bytes_end_in_a_film_or_one_sentence(scratch, kind, changes, cut
             assert answer.pixels.dtype in (np.uint8, np.uint16)
             assert answer.pixels.min() < answer.pixels.max()
     with contextlib.suppress(FilmError):
-        stance(scratch)
+        upright_size(scratch)
 
 
 def test_two_hundred_broken_files_neither_crash_nor_fill_memory(tmp_path):
     """Through the decoder process, codecs in C included."""
-    chance = np.random.default_rng(7)
+    rng = np.random.default_rng(7)
     paths = []
     for number in range(200):
         kind = list(ORIGINALS)[number % len(ORIGINALS)]
-        changes = [(float(chance.random()), int(chance.integers(256))) for _ in range(chance.integers(1, 40))]
+        changes = [(float(rng.random()), int(rng.integers(256))) for _ in range(rng.integers(1, 40))]
         path = tmp_path / f"{number}-{kind}"
-        path.write_bytes(mutated(ORIGINALS[kind], changes, float(chance.choice([1.0, 1.0, chance.random()]))))
+        path.write_bytes(mutated(ORIGINALS[kind], changes, float(rng.choice([1.0, 1.0, rng.random()]))))
         paths.append(path)
     requests = [Request(path, LIMITS, Preprocessing(size=512)) for path in paths]
     with DecoderPool() as pool:
@@ -120,13 +120,13 @@ def test_two_hundred_broken_files_neither_crash_nor_fill_memory(tmp_path):
 
 
 def test_one_decoder_does_not_grow_while_it_reads_broken_files(tmp_path):
-    chance = np.random.default_rng(11)
+    rng = np.random.default_rng(11)
     path = tmp_path / "film"
 
     def read_some(count: int) -> int:
         for number in range(count):
             kind = list(ORIGINALS)[number % len(ORIGINALS)]
-            changes = [(float(chance.random()), int(chance.integers(256))) for _ in range(8)]
+            changes = [(float(rng.random()), int(rng.integers(256))) for _ in range(8)]
             path.write_bytes(mutated(ORIGINALS[kind], changes, 1.0))
             with contextlib.suppress(FilmError):
                 decoder.read(Request(path, LIMITS))

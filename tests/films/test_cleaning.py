@@ -91,7 +91,7 @@ def test_a_colour_film_is_kept_as_it_looks(chest, tmp_path, colour):
     _same_film_without_a_name(save(dataset, tmp_path / "film.dcm"), tmp_path)
 
 
-def test_the_age_of_the_very_old_is_told_as_ninety(chest, tmp_path):
+def test_the_age_of_the_very_old_is_reported_as_ninety(chest, tmp_path):
     clean = clean_film(save(planted(chest), tmp_path / "film.dcm"), LIMITS)
     assert (clean.arrival.sex, clean.arrival.age, clean.arrival.facts.view) == ("F", 90, "PA")
     assert clean.arrival.facts.laterality is None
@@ -111,13 +111,13 @@ def test_a_jpeg_is_kept_as_it_looks_and_names_nobody(chest, tmp_path, orientatio
 
 @pytest.mark.parametrize("mode", ["L", "I;16", "RGB", "P", "CMYK"])
 def test_pictures_of_every_kind_are_kept_as_they_look(chest, tmp_path, mode):
-    told = PngImagePlugin.PngInfo()
-    told.add_text("Patient", SECRET)
+    metadata = PngImagePlugin.PngInfo()
+    metadata.add_text("Patient", SECRET)
     grey = Image.fromarray((chest // 16).astype(np.uint8))
     picture = Image.fromarray(chest) if mode == "I;16" else grey.convert(mode)
     suffix = "jpg" if mode == "CMYK" else "png"
     path = tmp_path / f"film.{suffix}"
-    picture.save(path, pnginfo=told) if suffix == "png" else picture.save(path, comment=SECRET.encode())
+    picture.save(path, pnginfo=metadata) if suffix == "png" else picture.save(path, comment=SECRET.encode())
     _same_film_without_a_name(path, tmp_path)
 
 
@@ -132,14 +132,14 @@ def test_a_turned_png_stays_upright(chest, tmp_path):
 
 def test_a_film_is_cleaned_by_the_process_that_may_die(chest, tmp_path):
     path = save(planted(chest), tmp_path / "film.dcm")
-    here = clean_film(path, LIMITS)
+    local = clean_film(path, LIMITS)
     with Decoder() as decoder:
-        there = decoder.clean(path, LIMITS)
+        remote = decoder.clean(path, LIMITS)
         with pytest.raises(FilmError, match="empty"):
             decoder.clean(_file(tmp_path / "empty.dcm", b""), LIMITS)
-    assert (there.arrival, there.content) == (here.arrival, here.content)
-    assert np.array_equal(there.preview, here.preview)
-    assert max(there.preview.shape) == PREVIEW
+    assert (remote.arrival, remote.content) == (local.arrival, local.content)
+    assert np.array_equal(remote.preview, local.preview)
+    assert max(remote.preview.shape) == PREVIEW
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0\x00", b"\0" * 128 + b"DICM"])
@@ -160,9 +160,9 @@ def _same_film_without_a_name(path, tmp_path):
     kept = _file(tmp_path / f"kept{clean.arrival.suffix}", clean.content)
     assert np.array_equal(read_film(kept).pixels, read_film(path).pixels)
     assert np.array_equal(read_prepared(kept, LIMITS, SEEN).pixels, read_prepared(path, LIMITS, SEEN).pixels)
-    told = f"{clean.arrival.to_json()}"
+    facts = f"{clean.arrival.to_json()}"
     assert SECRET.lower().encode() not in clean.content.lower()
-    assert SECRET.lower() not in told.lower()
+    assert SECRET.lower() not in facts.lower()
     if clean.arrival.facts.format == "DICOM":
         assert "PatientName" not in dcmread(kept)
 

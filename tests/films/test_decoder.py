@@ -24,22 +24,22 @@ def decoder():
 
 def test_a_film_comes_through_the_other_process_unchanged(decoder, films_folder):
     path = films_folder / "film0.png"
-    there, here = decoder.read(Request(path, FilmLimits())), read_film(path)
-    assert there.facts == here.facts
-    assert np.array_equal(there.pixels, here.pixels)
+    remote, local = decoder.read(Request(path, FilmLimits())), read_film(path)
+    assert remote.facts == local.facts
+    assert np.array_equal(remote.pixels, local.pixels)
     small = decoder.read(Request(path, FilmLimits(), Preprocessing(size=32)))
     assert np.array_equal(small.pixels, read_prepared(path, preprocessing=Preprocessing(size=32)).pixels)
 
 
 def test_a_refusal_comes_through_as_the_same_sentence(decoder, tmp_path):
-    with pytest.raises(FilmError) as there:
+    with pytest.raises(FilmError) as remote:
         decoder.read(Request(tmp_path / "none.png", FilmLimits()))
-    with pytest.raises(FilmError) as here:
+    with pytest.raises(FilmError) as local:
         read_film(tmp_path / "none.png")
-    assert str(there.value) == str(here.value)
+    assert str(remote.value) == str(local.value)
 
 
-def test_a_decoder_that_dies_is_told_as_a_broken_film_and_started_anew(decoder, films_folder, tmp_path):
+def test_a_decoder_that_dies_is_reported_as_a_broken_film_and_started_anew(decoder, films_folder, tmp_path):
     decoder.read(Request(films_folder / "film0.png", FilmLimits()))
     pipe = tmp_path / "never-ends"
     os.mkfifo(pipe)
@@ -63,9 +63,9 @@ def test_a_film_that_takes_forever_is_given_up(tmp_path):
 
 def test_many_films_come_back_in_order_with_refusals_in_their_places(films_folder):
     (films_folder / "film3.png").write_bytes(b"not a film at all")
-    asked = [Request(films_folder / f"film{number}.png", FilmLimits()) for number in range(8)]
+    requests = [Request(films_folder / f"film{number}.png", FilmLimits()) for number in range(8)]
     with DecoderPool(2) as pool:
-        answers = list(pool.read_all(asked))
+        answers = list(pool.read_all(requests))
     assert [isinstance(answer, Film) for answer in answers] == [True] * 3 + [False] + [True] * 4
     for number in (0, 7):
         stored = cv2.imread(str(films_folder / f"film{number}.png"), cv2.IMREAD_GRAYSCALE)
@@ -73,9 +73,9 @@ def test_many_films_come_back_in_order_with_refusals_in_their_places(films_folde
 
 
 def test_a_closed_decoder_leaves_no_process_behind(films_folder):
-    with Decoder() as one:
-        one.read(Request(films_folder / "film0.png", FilmLimits()))
-        number = one.process_id
+    with Decoder() as decoder:
+        decoder.read(Request(films_folder / "film0.png", FilmLimits()))
+        number = decoder.process_id
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
 
@@ -102,7 +102,7 @@ def test_a_decoder_that_was_started_ahead_is_the_one_that_reads(films_folder):
         assert decoder.process_id == ahead
 
 
-def test_a_decoder_that_cannot_start_is_told_as_that(films_folder, monkeypatch):
+def test_a_decoder_that_cannot_start_is_reported_as_that(films_folder, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Decoder() as decoder, pytest.raises(UserError, match="cannot start"):
         decoder.read(Request(films_folder / "film0.png", FilmLimits()))

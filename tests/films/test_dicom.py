@@ -27,7 +27,7 @@ from pydicom.uid import (
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.dicom.header import declared_size
 from medgrape.films.film import FilmError
-from medgrape.films.reading import read_film, read_prepared, stance
+from medgrape.films.reading import read_film, read_prepared, upright_size
 from medgrape.geometry import FilmSize
 from scenes import radiograph, save
 
@@ -216,8 +216,8 @@ def test_however_it_was_stored_the_head_is_up_and_the_left_is_on_the_right(tmp_p
     upright = read_film(save(radiograph(chest), tmp_path / "upright.dcm"))
     film = read_film(path)
     assert np.array_equal(film.pixels, upright.pixels)
-    assert film.facts.size == FilmSize(300, 200) == stance(path).size
-    assert stance(path).turned == ((rows, columns) != ("L", "F"))
+    assert film.facts.size == FilmSize(300, 200) == upright_size(path).size
+    assert upright_size(path).turned == ((rows, columns) != ("L", "F"))
     assert film.facts.spacing == (0.1, 0.2)
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.film import FilmError
-from medgrape.films.reading import read_film, read_prepared, stance
+from medgrape.films.reading import read_film, read_prepared, upright_size
 from medgrape.geometry import FilmSize
 
 
@@ -68,7 +68,7 @@ def test_a_film_that_lies_on_its_side_is_turned_as_exif_says(tmp_path, eight_bit
     turned[0x0112] = 6  # the camera was held a quarter turn: the first row is the right-hand side
     path = saved(tmp_path / "a.jpg", eight_bit, exif=turned, quality=95)
     film = read_film(path)
-    assert film.facts.size == FilmSize(200, 300) == stance(path).size
+    assert film.facts.size == FilmSize(200, 300) == upright_size(path).size
     assert np.abs(film.pixels.astype(int) - np.rot90(eight_bit, -1)).mean() < 2
     assert "EXIF" in film.facts.applied[0]
 
@@ -120,7 +120,7 @@ def test_every_exif_orientation_stands_upright_at_either_depth(tmp_path, chest, 
     film = read_film(path)
     assert film.pixels.shape == upright.shape == (film.facts.size.height, film.facts.size.width)
     assert np.corrcoef(film.pixels.ravel(), upright.ravel())[0, 1] > 0.999
-    assert stance(path).turned == (orientation != 1)
+    assert upright_size(path).turned == (orientation != 1)
 
 
 def with_exif(path, exif):
@@ -143,9 +143,9 @@ def test_a_film_with_broken_exif_is_read_with_a_warning(tmp_path, eight_bit):
     assert "EXIF" in film.facts.warnings[0]
 
 
-def test_the_size_of_a_png_is_told_without_unpacking_it(tmp_path):
+def test_the_size_of_a_png_is_known_without_unpacking_it(tmp_path):
     (tmp_path / "stub.png").write_bytes(png_header(9_000, 8_000))
-    assert stance(tmp_path / "stub.png").size == FilmSize(9_000, 8_000)
+    assert upright_size(tmp_path / "stub.png").size == FilmSize(9_000, 8_000)
 
 
 def test_an_orientation_that_exif_does_not_know_turns_nothing(tmp_path, eight_bit):
@@ -238,8 +238,8 @@ def test_equalised_films_have_contrast_where_they_had_little(tmp_path):
     path = tmp_path / "faint.png"
     cv2.imwrite(str(path), film.astype(np.uint8))
     plain, equalised = (
-        read_prepared(path, preprocessing=Preprocessing(size=256, equalise=wanted)).pixels.astype(int)
-        for wanted in (False, True)
+        read_prepared(path, preprocessing=Preprocessing(size=256, equalise=equalise)).pixels.astype(int)
+        for equalise in (False, True)
     )
     for half in (slice(16, 100), slice(150, 240)):
         assert equalised[:, half].std() > plain[:, half].std()

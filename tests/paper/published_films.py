@@ -22,7 +22,7 @@ HEADER = "Image Index,Finding Labels,Patient ID,Patient Age,Patient Gender,View 
 def publish_tbx11k(folder: Path, films: int = 72) -> Path:
     """An official training list with boxes, an official validation list of four films, and eight borrowed films."""
     drawn = [draw(sitting, SIDE) for sitting in plan("tb", films, seed=5)]
-    names = [f"{FOLDERS[film.sitting.class_name]}/t{number:04}.png" for number, film in enumerate(drawn)]
+    names = [f"{FOLDERS[film.exam.class_name]}/t{number:04}.png" for number, film in enumerate(drawn)]
     for name, film in zip(names, drawn, strict=True):
         _save(film, folder / "imgs" / name)
     for split, part in (("val", slice(0, 4)), ("train", slice(4, None))):
@@ -37,7 +37,7 @@ def publish_nih(folder: Path, films: int = 60) -> Path:
     drawn = [draw(sitting, SIDE) for sitting in plan("nih", films, seed=5)]
     concepts, rows, listed = ConceptSet.built_in("nih"), [HEADER], []
     for number, film in enumerate(drawn):
-        sitting, name = film.sitting, f"{number:08}_000.png"
+        sitting, name = film.exam, f"{number:08}_000.png"
         findings = "|".join(concepts[concept].title for concept in sitting.concepts) or "No Finding"
         rows.append(f"{name},{findings},{sitting.patient},{sitting.age},{sitting.sex},{sitting.view}")
         listed.append(name)

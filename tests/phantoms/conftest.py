@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jaxtyping import Bool
 
-from medgrape.phantoms.anatomy import Sitting
+from medgrape.phantoms.anatomy import Exam
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import PhantomFilm, draw
 
@@ -24,12 +24,12 @@ from medgrape.phantoms.cohort import plan
 
 profile, films, findings, size = sys.argv[1], int(sys.argv[2]), sys.argv[3:], 112
 planned = plan(profile, films, seed=11)
-firsts = [sitting for sitting in planned if sitting.visit == 0]
-posed = [replace(sitting, findings=(finding,), devices=()) for finding in findings for sitting in firsts]
-for sitting in posed or [sitting for sitting in planned if sitting.concepts]:
-    lesions = draw(sitting, size).lesions
+firsts = [exam for exam in planned if exam.visit == 0]
+posed = [replace(exam, findings=(finding,), devices=()) for finding in findings for exam in firsts]
+for exam in posed or [exam for exam in planned if exam.concepts]:
+    lesions = draw(exam, size).lesions
     boxes = [(lesion.concept, [edge / size for edge in lesion.box.corners]) for lesion in lesions]
-    print(json.dumps([sitting.patient, boxes]))
+    print(json.dumps([exam.patient, boxes]))
 """
 
 
@@ -70,11 +70,11 @@ def small_films() -> Callable[[str], tuple[PhantomFilm, ...]]:
 
     @cache
     def drawn(profile: str) -> tuple[PhantomFilm, ...]:
-        return tuple(draw(sitting, 96) for sitting in plan(profile, 90, seed=11) if sitting.concepts)
+        return tuple(draw(exam, 96) for exam in plan(profile, 90, seed=11) if exam.concepts)
 
     return drawn
 
 
 @pytest.fixture
-def healthy() -> Sitting:
-    return next(sitting for sitting in plan("tb", 50, seed=2) if sitting.class_name == "healthy")
+def healthy() -> Exam:
+    return next(exam for exam in plan("tb", 50, seed=2) if exam.class_name == "healthy")

@@ -18,10 +18,10 @@ import hashlib
 from medgrape.phantoms.film import draw
 from medgrape.phantoms.cohort import plan
 for profile in ("tb", "nih"):
-    for sitting in reversed(plan(profile, 6, seed=9)):
-        film = draw(sitting, 96)
+    for exam in reversed(plan(profile, 6, seed=9)):
+        film = draw(exam, 96)
         lesions = b"".join(lesion.mask.tobytes() for lesion in film.lesions)
-        print(film.sitting.film_id, hashlib.sha256(film.pixels.tobytes() + lesions).hexdigest())
+        print(film.exam.film_id, hashlib.sha256(film.pixels.tobytes() + lesions).hexdigest())
 """
 
 
@@ -31,14 +31,12 @@ def digest(film):
 
 
 def test_a_film_is_the_same_in_another_process_and_in_reversed_order():
-    elsewhere = subprocess.run([sys.executable, "-c", DIGEST], capture_output=True, text=True, check=True)
-    there = dict(line.split() for line in elsewhere.stdout.splitlines())
+    printed = subprocess.run([sys.executable, "-c", DIGEST], capture_output=True, text=True, check=True)
+    elsewhere = dict(line.split() for line in printed.stdout.splitlines())
 
-    here = {
-        sitting.film_id: digest(draw(sitting, 96)) for profile in ("tb", "nih") for sitting in plan(profile, 6, seed=9)
-    }
+    here = {exam.film_id: digest(draw(exam, 96)) for profile in ("tb", "nih") for exam in plan(profile, 6, seed=9)}
 
-    assert there == here
+    assert elsewhere == here
 
 
 def test_another_seed_gives_other_films():
@@ -49,8 +47,8 @@ def test_another_seed_gives_other_films():
 
 @pytest.mark.parametrize("profile", ["tb", "nih"])
 def test_a_film_uses_the_grey_range_from_the_air_beside_the_body_to_the_mediastinum(profile):
-    for sitting in plan(profile, 12, seed=4):
-        pixels = draw(sitting).pixels
+    for exam in plan(profile, 12, seed=4):
+        pixels = draw(exam).pixels
 
         assert pixels.shape == (224, 224)
         assert np.percentile(pixels, 0.5) < 60
@@ -82,13 +80,13 @@ def test_a_concept_is_positive_exactly_where_a_lesion_of_it_is_drawn(profile, sm
     for film in small_films(profile):
         drawn = {lesion.concept for lesion in film.lesions if lesion.concept is not None}
 
-        assert drawn == set(film.sitting.concepts)
+        assert drawn == set(film.exam.concepts)
 
 
 def test_disease_outside_tuberculosis_is_drawn_but_is_no_concept_of_the_tb_profile():
-    sitting = next(sitting for sitting in plan("tb", 60, seed=3) if sitting.class_name == "sick_non_tb")
+    exam = next(exam for exam in plan("tb", 60, seed=3) if exam.class_name == "sick_non_tb")
 
-    film = draw(sitting, 96)
+    film = draw(exam, 96)
 
     assert film.lesions
     assert all(lesion.concept is None for lesion in film.lesions)
@@ -97,11 +95,11 @@ def test_disease_outside_tuberculosis_is_drawn_but_is_no_concept_of_the_tb_profi
 @pytest.mark.parametrize("finding", sorted(set(DRAWERS) - {"cardiomegaly"}))
 def test_every_finding_visibly_changes_the_film_inside_its_mask_and_nowhere_else(finding, healthy, monkeypatch):
     """Against the same chest with everything else of the finding, but not its drawing."""
-    sittings = [replace(healthy, patient=healthy.patient + n, devices=(), findings=(finding,)) for n in range(3)]
-    shown = [draw(sitting) for sitting in sittings]
+    exams = [replace(healthy, patient=healthy.patient + n, devices=(), findings=(finding,)) for n in range(3)]
+    shown = [draw(exam) for exam in exams]
     drawer = DRAWERS[finding]
     monkeypatch.setitem(DRAWERS, finding, lambda chest, site, random: drawer(replace(chest), site, random))
-    for film, hidden in zip(shown, map(draw, sittings), strict=True):
+    for film, hidden in zip(shown, map(draw, exams), strict=True):
         difference = np.abs(film.pixels.astype(float) - hidden.pixels)
         mask = film.lesions[0].mask
         assert np.percentile(difference[mask], 75) >= 4.0
@@ -118,11 +116,11 @@ def test_cardiomegaly_is_the_heart_itself(healthy):
 
 
 def test_a_lesion_stays_where_it_is_between_visits_of_a_patient():
-    sittings = plan("tb", 300, seed=6)
-    later = next(sitting for sitting in sittings if sitting.visit == 1 and "cavity" in sitting.findings)
-    first = next(sitting for sitting in sittings if sitting.patient == later.patient)
+    exams = plan("tb", 300, seed=6)
+    later = next(exam for exam in exams if exam.visit == 1 and "cavity" in exam.findings)
+    first = next(exam for exam in exams if exam.patient == later.patient)
 
-    before, after = (draw(sitting, 128).lesions for sitting in (first, later))
+    before, after = (draw(exam, 128).lesions for exam in (first, later))
 
     assert [lesion.finding for lesion in before] == [lesion.finding for lesion in after]
     for old, new in zip(before, after, strict=True):
@@ -131,8 +129,8 @@ def test_a_lesion_stays_where_it_is_between_visits_of_a_patient():
 
 @pytest.mark.parametrize("size", [224, 512])
 def test_boxes_are_at_the_same_place_at_every_film_size(size):
-    sitting = next(sitting for sitting in plan("tb", 60, seed=3) if len(sitting.concepts) > 1)
-    coarse, fine = draw(sitting, 128), draw(sitting, size)
+    exam = next(exam for exam in plan("tb", 60, seed=3) if len(exam.concepts) > 1)
+    coarse, fine = draw(exam, 128), draw(exam, size)
 
     for small, large in zip(coarse.lesions, fine.lesions, strict=True):
         shift = np.subtract(small.box.centre, np.multiply(large.box.centre, 128 / size))

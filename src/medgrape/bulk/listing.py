@@ -11,7 +11,7 @@ from medgrape.bulk import storage
 from medgrape.datasets.dataset import film_paths
 from medgrape.errors import UserError, nearest
 from medgrape.films.film import FilmError
-from medgrape.films.reading import START, kind_by
+from medgrape.films.reading import START, kind_of_start
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".dcm", ".dicom"})
 LISTS = frozenset({".txt", ".csv"})
@@ -92,7 +92,7 @@ def _looks_like_film(place: str) -> bool:
         return False
     try:
         start = storage.first_bytes(place, START) if storage.is_url(place) else _first_bytes(place)
-        kind_by(start)
+        kind_of_start(start)
     except (FilmError, OSError):
         return False
     return True

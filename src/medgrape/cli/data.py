@@ -9,7 +9,8 @@ from medgrape.cli.console import err, note, print_json, table, track
 from medgrape.cli.options import ConfigFile, Json, Size, config_with
 from medgrape.cli.prepare import app as prepare
 from medgrape.config import Config
-from medgrape.datasets.check import CheckReport, check, open_films
+from medgrape.datasets.cache import cached_films
+from medgrape.datasets.check import CheckReport, check
 from medgrape.datasets.dataset import SPLITS, Dataset
 from medgrape.datasets.figures import draw_figures
 from medgrape.errors import UserError
@@ -51,20 +52,19 @@ def run_check(
     out: Path | None = None,
     as_json: bool = False,
 ) -> CheckReport:
-    """Check, draw and print."""
+    """Check a data set, draw its figures and print the report."""
     if not 0 <= tau <= 1:
         raise UserError(f"--tau is a probability from 0 to 1, not {tau:g}.")
     dataset = Dataset.load(folder)
-    films = open_films(dataset, folder, settings, track)
+    films = cached_films(settings, dataset, folder, track)
     other = None
     if against is not None:
-        other_set = Dataset.load(against)
-        other = other_set, open_films(other_set, against, settings, track)
+        other_dataset = Dataset.load(against)
+        other = other_dataset, cached_films(settings, other_dataset, against, track)
     with err.status("checking"):
         report = check(dataset, films, tau=tau, against=other)
         figures = draw_figures(report, films, out or folder / "check")
-    pictures = {"contact_sheet": str(figures.contact_sheet), "label_counts": str(figures.label_counts)}
-    pictures["co_occurrence"] = str(figures.co_occurrence)
+    pictures = {name: str(path) for name, path in vars(figures).items()}
     if as_json:
         print_json(report.to_json() | {"pictures": pictures})
     else:
@@ -75,34 +75,34 @@ def run_check(
 
 
 def print_report(report: CheckReport) -> None:
-    """The report as tables."""
-    told = report.to_json()
-    note(f"{told['name']}: {told['films']:,} films of {told['patients']:,} patients, {told['boxes']:,} boxes")
-    counts = report.class_counts()
+    """Print the report as tables."""
+    summary, counts = report.to_json(), report.class_counts()
+    films, patients, boxes = summary["films"], summary["patients"], summary["boxes"]
+    note(f"{summary['name']}: {films:,} films of {patients:,} patients, {boxes:,} boxes")
     rows = [(name, *(counts[split][name] for split in SPLITS)) for name in report.dataset.classes]
     table("Films", ("class", *SPLITS), rows)
     table(
         f"Concepts (blind pointing on {report.guessed_on}: what a map must beat)",
         ("concept", "films", "not known", "boxes", f"{report.guessed_on} films", "random point", "fixed point"),
-        [(name, *counted.values(), *_blind(report, name)) for name, counted in report.concept_counts().items()],
+        [(name, *count.values(), *_blind_pointing(report, name)) for name, count in report.concept_counts().items()],
     )
-    graph = told["graph"]
+    graph = summary["graph"]
     others = [edge for edge in graph["listening"] if edge["listener"] != edge["speaker"]]
-    listening = sorted(others, key=lambda edge: -edge["probability"])[:EDGES_SHOWN]
+    strongest = sorted(others, key=lambda edge: -edge["probability"])[:EDGES_SHOWN]
     table(
         f"Concept graph at tau {graph['tau']:g}: {graph['nodes']} nodes, {graph['edges']} edges with self-loops",
         ("listens", "to", "P(listens given to)", "of films"),
-        [(e["listener"], e["speaker"], f"{e['probability']:.3f}", e["films"]) for e in listening],
+        [(edge["listener"], edge["speaker"], f"{edge['probability']:.3f}", edge["films"]) for edge in strongest],
     )
     if len(others) > EDGES_SHOWN:
         note(f"and {len(others) - EDGES_SHOWN} weaker ones: see the picture, or --json")
     for kind in ("notes", "warnings", "errors"):
-        for line in told[kind]:
+        for line in summary[kind]:
             note(f"{kind.removesuffix('s')}: {line}")
-    note("no errors" if not told["errors"] else f"{len(told['errors'])} kinds of error")
+    note("no errors" if not summary["errors"] else f"{len(summary['errors'])} kinds of error")
 
 
-def _blind(report: CheckReport, name: str) -> tuple[str, str, str]:
+def _blind_pointing(report: CheckReport, name: str) -> tuple[str, str, str]:
     guess = report.guesses.get(name)
     if guess is None:
         return "-", "-", "-"

@@ -12,7 +12,7 @@ from medgrape.config import Config
 from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.films.decoder import Decoder, Request
-from medgrape.films.film import Film, FilmError, FilmFacts
+from medgrape.films.film import FilmError, FilmFacts
 
 
 def film(
@@ -33,17 +33,19 @@ def film(
     """
     settings = config_with(config, size, max_bytes, max_pixels, max_ratio)
     targets = _targets(files, save)
-    told: list[dict[str, Any]] = []
     with Decoder() as decoder:
-        for file, target in zip(files, targets, strict=True):
-            told.append(_tell(decoder, file, target, settings, quiet=as_json))
+        entries = [
+            _describe(decoder, file, target, settings, quiet=as_json)
+            for file, target in zip(files, targets, strict=True)
+        ]
     if as_json:
-        print_json(told)
-    if any("refused" in entry for entry in told):
+        print_json(entries)
+    if any("refused" in entry for entry in entries):
         raise typer.Exit(2)
 
 
 def _targets(files: list[Path], save: Path | None) -> list[Path | None]:
+    """Where each film is saved; None where it is not."""
     if save is None:
         return [None] * len(files)
     single = save.suffix.lower() == ".png" and not save.is_dir()
@@ -52,20 +54,17 @@ def _targets(files: list[Path], save: Path | None) -> list[Path | None]:
     if save.suffix and not single and not save.is_dir():
         raise UserError(f"--save takes a .png file or a folder, not {save}.")
     targets = [save] if single else [save / f"{file.stem}.png" for file in files]
-    _refuse_overwriting(files, targets)
-    return list(targets)
-
-
-def _refuse_overwriting(files: list[Path], targets: list[Path]) -> None:
     if len(set(targets)) < len(targets):
         raise UserError("Two of the films have the same name; save them one by one.")
     originals = {file.resolve() for file in files}
     for target in targets:
         if target.resolve() in originals:
             raise UserError(f"--save would overwrite the film {target} itself; choose another place.")
+    return list(targets)
 
 
-def _tell(decoder: Decoder, file: Path, target: Path | None, settings: Config, *, quiet: bool) -> dict[str, Any]:
+def _describe(decoder: Decoder, file: Path, target: Path | None, settings: Config, *, quiet: bool) -> dict[str, Any]:
+    """Read, save and print one film; return its entry in the JSON output."""
     try:
         film = decoder.read(Request(file, settings.limits, settings.preprocessing))
     except FilmError as refusal:
@@ -73,17 +72,13 @@ def _tell(decoder: Decoder, file: Path, target: Path | None, settings: Config, *
             complain(str(refusal))
         return {"path": str(file), "refused": str(refusal)}
     if target is not None:
-        _save(film, target)
+        with whole_file(target) as draft:
+            Image.fromarray(film.pixels).save(draft, "PNG")
     if not quiet:
         _print_facts(file, film.facts)
         if target is not None:
             note(f"  as the model sees it: {target}")
     return {"path": str(file), "saved": None if target is None else str(target), **film.facts.to_json()}
-
-
-def _save(film: Film, target: Path) -> None:
-    with whole_file(target) as draft:
-        Image.fromarray(film.pixels).save(draft, "PNG")
 
 
 def _print_facts(file: Path, facts: FilmFacts) -> None:
@@ -102,6 +97,6 @@ def _print_facts(file: Path, facts: FilmFacts) -> None:
         "applied": "; ".join(facts.applied) or "nothing",
     }
     for name, value in lines.items():
-        note(f"  {name:<16} {'not told' if value is None else value}")
+        note(f"  {name:<16} {'unknown' if value is None else value}")
     for warning in facts.warnings:
         out.print(f"  warning          {printable(warning)}", style="yellow", markup=False, soft_wrap=True)

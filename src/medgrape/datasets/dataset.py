@@ -1,7 +1,7 @@
-"""A prepared data set: three small text files that say which films there are and what is known about them.
+"""A prepared data set: three text files that list its films, boxes and labels.
 
-``dataset.toml`` names the set, its classes and concepts and where it came from; ``films.csv`` has a row for each film,
-``boxes.csv`` a row for each box. The films themselves stay where they are.
+``dataset.toml`` has its name, classes, concepts and source; ``films.csv`` has a row for each film, ``boxes.csv`` a row
+for each box. The films themselves stay where they are.
 """
 
 import csv
@@ -30,11 +30,11 @@ _LABELS = {"1": True, "0": False, "": None}
 
 
 class DatasetError(UserError):
-    """A data set that cannot be read or written as it is."""
+    """A data set that cannot be read or written."""
 
 
 class VocabularyError(UserError):
-    """A data set that speaks of findings which the model never heard of."""
+    """A data set with concepts that the model does not have."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class FilmRecord:
     class_name: str
     patient: str
     size: FilmSize
-    """Of the upright film: the frame of its boxes."""
+    """Size of the upright film: the frame of its boxes."""
     labels: Mapping[str, bool | None]
-    """Concept to present, absent or (None) not known."""
+    """Concept to present (True), absent (False) or not known (None)."""
     split: str = "train"
     sex: str = ""
     age: int | None = None
@@ -58,7 +58,7 @@ class FilmRecord:
 
 @dataclass(frozen=True)
 class DrawnBox:
-    """Somebody's box around a finding, in the film's own pixels."""
+    """A box that somebody drew around a finding, in pixels of the original film."""
 
     film: str
     concept: str
@@ -74,7 +74,7 @@ class Source:
     checksums: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of every label file that was read."""
     notes: tuple[str, ...] = ()
-    """What was found missing or contradictory when it was prepared, and how the splits were made."""
+    """What was missing or contradictory when it was prepared, and how the splits were made."""
 
 
 @dataclass(frozen=True)
@@ -90,37 +90,37 @@ class Dataset:
     source: Source
 
     def film_path(self, film: FilmRecord) -> Path:
-        """Where the film's file is."""
+        """Return the path of the film's file."""
         return self.root / film.path
 
     @cached_property
     def pictured(self) -> tuple[FilmRecord, ...]:
-        """The films that have a file, not labels alone; the order of every cache of this set."""
+        """The films that have a file, not only labels; caches of this data set keep their order."""
         return tuple(film for film in self.films if film.path)
 
     @cached_property
     def boxes_by_film(self) -> dict[str, tuple[DrawnBox, ...]]:
         """All boxes of each film that has any."""
-        found: dict[str, list[DrawnBox]] = {}
+        by_film: dict[str, list[DrawnBox]] = {}
         for box in self.boxes:
-            found.setdefault(box.film, []).append(box)
-        return {film: tuple(boxes) for film, boxes in found.items()}
+            by_film.setdefault(box.film, []).append(box)
+        return {film: tuple(boxes) for film, boxes in by_film.items()}
 
     def in_split(self, *splits: str) -> tuple[FilmRecord, ...]:
-        """The films of one or more splits."""
+        """Return the films of one or more splits."""
         return tuple(film for film in self.films if film.split in splits)
 
     def label_matrix(self, films: Iterable[FilmRecord]) -> Float[np.ndarray, "films concepts"]:
-        """1 present, 0 absent, NaN not known."""
-        known = {True: 1.0, False: 0.0, None: np.nan}
-        rows = [[known[film.labels[name]] for name in self.concepts.names] for film in films]
+        """Return the labels as 1 for present, 0 for absent and NaN for not known."""
+        numbers = {True: 1.0, False: 0.0, None: np.nan}
+        rows = [[numbers[film.labels[name]] for name in self.concepts.names] for film in films]
         return np.array(rows, dtype=np.float64).reshape(-1, len(self.concepts))
 
     def save(self, folder: Path) -> None:
-        """Write the three files into ``folder``, each whole or not at all."""
+        """Write the three files into ``folder``, each completely or not at all."""
         root = self.root.resolve()
         inside = root.is_relative_to(folder.resolve())
-        about = {
+        header = {
             "name": self.name,
             "root": root.relative_to(folder.resolve()).as_posix() if inside else str(root),
             "classes": list(self.classes),
@@ -132,9 +132,10 @@ class Dataset:
             },
             "concepts": self.concepts.to_tables(),
         }
+        boxes = ((box.film, box.concept, *(f"{edge:.10g}" for edge in box.box.corners)) for box in self.boxes)
         _write(folder / "films.csv", _csv((*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films)))
-        _write(folder / "boxes.csv", _csv(_BOX_COLUMNS, map(_box_row, self.boxes)))
-        _write(folder / "dataset.toml", tomli_w.dumps(about))
+        _write(folder / "boxes.csv", _csv(_BOX_COLUMNS, boxes))
+        _write(folder / "dataset.toml", tomli_w.dumps(header))
 
     def _film_row(self, film: FilmRecord) -> tuple[object, ...]:
         marks = {True: 1, False: 0, None: ""}
@@ -146,35 +147,35 @@ class Dataset:
 
     @classmethod
     def load(cls, folder: Path) -> "Dataset":
-        """The data set in ``folder``; whatever does not fit is an error that names the file and line."""
-        about = _about(folder)
+        """Load the data set in ``folder``; an error names the file and line."""
+        header = _header(folder)
         try:
-            concepts = ConceptSet.from_tables(about["concepts"])
-            source = about["source"]
-            root, classes = folder / about["root"], tuple(about["classes"])
-            origin = Source(source["kind"], source["folder"], source["checksums"], tuple(source["notes"]))
+            concepts = ConceptSet.from_tables(header["concepts"])
+            table = header["source"]
+            root, classes = folder / header["root"], tuple(header["classes"])
+            source = Source(table["kind"], table["folder"], table["checksums"], tuple(table["notes"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise DatasetError(
                 f"{folder / 'dataset.toml'} lacks something, or has it in another form: {error}."
             ) from None
         films = tuple(_read_films(folder / "films.csv", concepts))
         boxes = tuple(_read_boxes(folder / "boxes.csv"))
-        return cls(str(about["name"]), classes, concepts, root, films, boxes, origin)
+        return cls(str(header["name"]), classes, concepts, root, films, boxes, source)
 
 
 def checksum(folder: Path) -> str:
-    """One SHA-256 for the whole data set as it is described, for runs to name what they were trained on."""
+    """Return one SHA-256 for the three files of a data set, which runs record."""
     parts = [sha256(folder / name) for name in ("dataset.toml", "films.csv", "boxes.csv")]
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def film_paths(folder: Path) -> Iterator[Path]:
-    """Where the films of the data set in ``folder`` are, one by one: labels are not read, nothing is kept in memory."""
-    root = folder / str(_about(folder).get("root", "."))
+    """Yield the paths of the films of the data set in ``folder``, without reading labels or holding rows in memory."""
+    root = folder / str(_header(folder).get("root", "."))
     yield from (root / row["path"] for _, row in _rows(folder / "films.csv", ("path",)) if row["path"])
 
 
-def _about(folder: Path) -> dict[str, Any]:
+def _header(folder: Path) -> dict[str, Any]:
     try:
         return tomllib.loads((folder / "dataset.toml").read_text("utf-8"))
     except FileNotFoundError:
@@ -196,12 +197,8 @@ def _write(path: Path, text: str) -> None:
         draft.write_text(text, "utf-8")
 
 
-def _box_row(drawn: DrawnBox) -> tuple[object, ...]:
-    return drawn.film, drawn.concept, *(f"{edge:.10g}" for edge in drawn.box.corners)
-
-
 def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row with a name for it in errors."""
+    """Yield each row with its file and line, for error messages."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -219,26 +216,22 @@ def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, 
 
 
 def _read_films(path: Path, concepts: ConceptSet) -> Iterator[FilmRecord]:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for where, row in _rows(path, (*FILM_COLUMNS, *concepts.names)):
-        if row["id"] in seen:
+        if row["id"] in ids:
             raise DatasetError(f"{where}: film {row['id']!r} is there twice.")
-        seen.add(row["id"])
+        ids.add(row["id"])
         if row["split"] not in SPLITS:
             raise DatasetError(f"{where}: split is one of {', '.join(SPLITS)}, not {row['split']!r}.")
         try:
-            yield _film_record(row, concepts)
+            yield FilmRecord(
+                row["id"], row["path"], row["class"], row["patient"],
+                FilmSize(int(row["width"]), int(row["height"])),
+                {name: _LABELS[row[name]] for name in concepts.names},
+                row["split"], row["sex"], int(row["age"]) if row["age"] else None, row["view"],
+            )  # fmt: skip
         except (KeyError, ValueError, TypeError) as error:
             raise DatasetError(f"{where}: a value does not fit its column ({error}).") from error
-
-
-def _film_record(row: dict[str, str], concepts: ConceptSet) -> FilmRecord:
-    return FilmRecord(
-        row["id"], row["path"], row["class"], row["patient"],
-        FilmSize(int(row["width"]), int(row["height"])),
-        {name: _LABELS[row[name]] for name in concepts.names},
-        row["split"], row["sex"], int(row["age"]) if row["age"] else None, row["view"],
-    )  # fmt: skip
 
 
 def _read_boxes(path: Path) -> Iterator[DrawnBox]:
@@ -251,10 +244,10 @@ def _read_boxes(path: Path) -> Iterator[DrawnBox]:
 
 
 def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
-    """A data set may know fewer concepts than the model, which may have learnt more since, but no others."""
-    strange = [name for name in dataset.concepts.names if name not in known]
-    if strange:
+    """Raise a ``VocabularyError`` if the data set has concepts that the model lacks; it may have fewer."""
+    unknown = [name for name in dataset.concepts.names if name not in known]
+    if unknown:
         raise VocabularyError(
-            f"The model knows {', '.join(known.names)}; the data set also has {', '.join(strange)}: "
+            f"The model knows {', '.join(known.names)}; the data set also has {', '.join(unknown)}: "
             "use one whose concepts the model has learnt."
         )

@@ -1,5 +1,7 @@
-"""Pictures of a data set: a contact sheet with boxes drawn, label counts, and which finding comes with which."""
+"""Figures of a data set: a contact sheet with boxes, label counts, and co-occurrence of concepts."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from medgrape.concepts import OKABE_ITO, colour
 from medgrape.datasets.cache import CachedFilms
-from medgrape.datasets.check import CheckReport, positions_to_show
+from medgrape.datasets.check import CheckReport
 from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.files import whole_file
 from medgrape.geometry import FilmSize
@@ -17,11 +19,13 @@ COLUMNS, ROWS, TILE = 6, 4, 224
 _LINE, _GAP = 15, 6
 _BACKGROUND, _INK = "#101014", "#c8c8d0"
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Words = list[tuple[str, str]]
+"""Words with their colours."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Where the pictures are."""
+    """Paths of the figures."""
 
     contact_sheet: Path
     label_counts: Path
@@ -29,7 +33,7 @@ class Figures:
 
 
 def draw_figures(report: CheckReport, films: CachedFilms, folder: Path) -> Figures:
-    """Draw all three into ``folder``."""
+    """Draw all three figures into ``folder``."""
     figures = Figures(folder / "contact-sheet.png", folder / "label-counts.png", folder / "co-occurrence.png")
     with whole_file(figures.contact_sheet) as draft:
         contact_sheet(report.dataset, films).save(draft, "PNG")
@@ -41,15 +45,32 @@ def draw_figures(report: CheckReport, films: CachedFilms, folder: Path) -> Figur
 
 
 def contact_sheet(dataset: Dataset, films: CachedFilms, columns: int = COLUMNS, rows: int = ROWS) -> Image.Image:
-    """Films side by side with their boxes, named under each."""
-    shown = positions_to_show(dataset, films, columns * rows)
-    tiles = [_tile(dataset, dataset.pictured[position], films[position]) for position in shown]
-    height, down = max((tile.height for tile in tiles), default=TILE), -(-max(len(shown), 1) // columns)
+    """Return films side by side with their boxes and captions."""
+    positions = positions_to_show(dataset, films, columns * rows)
+    tiles = [_tile(dataset, dataset.pictured[position], films[position]) for position in positions]
+    height, down = max((tile.height for tile in tiles), default=TILE), -(-max(len(tiles), 1) // columns)
     sheet = Image.new("RGB", (columns * (TILE + _GAP) + _GAP, down * (height + _GAP) + _GAP), _BACKGROUND)
     for place, tile in enumerate(tiles):
         row, column = divmod(place, columns)
         sheet.paste(tile, (_GAP + column * (TILE + _GAP), _GAP + row * (height + _GAP)))
     return sheet
+
+
+def positions_to_show(dataset: Dataset, films: CachedFilms, count: int) -> Sequence[int]:
+    """Return films for a contact sheet, from each class and concept in turn; new patients and boxes come first."""
+    groups: dict[tuple[str, str], list[tuple[int, bool, int]]] = {}
+    films_of_patient: Counter[str] = Counter()
+    for position in films.readable():
+        film = dataset.pictured[position]
+        rank = (films_of_patient[film.patient], film.id not in dataset.boxes_by_film, position)
+        for concept in sorted(name for name, present in film.labels.items() if present) or [""]:
+            groups.setdefault((film.class_name, concept), []).append(rank)
+        films_of_patient[film.patient] += 1
+    queues = [sorted(groups[key]) for key in sorted(groups)]
+    longest = max((len(queue) for queue in queues), default=0)
+    in_turn = [queue[place][-1] for place in range(longest) for queue in queues if place < len(queue)]
+    chosen = list(dict.fromkeys(in_turn))[:count]
+    return sorted(chosen, key=lambda position: (dataset.pictured[position].class_name, position))
 
 
 def _tile(dataset: Dataset, film: FilmRecord, pixels: np.ndarray) -> Image.Image:
@@ -62,11 +83,9 @@ def _tile(dataset: Dataset, film: FilmRecord, pixels: np.ndarray) -> Image.Image
     for drawn in known:
         box, ink = drawn.box.moved(film.size, FilmSize(TILE, TILE)), colour(dataset.concepts.index(drawn.concept))
         pen.rectangle(box.corners, outline=ink, width=2)
-        if len(dataset.concepts) > len(OKABE_ITO):  # colours repeat, so names must tell
-            small = ImageFont.load_default(10)
-            pen.text(
-                (box.x1 + 3, box.y1 + 1), drawn.concept[:9], fill=ink, font=small, stroke_width=1, stroke_fill="black"
-            )
+        if len(dataset.concepts) > len(OKABE_ITO):  # colours repeat, so boxes need names
+            small, place = ImageFont.load_default(10), (box.x1 + 3, box.y1 + 1)
+            pen.text(place, drawn.concept[:9], fill=ink, font=small, stroke_width=1, stroke_fill="black")
     for row, words in enumerate(lines):
         across = 2.0
         for word, ink in words:
@@ -75,29 +94,26 @@ def _tile(dataset: Dataset, film: FilmRecord, pixels: np.ndarray) -> Image.Image
     return tile
 
 
-Words = list[tuple[str, str]]
-
-
 def _caption(dataset: Dataset, film: FilmRecord, font: Font) -> list[Words]:
-    """Name and class, then the findings in their colours, on as many lines as that takes."""
+    """Name and class, then the findings in their colours, on as many lines as needed."""
     words = [(film.id, _INK), (f"class {film.class_name}", _INK)]
-    present = [name for name, told in film.labels.items() if told]
+    present = [name for name, label in film.labels.items() if label]
     words += [(name, colour(dataset.concepts.index(name))) for name in present]
     if not present and None in film.labels.values():
         words.append(("findings not known", _INK))
     lines: list[Words] = [[]]
     room = float(TILE)
     for number, (word, ink) in enumerate(words):
-        wide = font.getlength(word) + 8
-        if (wide > room or number == 2) and lines[-1]:
+        width = font.getlength(word) + 8
+        if (width > room or number == 2) and lines[-1]:
             lines, room = [*lines, []], float(TILE)
         lines[-1].append((word, ink))
-        room -= wide
+        room -= width
     return lines
 
 
 def _plot_label_counts(report: CheckReport, path: Path) -> None:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     figure = Figure(figsize=(10, 1.6 + 0.3 * max(len(report.dataset.concepts), 4)), layout="constrained")
     classes, concepts = figure.subplots(1, 2)
@@ -109,12 +125,12 @@ def _plot_label_counts(report: CheckReport, path: Path) -> None:
         left += width
     classes.set_title("Films by class and split")
     classes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, below), ncols=3)
-    counted = report.concept_counts()
-    names = list(counted)
-    places = np.arange(len(names))
-    concepts.barh(places - 0.2, [counted[n]["films"] for n in names], 0.38, color=colour(1), label="films")
-    concepts.barh(places + 0.2, [counted[n]["boxes"] for n in names], 0.38, color=colour(5), label="boxes")
-    concepts.set_yticks(places, names)
+    concept_counts = report.concept_counts()
+    places = np.arange(len(concept_counts))
+    for key, offset, ink in (("films", -0.2, colour(1)), ("boxes", 0.2, colour(5))):
+        width = np.array([counts[key] for counts in concept_counts.values()])
+        concepts.barh(places + offset, width, 0.38, color=ink, label=key)
+    concepts.set_yticks(places, list(concept_counts))
     concepts.set_title("Films and boxes by concept")
     concepts.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, below), ncols=2)
     for axes in (classes, concepts):
@@ -126,23 +142,23 @@ def _plot_label_counts(report: CheckReport, path: Path) -> None:
 
 
 def _plot_co_occurrence(report: CheckReport, path: Path) -> None:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
 
     names = report.dataset.concepts.names
     side = 2.8 + 0.42 * max(len(names), 4)
     figure = Figure(figsize=(side + 1, side), layout="constrained")
     axes = figure.subplots()
-    shown = axes.imshow(report.graph.probability, cmap="cividis", vmin=0, vmax=1)
+    image = axes.imshow(report.graph.probability, cmap="cividis", vmin=0, vmax=1)
     edges = report.graph.edges(report.tau)
-    for listener, speaker in np.ndindex(len(names), len(names)):
-        value = report.graph.probability[listener, speaker]
-        weight = "bold" if edges[listener, speaker] else "normal"
+    for k, j in np.ndindex(len(names), len(names)):
+        value = report.graph.probability[k, j]
+        weight = "bold" if edges[k, j] else "normal"
         ink = "black" if value > 0.5 else "white"
-        axes.text(speaker, listener, f"{value:.2f}", ha="center", va="center", color=ink, fontsize=7, weight=weight)
+        axes.text(j, k, f"{value:.2f}", ha="center", va="center", color=ink, fontsize=7, weight=weight)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
     axes.set_yticks(range(len(names)), names)
     axes.set_xlabel("given this finding j")
     axes.set_ylabel("how often is this one k there too")
     axes.set_title(f"P(k given j); bold: k listens to j (tau = {report.tau:g}, {int(edges.sum())} edges)", fontsize=9)
-    figure.colorbar(shown, ax=axes, shrink=0.7)
+    figure.colorbar(image, ax=axes, shrink=0.7)
     figure.savefig(path, format="png", dpi=120)

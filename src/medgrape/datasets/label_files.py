@@ -1,4 +1,4 @@
-"""Published label files: whatever is wrong with one is told with its name and line."""
+"""Reading published label files; an error names the file."""
 
 import csv
 import gzip
@@ -6,22 +6,22 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from medgrape.errors import UserError, nearest
 
 
 class SourceError(UserError):
-    """A folder or file that is not what it is said to be."""
+    """A folder or file that is not what it should be."""
 
 
 def required(path: Path, what: str) -> Path:
-    """``path``, which a source must have."""
+    """Return ``path``, which the data set ``what`` must have."""
     return first_present(path.parent, [path.name], what)
 
 
 def first_present(folder: Path, names: Iterable[str], what: str) -> Path:
-    """The first of several spellings of a file that is there."""
+    """Return the first of several spellings of a file that exists."""
     choices = list(names)
     for name in choices:
         if (folder / name).is_file():
@@ -30,7 +30,7 @@ def first_present(folder: Path, names: Iterable[str], what: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """A label file's text, gzipped or not."""
+    """Return a label file's text, gzipped or not."""
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
@@ -39,34 +39,40 @@ def read_text(path: Path) -> str:
 
 
 def plain_rows(path: Path) -> Iterator[list[str]]:
-    """A CSV file's rows as they are, without the empty ones."""
+    """Yield the rows of a CSV file that are not empty."""
     try:
         yield from (row for row in csv.reader(io.StringIO(read_text(path), newline="")) if row)
     except csv.Error as error:
         raise SourceError(f"{path} is no CSV file: {error}.") from error
 
 
-def named_rows(path: Path, wanted: Iterable[str]) -> Iterator[dict[str, str]]:
-    """A CSV file's rows by column; a cell that a short row leaves out is empty."""
+def named_rows(path: Path, required: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield a CSV file's rows by column; a cell that a short row lacks is empty."""
     rows = plain_rows(path)
     names = next(rows, [])
-    doubled = [name for name, count in Counter(names).items() if count > 1 and name]
-    if doubled:
-        raise SourceError(f"{path} has two columns {doubled[0]!r}; rename one.")
-    for column in wanted:
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    if repeated:
+        raise SourceError(f"{path} has two columns {repeated[0]!r}; rename one.")
+    for column in required:
         if column not in names:
             raise SourceError(f"{path} has no column {column!r}{nearest(column, names)}.")
     for row in rows:
         yield dict.fromkeys(names, "") | dict(zip(names, row, strict=False))
 
 
-def written(value: object) -> str:
-    """A value as text that can be written down again: half a letter, as JSON may spell it, becomes its code."""
+def encodable(value: object) -> str:
+    """Return a value as text that UTF-8 can encode: half a surrogate pair, which JSON allows, becomes its code."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def without_suffix(path: str) -> str:
+    """Return a path without its suffix: tools and mirrors re-encode films but keep their names."""
+    pure = PurePosixPath(path)
+    return pure.with_suffix("").as_posix() if pure.name else path
+
+
 def number(text: str) -> float:
-    """What a cell says, or NaN where that is no number."""
+    """Return the number in a cell; NaN where it is none."""
     try:
         return float(text)
     except ValueError:
@@ -74,6 +80,6 @@ def number(text: str) -> float:
 
 
 def age_in_years(text: str, oldest: int = 120) -> int | None:
-    """``58``, ``058Y`` or ``58.0`` as years; None for months, days and what nobody reaches."""
+    """Return ``58``, ``058Y`` or ``58.0`` as years; None for months, days and impossible ages."""
     digits = text.strip().removesuffix("Y").removesuffix(".0")
     return int(digits) if digits.isdecimal() and int(digits) <= oldest else None

@@ -1,4 +1,4 @@
-"""Train, validation and test, by patient: no patient is ever on two sides."""
+"""Splits into training, validation and test by patient: all films of a patient are in one split."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -9,15 +9,15 @@ from medgrape.datasets.dataset import FilmRecord
 from medgrape.errors import UserError
 
 UNTESTED = "untested"
-"""What a source says instead of a split of films that may teach, but that no model should be tested on."""
+"""In place of a split: a film to train or validate on, but never to test on."""
 
 
 @dataclass(frozen=True)
 class SplitRule:
-    """How films are divided. A published test list is always kept; validation is always cut from training."""
+    """How films are split. A published test list is always kept; validation is always cut from training."""
 
     validation: float = 0.15
-    """Share of the patients who are not tested on."""
+    """Share of the patients who are not in the test split."""
     test: float = 0.0
     """Share of patients to test on where no published test film is there."""
     seed: int = 0
@@ -32,45 +32,49 @@ class SplitRule:
 
 
 def split_films(films: Sequence[FilmRecord], rule: SplitRule) -> tuple[FilmRecord, ...]:
-    """The films with their split: published test films stay test, the rest is divided by patient within each class.
+    """Return the films with their split: published test films stay test, the rest is split by patient and stratum.
 
-    A share is cut for testing from patients without an ``UNTESTED`` film only; those may still validate.
+    Patients with an ``UNTESTED`` film are never cut into the test split, but may be used for validation.
     """
     published = {film.patient for film in films if film.split == "test"}
-    line = [
+    queue = [
         patient
         for stratum in _strata(film for film in films if film.patient not in published)
-        for patient in sorted(stratum, key=lambda patient: _lot(rule.seed, patient))
+        for patient in sorted(stratum, key=lambda patient: _random_key(rule.seed, patient))
     ]
-    spared = {film.patient for film in films if film.split == UNTESTED}
-    testable = [patient for patient in line if patient not in spared]
-    tested = published | _every_so_often(testable, 0.0 if published else rule.test)
-    validated = _every_so_often([patient for patient in line if patient not in tested], rule.validation)
-    sides = dict.fromkeys(tested, "test") | dict.fromkeys(validated, "val")
-    return tuple(replace(film, split=sides.get(film.patient, "train")) for film in films)
+    untested = {film.patient for film in films if film.split == UNTESTED}
+    testable = [patient for patient in queue if patient not in untested]
+    test = published | _evenly_spaced(testable, 0.0 if published else rule.test)
+    validation = _evenly_spaced([patient for patient in queue if patient not in test], rule.validation)
+    splits = dict.fromkeys(test, "test") | dict.fromkeys(validation, "val")
+    return tuple(replace(film, split=splits.get(film.patient, "train")) for film in films)
 
 
-def _every_so_often(line: Sequence[str], share: float) -> set[str]:
-    """A share of those who stand in line, evenly spaced, so that every stratum gives its part, however small it is."""
-    return {one for place, one in enumerate(line) if int((place + 1) * share + 0.5) > int(place * share + 0.5)}
+def _evenly_spaced(queue: Sequence[str], share: float) -> set[str]:
+    """A share of the patients at even distances, so that every stratum contributes, however small it is."""
+    return {
+        patient
+        for place, patient in enumerate(queue)
+        if int((place + 1) * share + 0.5) > int(place * share + 0.5)
+    }  # fmt: skip
 
 
 def _strata(films: Iterable[FilmRecord]) -> list[list[str]]:
-    """Patients who belong together: the same class on most films, and the same set of findings over all films."""
+    """Groups of patients with the same class on most of their films and the same rarest finding."""
     classes: dict[str, Counter[str]] = defaultdict(Counter)
     findings: dict[str, set[str]] = defaultdict(set)
     for film in films:
         classes[film.patient][film.class_name] += 1
         findings[film.patient] |= {name for name, present in film.labels.items() if present}
-    rarity = Counter(name for found in findings.values() for name in found)
+    frequency = Counter(name for names in findings.values() for name in names)
     strata: dict[tuple[str, str], list[str]] = defaultdict(list)
     for patient, counts in classes.items():
         most = min(counts, key=lambda name: (-counts[name], name))
-        rarest = min(findings[patient], key=lambda name: (rarity[name], name), default="")
+        rarest = min(findings[patient], key=lambda name: (frequency[name], name), default="")
         strata[most, rarest].append(patient)
     return [strata[key] for key in sorted(strata)]
 
 
-def _lot(seed: int, patient: str) -> bytes:
-    """A number drawn for a patient that depends on nothing but seed and patient, not on order or company."""
+def _random_key(seed: int, patient: str) -> bytes:
+    """A sort key that depends on seed and patient alone, not on the other patients or their order."""
     return hashlib.sha256(f"{seed}/{patient}".encode()).digest()

@@ -1,4 +1,4 @@
-"""Making stored pixels fewer before anything is worked out for each of them."""
+"""A film in memory: upright grey pixels and the facts about the file they came from."""
 
 import io
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 from jaxtyping import UInt8, UInt16
 from PIL import Image
+from pydantic import ConfigDict, TypeAdapter
 
 from medgrape.config import FilmLimits
 from medgrape.errors import UserError
@@ -24,22 +25,24 @@ class FilmError(UserError):
     """A file that is refused, with the reason."""
 
     def about(self, path: Path) -> "FilmError":
-        """The same reason, with the file it is about."""
+        """Return the same error with the file's path in front."""
         return FilmError(f"{path}: {self}")
 
 
 @dataclass(frozen=True)
 class FilmFacts:
-    """What a film is, and what was done to make it upright and grey."""
+    """Properties of a film's file, and what was done to its pixels to make them upright and grey."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     format: str
     """PNG, JPEG or DICOM."""
     size: FilmSize
-    """Of the upright film, in its original pixels: the frame of every box."""
+    """Size of the upright film in its original pixels: the frame of every box."""
     bits: int
     """Stored bits per sample."""
     photometric: str
-    """DICOM's term, or Pillow's name for the pixel layout."""
+    """DICOM's photometric interpretation, or Pillow's name for the pixel layout."""
     transfer_syntax: str | None = None
     modality: str | None = None
     view: str | None = None
@@ -52,48 +55,45 @@ class FilmFacts:
     """What a reader should know before trusting the film."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Plain data, ready for ``json.dumps``."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "FilmFacts":
         """The inverse of ``to_json``."""
-        spacing = data["spacing"]
-        return cls(
-            **data
-            | {
-                "size": FilmSize(**data["size"]),
-                "spacing": None if spacing is None else (spacing[0], spacing[1]),
-                "applied": tuple(data["applied"]),
-                "warnings": tuple(data["warnings"]),
-            }
-        )
+        return _FACTS.validate_python(data)
 
     def noting(self, *, applied: str | None = None, warning: str | None = None) -> "FilmFacts":
-        """The same facts with one more thing done or one more warning."""
-        done = self.applied if applied is None else (*self.applied, applied)
-        warned = self.warnings if warning is None else (*self.warnings, warning)
-        return replace(self, applied=done, warnings=warned)
+        """Return the same facts with one more step applied or one more warning."""
+        return replace(
+            self,
+            applied=self.applied if applied is None else (*self.applied, applied),
+            warnings=self.warnings if warning is None else (*self.warnings, warning),
+        )
+
+
+_FACTS = TypeAdapter(FilmFacts)
 
 
 @dataclass(frozen=True)
-class Stance:
-    """How large a film is once it stands upright, and whether it had to be turned for that."""
+class UprightSize:
+    """Size of a film once it is upright."""
 
     size: FilmSize
     turned: bool
+    """Whether the stored pixels must be turned or mirrored for that."""
 
 
 @dataclass(frozen=True)
 class Film:
-    """Upright, grey, bright where the patient is dense; 8 bit stays 8 bit, all else fills 16 bit."""
+    """An upright grey film, bright where the patient is dense; 8 bit stays 8 bit, all else fills 16 bit."""
 
     facts: FilmFacts
     pixels: Pixels = field(repr=False)
 
 
-class FilmLaterOn(Film):
-    """A film whose facts are known and whose pixels are fetched when somebody looks at them."""
+class LazyFilm(Film):
+    """A film whose facts are known and whose pixels are fetched when they are first used."""
 
     def __init__(self, facts: FilmFacts, fetch: Callable[[], Pixels]) -> None:
         object.__setattr__(self, "facts", facts)
@@ -101,27 +101,27 @@ class FilmLaterOn(Film):
 
     @cached_property
     def pixels(self) -> Pixels:
-        """Fetched once."""
+        """The pixels."""
         fetch: Callable[[], Pixels] = object.__getattribute__(self, "_fetch")
         return fetch()
 
 
 def eight_bit(pixels: Pixels) -> UInt8[np.ndarray, "height width"]:
-    """As a screen shows it."""
+    """Return the pixels in 8 bits, as a screen shows them."""
     if pixels.dtype == np.uint8:
         return pixels
     return np.asarray(cv2.convertScaleAbs(pixels, alpha=255.0 / 65535.0))
 
 
 def file_size(file: BinaryIO) -> int:
-    """Bytes in an open file, which is left at its start."""
+    """Return the number of bytes in an open file, and go to its start."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     return size
 
 
-def check_cost(size: FilmSize, unpacked: int, packed: int, limits: FilmLimits) -> None:
-    """Refuse what would unpack to more than a film can be."""
+def check_limits(size: FilmSize, unpacked: int, packed: int, limits: FilmLimits) -> None:
+    """Refuse a film that has too many pixels or unpacks to too many bytes."""
     if size.pixels > limits.max_pixels:
         raise FilmError(
             f"it has {size} pixels, more than the limit of {limits.max_pixels:,}; if it is right, "
@@ -135,36 +135,38 @@ def check_cost(size: FilmSize, unpacked: int, packed: int, limits: FilmLimits) -
 
 
 def grey_range(pixels: np.ndarray) -> tuple[float, float]:
-    """Darkest and brightest value, in one pass."""
+    """Return the smallest and the largest value."""
     low, high, _, _ = cv2.minMaxLoc(pixels)
     return low, high
 
 
 def refuse_constant(pixels: np.ndarray) -> None:
-    """A film whose every pixel is the same shows nothing; it is refused."""
+    """Refuse a film whose pixels are all the same."""
     low, high = grey_range(pixels)
     if low == high:
         raise FilmError(f"every pixel has the same value ({low:g}), so there is nothing to read.")
 
 
-def scaled(pixels: np.ndarray, low: float, high: float, *, inverted: bool = False) -> Pixels:
-    """``low`` to ``high`` stretched over all 8 or 16 bits, values beyond cut off, perhaps turned to its negative."""
-    eight = pixels.dtype == np.uint8
-    top = 255.0 if eight else 65535.0
-    slope = top / (high - low)
+def stretch_greys(pixels: np.ndarray, low: float, high: float, *, inverted: bool = False) -> Pixels:
+    """Map ``low`` to ``high`` onto all 8 or 16 bits, clip the values beyond, and perhaps invert."""
+    is_eight_bit = pixels.dtype == np.uint8
+    slope = (255.0 if is_eight_bit else 65535.0) / (high - low)
     gain, offset = (-slope, high * slope) if inverted else (slope, -low * slope)
-    depth = cv2.CV_8U if eight else cv2.CV_16U
+    depth = cv2.CV_8U if is_eight_bit else cv2.CV_16U
     return np.asarray(cv2.addWeighted(pixels, gain, pixels, 0.0, offset, dtype=depth))
 
 
 @dataclass(frozen=True)
 class Shrink:
-    """Averages of 2 x 2 pixels, again and again, as long as neither side falls below ``side``; None keeps them all."""
+    """Halves stored pixels by averages of 2 x 2 while no side falls below ``side``; None keeps all pixels.
+
+    It runs before anything else is computed per pixel.
+    """
 
     side: int | None = None
 
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        """The pixels that are left."""
+        """Return the shrunk pixels."""
         height, width = pixels.shape[:2]
         while self.side is not None and min(height, width) >= 2 * self.side:
             height, width = height // 2, width // 2
@@ -173,7 +175,7 @@ class Shrink:
         return pixels
 
     def before_decoding(self, picture: Image.Image) -> None:
-        """JPEG can leave out the finest frequencies while it decodes, which is the same average for less work."""
+        """Have a JPEG skip its finest frequencies while it is decoded: the same average for less work."""
         if self.side is not None:
             picture.draft(picture.mode, (self.side, self.side))
 

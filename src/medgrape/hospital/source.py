@@ -22,7 +22,7 @@ from medgrape.films.dicom.grey_levels import first_number, window_function, wind
 from medgrape.films.dicom.header import name_transfer_syntax, refuse_other_examinations, turn_of
 from medgrape.films.dicom.reader import check_deflated
 from medgrape.films.film import FilmError
-from medgrape.films.reading import film_file, kind_of, whatever_goes_wrong_is_damage
+from medgrape.films.reading import errors_as_damage, file_kind, film_file
 from medgrape.geometry import Box, FilmSize, Turn
 
 _UNSPECIFIED = "US"
@@ -145,10 +145,10 @@ def read_source(path: Path, limits: FilmLimits) -> SourceFilm:
     """What is needed of a film's header; a picture is refused, for it is nobody's."""
     with (
         film_file(path, limits) as file,
-        whatever_goes_wrong_is_damage(),
+        errors_as_damage(),
         warnings.catch_warnings(action="ignore"),  # they repeat what the header says
     ):
-        if kind_of(file) == "picture":
+        if file_kind(file) == "picture":
             raise FilmError(
                 "it is a picture without patient or study, and a DICOM reading needs both: give the film as DICOM."
             )

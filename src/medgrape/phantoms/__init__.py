@@ -1,10 +1,10 @@
-"""Chest films drawn from scratch, with every lesion known to the pixel.
+"""Synthetic chest films, with the exact mask of every lesion.
 
-``plan`` decides who is filmed and what they have; ``draw`` draws one film of the plan. Both depend on nothing but their
-arguments. Drawn films are for trying methods and say nothing about patients.
+``plan`` makes a list of exams: patients, visits and findings; ``draw`` draws the film of one exam. Both depend on their
+arguments alone. Drawn films are for testing methods and say nothing about patients.
 """
 
-from medgrape.phantoms.anatomy import Sitting
+from medgrape.phantoms.anatomy import Exam
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.devices import Shortcut
 from medgrape.phantoms.film import Device, Lesion, PhantomFilm, draw
@@ -14,11 +14,11 @@ __all__ = [
     "PROFILES",
     "Baseline",
     "Device",
+    "Exam",
     "Lesion",
     "PhantomFilm",
     "Profile",
     "Shortcut",
-    "Sitting",
     "draw",
     "plan",
 ]

@@ -1,7 +1,7 @@
-"""The measures of one patient's chest on one visit: what varies between people, and between breaths.
+"""One exam of one patient, and the measurements of the patient's chest in it.
 
-Lengths are shares of the film's side, heights count downwards. ``side`` is -1 for the patient's right lung, which is on
-the film's left, and +1 for the left lung.
+Lengths are fractions of the film's side; heights count downwards. ``side`` is -1 for the patient's right lung, which is
+on the film's left, and +1 for the left lung.
 """
 
 import zlib
@@ -15,10 +15,10 @@ from medgrape.phantoms.canvas import Pose
 
 
 @dataclass(frozen=True)
-class Sitting:
-    """Who is filmed, how, and what the film must show.
+class Exam:
+    """One visit of one patient: how the film is taken, and what it must show.
 
-    ``findings`` may name a finding more than once: each mention is a lesion of its own.
+    ``findings`` may contain a finding more than once; each is a separate lesion.
     """
 
     profile: str
@@ -36,28 +36,28 @@ class Sitting:
 
     @property
     def patient_id(self) -> str:
-        """The same for every film of a patient, and of nobody else drawn with another seed."""
+        """Identifier of the patient, which also depends on the seed."""
         cohort = self.profile if self.seed == 0 else f"{self.profile}{self.seed}"
         return f"{cohort}-{self.patient:06d}"
 
     @property
     def film_id(self) -> str:
-        """Patient and visit."""
+        """Identifier of the film: patient and visit."""
         return f"{self.patient_id}-{self.visit:02d}"
 
-    def patient_chance(self, *topic: str | int) -> np.random.Generator:
-        """Chance that falls the same way on every film of this patient."""
-        return chance(self.seed, self.profile, self.patient, *topic)
+    def patient_random(self, *topic: str | int) -> np.random.Generator:
+        """Return a generator that is the same for every film of this patient."""
+        return random_stream(self.seed, self.profile, self.patient, *topic)
 
-    def visit_chance(self, *topic: str | int) -> np.random.Generator:
-        """Chance of this one film."""
-        return chance(self.seed, self.profile, self.patient, "visit", self.visit, *topic)
+    def visit_random(self, *topic: str | int) -> np.random.Generator:
+        """Return a generator for this film alone."""
+        return random_stream(self.seed, self.profile, self.patient, "visit", self.visit, *topic)
 
 
-def chance(seed: int, *topic: str | int) -> np.random.Generator:
-    """A generator that depends on nothing but its arguments.
+def random_stream(seed: int, *topic: str | int) -> np.random.Generator:
+    """Return a random generator that depends on its arguments alone.
 
-    Every topic has a stream of its own, so that leaving out one finding moves no other line of the film.
+    Every topic has its own stream, so that leaving out one finding changes nothing else on the film.
     """
     words = [zlib.crc32(word.encode()) if isinstance(word, str) else word for word in topic]
     return np.random.default_rng([seed, *words])
@@ -70,7 +70,7 @@ Heights = float | Float[np.ndarray, "*n"]
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Everything that the drawing of the healthy chest depends on."""
+    """Measurements from which the healthy chest is drawn."""
 
     female: bool
     ap: bool
@@ -100,20 +100,20 @@ class Anatomy:
     pose: Pose
 
     def edge(self, height: Heights, side: int) -> Float[np.ndarray, "*n"]:
-        """Distance from the midline to the inner chest wall."""
+        """Return the distance from the midline to the inner chest wall."""
         share = np.interp((height - self.apex) / (self.angle - self.apex), _OUTLINE_HEIGHT, _OUTLINE_WIDTH)
         return np.asarray(share * self.half_width * (1 - side * self.asymmetry))
 
     def dome_of(self, side: int) -> float:
-        """Height of one diaphragm."""
+        """Return the height of the diaphragm of one side."""
         return self.dome[0] if side == RIGHT else self.dome[1]
 
     def midline(self, height: Heights) -> Float[np.ndarray, "*n"]:
-        """Where the spine is, across."""
+        """Return the horizontal position of the spine."""
         return np.asarray(0.5 + self.scoliosis * np.sin((np.asarray(height) - 0.1) * 5.0))
 
     def front(self) -> float:
-        """Where the midline of the front (sternum, heart) is, across."""
+        """Return the horizontal position of what lies in front: sternum and heart."""
         return 0.5 + 0.05 * self.turn
 
 
@@ -122,17 +122,17 @@ _OUTLINE_HEIGHT = np.array([0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.42, 0.55, 0.7, 0.
 _OUTLINE_WIDTH = np.array([0.38, 0.48, 0.58, 0.68, 0.77, 0.845, 0.905, 0.95, 0.98, 1.0, 0.99])
 
 
-def examine(sitting: Sitting) -> Anatomy:
-    """Measure the patient of a sitting: the body from the patient's chance, breath and stance from the visit's."""
-    body = sitting.patient_chance("body")
+def anatomy_of(exam: Exam) -> Anatomy:
+    """Return the anatomy of an exam: the body is drawn once for the patient, breath and position for each visit."""
+    body = exam.patient_random("body")
     habitus = float(np.clip(body.normal(0.42, 0.22), 0, 1))
-    female = sitting.sex == "F"
-    old = float(np.clip((sitting.age - 45) / 40, 0, 1))
+    female = exam.sex == "F"
+    old = float(np.clip((exam.age - 45) / 40, 0, 1))
     angle = body.normal(0.770, 0.022)
     dome = angle - body.normal(0.096, 0.012)
     anatomy = Anatomy(
         female=female,
-        ap=sitting.view == "AP",
+        ap=exam.view == "AP",
         half_width=body.normal(0.360 - 0.018 * female, 0.017),
         apex=body.normal(0.125, 0.014),
         angle=angle,
@@ -158,11 +158,11 @@ def examine(sitting: Sitting) -> Anatomy:
         upright=True,
         pose=Pose(),
     )
-    return _positioned(anatomy, sitting.visit_chance("position"))
+    return _posed(anatomy, exam.visit_random("position"))
 
 
-def _positioned(body: Anatomy, visit: np.random.Generator) -> Anatomy:
-    """The same body as it stands, turns and breathes on this visit."""
+def _posed(body: Anatomy, visit: np.random.Generator) -> Anatomy:
+    """The same body in the position, rotation and breath of this visit."""
     breath = float(visit.normal(0, 0.016 + 0.014 * body.ap)) - 0.050 * body.ap
     pose = Pose(
         tilt=float(visit.normal(0, 0.022 + 0.015 * body.ap)),

@@ -17,7 +17,7 @@ FRONT = np.linspace(0.44, 0.88, 13) * np.pi  # from the side to the cartilage
 def ribs(
     anatomy: Anatomy, numbers: Float[np.ndarray, " n"] | Int[np.ndarray, " n"], angles: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, "2*n m 2"]:
-    """The middle lines of a part of the ribs, right ones first; angles go from 0 at the spine to pi in front."""
+    """Return the centre lines of a part of the ribs, right side first; angles go from 0 at the spine to pi in front."""
     start = anatomy.apex + 0.004 + anatomy.rib_pitch * (numbers - 1)
     drop = (0.062 + 0.027 * numbers) * anatomy.rib_drop
     forward = (1 - np.cos(angles)) / 2
@@ -36,7 +36,7 @@ def ribs(
 
 
 def diaphragm(anatomy: Anatomy, side: int) -> Points:
-    """The dome from the costophrenic angle to the midline."""
+    """Return the dome from the costophrenic angle to the midline."""
     dome, angle = anatomy.dome_of(side), anatomy.angle
     width = float(anatomy.edge(angle, side))
     top = 0.47 if side == RIGHT else 0.52
@@ -48,7 +48,7 @@ def diaphragm(anatomy: Anatomy, side: int) -> Points:
 
 
 def wall(anatomy: Anatomy, side: int) -> Points:
-    """The inner chest wall from the apex's medial end down to the costophrenic angle."""
+    """Return the inner chest wall from the medial end of the apex down to the costophrenic angle."""
     apex, angle = anatomy.apex, anatomy.angle
     heights = apex + (angle - apex) * np.array([0.0, 0.012, 0.04, 0.09, 0.16, 0.26, 0.38, 0.52, 0.68, 0.84, 1.0])
     lateral = np.stack([0.5 + side * anatomy.edge(heights, side), heights], axis=1)
@@ -58,12 +58,12 @@ def wall(anatomy: Anatomy, side: int) -> Points:
 
 
 def pleural_cavity(anatomy: Anatomy, side: int) -> Points:
-    """The closed outline of one lung field, behind heart and mediastinum up to the midline."""
+    """Return the closed outline of one lung field, behind heart and mediastinum up to the midline."""
     return np.concatenate([wall(anatomy, side), diaphragm(anatomy, side)])
 
 
 def lung_place(anatomy: Anatomy, side: int, across: float, down: float) -> tuple[float, float]:
-    """A place in a lung: ``across`` from the hilum's side (0) to the wall (1), ``down`` from apex to dome."""
+    """Return a point in a lung: ``across`` from the hilum (0) to the wall (1), ``down`` from apex to dome."""
     height = anatomy.apex + down * (anatomy.dome_of(side) - anatomy.apex)
     heart = anatomy.heart_width * anatomy.half_width * (0.75 if side == RIGHT else 1.15)
     inner = float(np.interp(down, [0.0, 0.35, 0.6, 1.0], [0.045, 0.06, 0.075, heart]))
@@ -72,26 +72,15 @@ def lung_place(anatomy: Anatomy, side: int, across: float, down: float) -> tuple
 
 
 def body_contour(anatomy: Anatomy) -> Points:
-    """The skin: neck, shoulders, flanks and the bottom of the film."""
+    """Return the outline of the skin: neck, shoulders, flanks and the bottom of the film."""
     fat = 0.024 + 0.072 * anatomy.habitus
     flank = anatomy.half_width + fat
     half = [
-        (anatomy.neck, -0.30),
-        (anatomy.neck, -0.04),
-        (anatomy.neck + 0.014, 0.02),
-        (anatomy.neck + 0.055, 0.062),
-        (0.22, anatomy.shoulder - 0.014),
-        (0.32, anatomy.shoulder + 0.002),
-        (0.42, anatomy.shoulder + 0.035),
-        (0.47, anatomy.shoulder + 0.10),
-        (0.475, 0.28),
-        (max(flank, 0.40) + 0.010, 0.38),
-        (flank + 0.004, 0.50),
-        (flank, 0.64),
-        (flank - 0.006, 0.82),
-        (flank - 0.004, 1.10),
-        (flank - 0.004, 1.40),
-    ]
+        (anatomy.neck, -0.30), (anatomy.neck, -0.04), (anatomy.neck + 0.014, 0.02), (anatomy.neck + 0.055, 0.062),
+        (0.22, anatomy.shoulder - 0.014), (0.32, anatomy.shoulder + 0.002), (0.42, anatomy.shoulder + 0.035),
+        (0.47, anatomy.shoulder + 0.10), (0.475, 0.28), (max(flank, 0.40) + 0.010, 0.38), (flank + 0.004, 0.50),
+        (flank, 0.64), (flank - 0.006, 0.82), (flank - 0.004, 1.10), (flank - 0.004, 1.40),
+    ]  # fmt: skip
     right = [(0.5 - x, y) for x, y in half]
     left = [(0.5 + x, y) for x, y in half[::-1]]
     return smooth_closed(left + right)
@@ -104,7 +93,7 @@ BLADE, ARM, SPINE, PROCESS = 0.66, 0.9, 0.66, 0.90  # how dense the others are b
 
 
 def skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """All bones; ribs that cross each other lie on sheets of their own, so that their shadows add up."""
+    """Draw all bones; front and back ribs are separate layers, so that their shadows add up where they cross."""
     rear, fore = _rib_outlines(anatomy)
     # towards the sternum bone gives way to cartilage, which casts no shadow
     columns = np.abs((np.arange(canvas.size, dtype=np.float32) + 0.5) / canvas.size - 0.5)
@@ -113,7 +102,7 @@ def skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
 
 
 def _others(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """Blades, arms, clavicles and spine, which hardly overlap, on one sheet."""
+    """Shoulder blades, arms, clavicles and spine in one layer, since they hardly overlap."""
     blades = [_blade(anatomy, side) for side in SIDES]
     arms = [_upper_arm(anatomy, side) for side in SIDES]
     clavicles = _clavicles(anatomy)
@@ -125,13 +114,10 @@ def _others(canvas: Canvas, anatomy: Anatomy) -> Layer:
     ridges = [_blade_spine(anatomy, side) for side in SIDES]
     lines = canvas.graded_strokes(
         [
-            (ridges, 0.011, 0.45),
-            (borders, CORTEX * 1.4, 0.62),
-            (_edges([*arms, *clavicles]), CORTEX, 1.0),
-            (np.concatenate([bodies, bodies[:, :1]], axis=1), CORTEX, 0.45),
-            (eyes, CORTEX, 0.5),
+            (ridges, 0.011, 0.45), (borders, CORTEX * 1.4, 0.62), (_edges([*arms, *clavicles]), CORTEX, 1.0),
+            (np.concatenate([bodies, bodies[:, :1]], axis=1), CORTEX, 0.45), (eyes, CORTEX, 0.5),
         ]
-    )
+    )  # fmt: skip
     return MARROW * filled + EDGE * lines
 
 
@@ -152,7 +138,7 @@ def _rib_outlines(anatomy: Anatomy) -> tuple[Float[np.ndarray, "n m 2"], Float[n
 
 
 def cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """Calcified rib cartilage of the old: flecks beyond the front ends of the ribs."""
+    """Draw calcified rib cartilage of old patients: specks beyond the front ends of the ribs."""
     ends = ribs(anatomy, np.array([1, 4, 5, 6, 7]), np.array([0.86, 0.93]) * np.pi)
     along = random.uniform(0, 1, (len(ends), 8, 1))
     places = (ends[:, :1] + along * (ends[:, 1:] - ends[:, :1])).reshape(-1, 2)
@@ -162,7 +148,7 @@ def cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) ->
 
 
 def _clavicles(anatomy: Anatomy) -> list[Points]:
-    """S-shaped, thick at the sternum and flat at the shoulder."""
+    """S-shaped outlines, thick at the sternum and flat at the shoulder."""
     outlines = []
     for side in SIDES:
         inner = anatomy.front() + side * 0.032
@@ -170,13 +156,10 @@ def _clavicles(anatomy: Anatomy) -> list[Points]:
         rise = anatomy.clavicle_rise
         path = smooth(
             [
-                (inner, y + 0.012),
-                (inner + side * 0.065, y - 0.004),
-                (0.5 + side * 0.185, y - 0.35 * rise),
-                (0.5 + side * 0.270, y - 0.95 * rise),
-                (0.5 + side * 0.345, y - 1.05 * rise),
+                (inner, y + 0.012), (inner + side * 0.065, y - 0.004), (0.5 + side * 0.185, y - 0.35 * rise),
+                (0.5 + side * 0.270, y - 0.95 * rise), (0.5 + side * 0.345, y - 1.05 * rise),
             ]
-        )
+        )  # fmt: skip
         along = np.linspace(0, 1, len(path))
         width = np.interp(along, [0, 0.02, 0.12, 0.5, 0.85, 0.97, 1], [0.020, 0.031, 0.025, 0.020, 0.023, 0.026, 0.018])
         outlines.append(ribbon(path, width))
@@ -187,17 +170,10 @@ def _blade(anatomy: Anatomy, side: int) -> Points:
     """From the glenoid down the lateral border to the lower tip and up the medial border."""
     y, inwards = anatomy.shoulder, 0.055 * anatomy.scapula_in
     half = [
-        (0.375, y + 0.055),
-        (0.382, y + 0.10),
-        (0.352 - inwards, y + 0.19),
-        (0.318 - inwards, y + 0.315),
-        (0.298 - inwards, y + 0.335),
-        (0.282 - inwards, y + 0.26),
-        (0.272 - inwards, y + 0.13),
-        (0.278 - inwards, y + 0.055),
-        (0.315 - 0.5 * inwards, y + 0.045),
-        (0.352, y + 0.050),
-    ]
+        (0.375, y + 0.055), (0.382, y + 0.10), (0.352 - inwards, y + 0.19), (0.318 - inwards, y + 0.315),
+        (0.298 - inwards, y + 0.335), (0.282 - inwards, y + 0.26), (0.272 - inwards, y + 0.13),
+        (0.278 - inwards, y + 0.055), (0.315 - 0.5 * inwards, y + 0.045), (0.352, y + 0.050),
+    ]  # fmt: skip
     return smooth_closed([(0.5 + side * x, h) for x, h in half])
 
 

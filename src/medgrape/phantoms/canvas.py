@@ -1,4 +1,4 @@
-"""Drawing in unit coordinates: shapes of the upright chest come in, layers of film pixels come out."""
+"""Drawing in unit coordinates: from shapes of the upright chest to layers of film pixels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ Points = Float[np.ndarray, "_ 2"]  # of any number; two such arguments need not 
 
 
 def smooth(points: Sequence[Pair] | Points) -> Points:
-    """An open curve through all points."""
+    """Return an open curve through all points."""
     knots = np.asarray(points, np.float64)
     padded = np.concatenate([2 * knots[:1] - knots[1:2], knots, 2 * knots[-1:] - knots[-2:-1]])
     return np.concatenate([_spans(padded), knots[-1:]])
 
 
 def smooth_closed(points: Sequence[Pair] | Points) -> Points:
-    """A closed curve through all points."""
+    """Return a closed curve through all points."""
     knots = np.asarray(points, np.float64)
     return _spans(np.concatenate([knots[-1:], knots, knots[:2]]))
 
@@ -35,7 +35,7 @@ def smooth_closed(points: Sequence[Pair] | Points) -> Points:
 def ribbon(
     path: Float[np.ndarray, "*many n 2"], width: Float[np.ndarray, " n"] | float
 ) -> Float[np.ndarray, "*many m 2"]:
-    """The closed outline of a band along each ``path``; its first half is one edge, its second the other."""
+    """Return the closed outline of a band along each ``path``: first one edge, then the other."""
     along = np.empty_like(path)
     along[..., 1:-1, :] = path[..., 2:, :] - path[..., :-2, :]
     along[..., 0, :] = path[..., 1, :] - path[..., 0, :]
@@ -49,7 +49,7 @@ def ribbon(
 def ellipse(
     centre: Pair, across: float, down: float, angle: float = 0.0, count: int = 28
 ) -> Float[np.ndarray, "count 2"]:
-    """The outline of an ellipse with half axes ``across`` and ``down``."""
+    """Return the outline of an ellipse with half axes ``across`` and ``down``."""
     circle = _circle(count) * (across, down)
     if angle:
         cosine, sine = np.cos(angle), np.sin(angle)
@@ -58,7 +58,7 @@ def ellipse(
 
 
 def blob(random: np.random.Generator, centre: Pair, across: float, down: float, roughness: float = 0.2) -> Points:
-    """A closed, irregular outline around ``centre`` whose bumps are about ``roughness`` of its radius."""
+    """Return an irregular closed outline around ``centre``; its bumps are about ``roughness`` of its radius."""
     turn, circle = _angles(BLOB_POINTS), _circle(BLOB_POINTS)
     waves = np.arange(2, 7)
     height = random.normal(0, 0.5 * roughness, 5) * 1.6 / waves
@@ -90,14 +90,14 @@ DETAIL = 2  # thin lines are drawn this much larger, then averaged down
 
 @dataclass(frozen=True)
 class Pose:
-    """How the patient stands before the detector, about the middle of the film."""
+    """How the patient is placed in front of the detector, relative to the centre of the film."""
 
     tilt: float = 0.0
     zoom: float = 1.0
     shift: tuple[float, float] = (0.0, 0.0)
 
     def apply(self, points: Points) -> Points:
-        """From the upright chest to the film, both in unit coordinates."""
+        """Map points of the upright chest to the film, both in unit coordinates."""
         cosine, sine = self.zoom * np.cos(self.tilt), self.zoom * np.sin(self.tilt)
         turn = np.array([[cosine, sine], [-sine, cosine]])
         return np.asarray((points - 0.5) @ turn + 0.5 + np.asarray(self.shift))
@@ -111,11 +111,11 @@ class Canvas:
     pose: Pose = field(default_factory=Pose)
 
     def blank(self) -> Layer:
-        """A layer of zeros."""
+        """Return a layer of zeros."""
         return np.zeros((self.size, self.size), np.float32)
 
     def fill(self, *outlines: Points, ink: Sequence[float] | None = None) -> Layer:
-        """Coverage, 0 to 1, of the union of closed outlines; each may have an ``ink`` of its own."""
+        """Return the coverage, 0 to 1, of the union of closed outlines, each with its ``ink``."""
         sheet = np.zeros((self.size, self.size), np.uint8)
         inks = [1.0] * len(outlines) if ink is None else ink
         for outline, share in zip(self._fixed_all(outlines, self.size), inks, strict=True):
@@ -123,14 +123,14 @@ class Canvas:
         return _unit(sheet)
 
     def strokes(self, paths: Shapes, width: float, *, closed: bool = False) -> Layer:
-        """Lines of one width; one thinner than a pixel gets fainter instead."""
+        """Draw lines of one width; a line thinner than a pixel is drawn fainter."""
         large = self.size * DETAIL
         sheet = np.zeros((large, large), np.uint8)
         self._stroke(sheet, paths, width, closed)
         return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
 
     def graded_strokes(self, groups: Sequence[tuple[Shapes, float, float]]) -> Layer:
-        """Groups of lines, each with a width and an ink, the later group on top of the earlier."""
+        """Draw groups of lines, each with a width and an ink, later groups over earlier ones."""
         large = self.size * DETAIL
         sheet = np.zeros((large, large), np.uint8)
         for paths, width, ink in groups:
@@ -138,7 +138,7 @@ class Canvas:
         return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
 
     def dots(self, centres: Float[np.ndarray, "n 2"], radii: Float[np.ndarray, " n"]) -> Layer:
-        """Discs; one smaller than a pixel gets fainter instead."""
+        """Draw discs; a disc smaller than a pixel is drawn fainter."""
         large = self.size * DETAIL
         sheet = np.zeros((large, large), np.uint8)
         places = self._fixed(centres, large)
@@ -149,7 +149,7 @@ class Canvas:
         return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
 
     def soften(self, layer: Layer, sigma: float) -> Layer:
-        """Gaussian blur of ``sigma`` unit lengths, done coarsely where it is wide."""
+        """Return a Gaussian blur of ``sigma`` unit lengths, at lower resolution where it is wide."""
         pixels = sigma * self.size
         if pixels < 0.3:
             return layer
@@ -161,7 +161,7 @@ class Canvas:
         return np.asarray(blurred if coarse == 1 else _resize(blurred, self.size, cv2.INTER_CUBIC), np.float32)
 
     def texture(self, random: np.random.Generator, coarsest: int = 8, octaves: int = 4) -> Layer:
-        """Cloudy noise of mean 0 and deviation of about 1, the same at every film size."""
+        """Return smooth noise of mean 0 and standard deviation of about 1, the same at every film size."""
         total = random.standard_normal((coarsest, coarsest), np.float32)
         for octave in range(1, octaves):
             cells = coarsest << octave
@@ -174,7 +174,7 @@ class Canvas:
         return np.round((self.pose.apply(points) * size - 0.5) * (1 << SHIFT)).astype(np.int32)
 
     def _fixed_all(self, shapes: Shapes, size: int) -> list[np.ndarray]:
-        """Many shapes at once: one turn of all points is far cheaper than many small ones."""
+        """The same for many shapes: transforming all points at once is far cheaper."""
         if not len(shapes):
             return []
         if isinstance(shapes, np.ndarray):
@@ -194,10 +194,9 @@ class Canvas:
 
 @cache
 def keep_memory() -> None:
-    """Have the C library keep the memory of freed layers for the next ones.
+    """Make glibc reuse the memory of freed layers, which saves a quarter of the drawing time.
 
-    glibc does so up to the largest block it ever saw freed; else every layer is fetched from the system anew, which
-    takes a quarter of the drawing time.
+    It keeps freed blocks up to the size of the largest one it has seen freed.
     """
     np.empty(1 << 24, np.uint8)
 

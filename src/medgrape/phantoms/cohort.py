@@ -1,4 +1,4 @@
-"""Who comes, how often and with what: the plan of a data set, before anything is drawn."""
+"""The plan of a drawn data set: patients, visits, findings and devices."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -6,15 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from medgrape.phantoms.anatomy import Sitting, chance
-from medgrape.phantoms.devices import OF_THE_PATIENT, Shortcut, planted
+from medgrape.phantoms.anatomy import Exam, random_stream
+from medgrape.phantoms.devices import PERMANENT_DEVICES, Shortcut, carries_shortcut
 from medgrape.phantoms.profile import PROFILES, NihStatistics, nih_statistics
 
 
-def nih_visits(seed: int, patient: int) -> Iterator[Sitting]:
-    """All films of one patient."""
+def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
+    """Yield all exams of one patient."""
     counted = nih_statistics()
-    random = chance(seed, "nih", patient, "history")
+    random = random_stream(seed, "nih", patient, "history")
     sex: Literal["M", "F"] = "F" if random.random() < counted.female_share else "M"
     ages = counted.age_quantiles[sex]
     age = float(np.interp(random.random(), np.linspace(0, 1, len(ages)), ages))
@@ -24,7 +24,7 @@ def nih_visits(seed: int, patient: int) -> Iterator[Sitting]:
         if visit == 0 or random.random() >= counted.kept:
             findings = _label_set(counted, random)
         ap_share = counted.ap_shares[min(len(findings), len(counted.ap_shares) - 1)]
-        yield Sitting(
+        yield Exam(
             profile="nih",
             seed=seed,
             patient=patient,
@@ -72,16 +72,16 @@ OTHER_DISEASE = {
 }
 
 
-def tb_visits(seed: int, patient: int) -> Iterator[Sitting]:
-    """All films of one patient; the disease stays, its density changes a little from film to film."""
+def tb_visits(seed: int, patient: int) -> Iterator[Exam]:
+    """Yield all exams of one patient; the disease stays the same, its contrast varies a little."""
     profile = PROFILES["tb"]
-    random = chance(seed, "tb", patient, "history")
+    random = random_stream(seed, "tb", patient, "history")
     class_name = profile.classes[random.choice(len(profile.classes), p=CLASS_SHARES)]
     findings = _disease(class_name, random)
     sex: Literal["M", "F"] = "F" if random.random() < 0.45 else "M"
     age = int(random.triangular(16, 38, 86))
     for visit in range(1 + int(random.choice(len(VISIT_SHARES), p=VISIT_SHARES))):
-        yield Sitting(
+        yield Exam(
             profile="tb",
             seed=seed,
             patient=patient,
@@ -97,7 +97,7 @@ def tb_visits(seed: int, patient: int) -> Iterator[Sitting]:
 
 
 def _disease(class_name: str, random: np.random.Generator) -> tuple[str, ...]:
-    """What a patient of a class has; nothing for the healthy."""
+    """The findings of a patient of a class."""
     if class_name == "active_tb":
         return _tuberculosis(random)
     if class_name == "sick_non_tb":
@@ -108,7 +108,7 @@ def _disease(class_name: str, random: np.random.Generator) -> tuple[str, ...]:
 
 
 def _tuberculosis(random: np.random.Generator) -> tuple[str, ...]:
-    """One to three lesions of each concept that the patient has."""
+    """One to three lesions of each concept of a patient."""
     concepts = list(CONCEPT_SETS)[random.choice(len(CONCEPT_SETS), p=list(CONCEPT_SETS.values()))]
     findings: list[str] = []
     for concept in concepts:
@@ -117,9 +117,9 @@ def _tuberculosis(random: np.random.Generator) -> tuple[str, ...]:
     return tuple(findings)
 
 
-VISITS: dict[str, Callable[[int, int], Iterator[Sitting]]] = {"tb": tb_visits, "nih": nih_visits}
-# Shares of films with each thing that is no disease: on PA films and on the AP films of the bedridden.
-# They depend on nothing else, so that none of them gives away a class.
+VISITS: dict[str, Callable[[int, int], Iterator[Exam]]] = {"tb": tb_visits, "nih": nih_visits}
+# Share of PA films and of AP films (bedridden patients) with each device. It depends on nothing else, so that no
+# device reveals the class.
 DEVICE_SHARES = {
     "marker": (0.65, 0.75),
     "nipple_shadows": (0.06, 0.04),
@@ -130,36 +130,36 @@ DEVICE_SHARES = {
 }
 
 
-def plan(profile: str, films: int, seed: int, shortcut: Shortcut | None = None) -> tuple[Sitting, ...]:
-    """Decide ``films`` sittings, patient by patient; a longer plan begins with the shorter one."""
+def plan(profile: str, films: int, seed: int, shortcut: Shortcut | None = None) -> tuple[Exam, ...]:
+    """Return ``films`` exams, patient by patient; a longer plan begins with the shorter one."""
     if profile not in PROFILES:
         raise ValueError(f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
     if shortcut is not None:
         shortcut.check(PROFILES[profile])
-    sittings: list[Sitting] = []
+    exams: list[Exam] = []
     patient = 0
-    while len(sittings) < films:
-        sittings.extend(_equipped(sitting, shortcut) for sitting in VISITS[profile](seed, patient))
+    while len(exams) < films:
+        exams.extend(_with_devices(exam, shortcut) for exam in VISITS[profile](seed, patient))
         patient += 1
-    return tuple(sittings[:films])
+    return tuple(exams[:films])
 
 
-def _equipped(sitting: Sitting, shortcut: Shortcut | None) -> Sitting:
-    """The sitting with its devices."""
-    bedridden = sitting.view == "AP"
-    lasting = sitting.patient_chance("devices").random(len(DEVICE_SHARES))
-    passing = sitting.visit_chance("devices").random(len(DEVICE_SHARES))
+def _with_devices(exam: Exam, shortcut: Shortcut | None) -> Exam:
+    """The exam with its devices."""
+    bedridden = exam.view == "AP"
+    lasting = exam.patient_random("devices").random(len(DEVICE_SHARES))
+    passing = exam.visit_random("devices").random(len(DEVICE_SHARES))
     devices = [
         device
         for place, (device, shares) in enumerate(DEVICE_SHARES.items())
         if _drawn(lasting, passing, place, device) < shares[bedridden]
     ]
     if shortcut is None:
-        return replace(sitting, devices=tuple(devices))
+        return replace(exam, devices=tuple(devices))
     others = [device for device in devices if device != shortcut.device]
-    carries = planted(sitting, PROFILES[sitting.profile], shortcut)
-    return replace(sitting, devices=(*others, shortcut.device) if carries else tuple(others), has_shortcut=carries)
+    carries = carries_shortcut(exam, PROFILES[exam.profile], shortcut)
+    return replace(exam, devices=(*others, shortcut.device) if carries else tuple(others), has_shortcut=carries)
 
 
 def _drawn(lasting: np.ndarray, passing: np.ndarray, place: int, device: str) -> float:
-    return float(lasting[place] if device in OF_THE_PATIENT else passing[place])
+    return float(lasting[place] if device in PERMANENT_DEVICES else passing[place])

@@ -1,4 +1,4 @@
-"""A device planted so that it goes with a concept, for trying whether a model was taken in by it."""
+"""Devices on films, and shortcuts: a device that correlates with a concept, to test whether a model relies on it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,56 +6,39 @@ from dataclasses import dataclass
 import numpy as np
 
 from medgrape.errors import UserError, nearest
-from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Sitting
+from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
 from medgrape.phantoms.canvas import Canvas, Layer, Pair, ellipse, smooth, smooth_closed
 from medgrape.phantoms.profile import Profile
 
 Draw = Callable[[Canvas, Anatomy, np.random.Generator], Layer]
-OF_THE_PATIENT = frozenset({"nipple_shadows", "sternal_wires", "pacemaker"})  # same at every visit
+PERMANENT_DEVICES = frozenset({"nipple_shadows", "sternal_wires", "pacemaker"})  # same at every visit
 METAL, PLASTIC = 0.62, 0.16
 # Letters as one stroke each, one unit high
 _L = np.array([(0.0, -1.0), (0.0, 0.0), (0.55, 0.0)])
 _R = np.array(
     [
-        (0, 0),
-        (0, -1),
-        (0.38, -1),
-        (0.55, -0.9),
-        (0.58, -0.72),
-        (0.52, -0.56),
-        (0.38, -0.48),
-        (0, -0.48),
-        (0.28, -0.48),
-        (0.6, 0),
+        (0, 0), (0, -1), (0.38, -1), (0.55, -0.9), (0.58, -0.72), (0.52, -0.56), (0.38, -0.48), (0, -0.48),
+        (0.28, -0.48), (0.6, 0),
     ]
-)
+)  # fmt: skip
 
 
 def pacemaker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """A can below one clavicle, its header, and leads through the vein into the right heart."""
+    """Draw a can below one clavicle, its header, and leads through the vein into the right heart."""
     side = LEFT if random.random() < 0.8 else RIGHT
     x, y = 0.5 + side * random.uniform(0.235, 0.275), anatomy.apex + random.uniform(0.115, 0.155)
     wide, tall = random.uniform(0.036, 0.046), random.uniform(0.034, 0.044)
     corners: list[Pair] = [
-        (-1, -0.45),
-        (-0.7, -1),
-        (0.7, -1),
-        (1, -0.4),
-        (0.92, 0.5),
-        (0.4, 1),
-        (-0.4, 1),
-        (-0.92, 0.5),
-    ]
+        (-1, -0.45), (-0.7, -1), (0.7, -1), (1, -0.4), (0.92, 0.5), (0.4, 1), (-0.4, 1), (-0.92, 0.5),
+    ]  # fmt: skip
     can = canvas.fill(smooth_closed([(x + wide * a, y + tall * b) for a, b in corners]))
     battery = canvas.fill(ellipse((x, y + 0.25 * tall), 0.62 * wide, 0.5 * tall))
     floor, front = sum(anatomy.dome) / 2, anatomy.front()
     vein: list[Pair] = [
-        (x - side * 0.5 * wide, y - 0.8 * tall),
-        (x - side * 0.075, anatomy.apex + 0.075),
-        (front - 0.028 + 0.02 * side, anatomy.apex + 0.115),
-        (front - 0.044, anatomy.apex + 0.24),
+        (x - side * 0.5 * wide, y - 0.8 * tall), (x - side * 0.075, anatomy.apex + 0.075),
+        (front - 0.028 + 0.02 * side, anatomy.apex + 0.115), (front - 0.044, anatomy.apex + 0.24),
         (front - 0.058, floor - 0.15),
-    ]
+    ]  # fmt: skip
     ventricle = smooth([*vein, (front - 0.02, floor - 0.045), (front + 0.085, floor - 0.028)])
     atrium = smooth([*vein, (front - 0.05, floor - 0.11), (front - 0.075, floor - 0.14)])
     leads = canvas.strokes([ventricle, atrium], 0.0036)
@@ -64,7 +47,7 @@ def pacemaker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
 
 
 def ecg_leads(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """Electrodes on the skin and the cables that leave the film."""
+    """Draw electrodes on the skin and cables that leave the film."""
     spots: list[Pair] = [
         (0.5 - 0.22 + random.normal(0, 0.02), anatomy.apex + 0.10 + random.normal(0, 0.02)),
         (0.5 + 0.22 + random.normal(0, 0.02), anatomy.apex + 0.10 + random.normal(0, 0.02)),
@@ -74,14 +57,12 @@ def ecg_leads(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
     cables = [
         smooth(
             [
-                (x, y),
-                (x + random.normal(0, 0.04), y + 0.16),
-                ((x + exit_x) / 2 + random.normal(0, 0.05), 0.82),
+                (x, y), (x + random.normal(0, 0.04), y + 0.16), ((x + exit_x) / 2 + random.normal(0, 0.05), 0.82),
                 (exit_x, 1.05),
             ]
         )
         for x, y in spots
-    ]
+    ]  # fmt: skip
     discs = canvas.dots(np.array(spots), np.full(3, 0.0095))
     studs = canvas.dots(np.array(spots), np.full(3, 0.0042))
     wires = canvas.strokes(cables, 0.0042)
@@ -89,23 +70,21 @@ def ecg_leads(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
 
 
 def central_line(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """From the right side of the neck to where the caval vein meets the atrium."""
+    """Draw a line from the right side of the neck to where the caval vein meets the atrium."""
     front, apex = anatomy.front(), anatomy.apex
     start = (0.5 - 0.058 + random.normal(0, 0.008), -0.02)
     path = smooth(
         [
             start,
-            (front - 0.055, apex - 0.03),
-            (front - 0.040, apex + 0.08),
-            (front - 0.042, apex + 0.20),
+            (front - 0.055, apex - 0.03), (front - 0.040, apex + 0.08), (front - 0.042, apex + 0.20),
             (front - 0.046, apex + random.uniform(0.27, 0.33)),
         ]
-    )
+    )  # fmt: skip
     return PLASTIC * 1.15 * canvas.soften(canvas.strokes([path], 0.0058), 0.0008)
 
 
 def sternal_wires(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """Loops that hold the breastbone together after heart surgery."""
+    """Draw the loops that hold the sternum together after heart surgery."""
     heights = anatomy.apex + 0.12 + 0.062 * np.arange(6)
     loops = [
         ellipse((anatomy.front() + random.normal(0, 0.002), y), 0.011, 0.0068, random.normal(0, 0.25), count=14)
@@ -115,7 +94,7 @@ def sternal_wires(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator)
 
 
 def nipple_shadows(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """Two small round shadows, about level, over the lower lungs: nodules to the unwary."""
+    """Draw two small round shadows at about the same height over the lower lungs, easily mistaken for nodules."""
     low = 0.58 + 0.08 * anatomy.breast + random.normal(0, 0.012)
     across = anatomy.half_width * random.uniform(0.58, 0.72)
     spots = np.array([(0.5 + side * across, low + random.normal(0, 0.006)) for side in SIDES])
@@ -123,7 +102,7 @@ def nipple_shadows(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator
 
 
 def marker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """A lead letter on the correct side."""
+    """Draw a lead letter on the correct side."""
     del anatomy
     left = bool(random.random() < 0.6)
     x = random.uniform(0.90, 0.95) if left else random.uniform(0.05, 0.10)
@@ -146,10 +125,10 @@ DEVICES: dict[str, Draw] = {
 
 @dataclass(frozen=True)
 class Shortcut:
-    """How often ``device`` is on films with and without the concept.
+    """Share of films with and without a concept that show a device.
 
-    ``concept`` None means the profile's own default. A shortcut that ``lies`` swaps the two shares: drawn with the same
-    seed it gives the same patients with the device on the wrong films, to test on.
+    ``concept`` None means the profile's default. ``lies`` swaps the two shares: with the same seed, the same patients
+    have the device on the wrong films, to test on.
     """
 
     with_concept: float = 0.9
@@ -164,7 +143,7 @@ class Shortcut:
         return f"a {self.device} on {shares[0]:g} of the films with {where} and on {shares[1]:g} of the others"
 
     def check(self, profile: Profile) -> None:
-        """Refuse a concept or device that this profile cannot draw."""
+        """Raise a ``UserError`` for a concept or device that this profile cannot draw."""
         if self.concept is not None and self.concept not in profile.concepts:
             raise UserError(
                 f"There is no concept {self.concept!r} to plant on{nearest(self.concept, profile.concepts)}."
@@ -173,12 +152,12 @@ class Shortcut:
             raise UserError(f"There is no device {self.device!r}{nearest(self.device, DEVICES)}.")
 
     def share(self, profile: Profile, concepts: tuple[str, ...]) -> float:
-        """How often a film with these concepts carries the device."""
+        """Return the share of films with these concepts that show the device."""
         positive = (self.concept or profile.shortcut_concept) in concepts
         return self.with_concept if positive != self.lies else self.without_concept
 
 
-def planted(sitting: Sitting, profile: Profile, shortcut: Shortcut) -> bool:
-    """Whether this film carries the device; a patient keeps it as long as the concept stays as it is."""
-    draw = float(sitting.patient_chance("shortcut").random())
-    return draw < shortcut.share(profile, sitting.concepts)
+def carries_shortcut(exam: Exam, profile: Profile, shortcut: Shortcut) -> bool:
+    """Return whether this film shows the device; a patient keeps it while the concept stays the same."""
+    draw = float(exam.patient_random("shortcut").random())
+    return draw < shortcut.share(profile, exam.concepts)

@@ -1,4 +1,4 @@
-"""The two data sets that can be drawn, and what counts as a concept in each."""
+"""The profiles that can be drawn: their classes, concepts and statistics."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ LONGEST_FOLLOW_UP = 20  # films; a few real patients have up to 184, and one wou
 
 @dataclass(frozen=True)
 class Baseline:
-    """How often a guess that never looks at the film lies in a box."""
+    """Hit rates of blind pointing."""
 
     fixed_point: float
     random_point: float
@@ -23,14 +23,14 @@ class Baseline:
 
 @dataclass(frozen=True)
 class BoxMixture:
-    """Gaussians over centre and log size of the boxes of one finding, in unit coordinates."""
+    """Gaussian mixture over centre and log size of the boxes of one finding, in unit coordinates."""
 
     weights: Float[np.ndarray, " k"]
     means: Float[np.ndarray, "k 4"]
     roots: Float[np.ndarray, "k 4 4"]  # of the covariances
 
     def draw(self, random: np.random.Generator) -> tuple[float, float, float, float]:
-        """Centre x and y, width and height of one box."""
+        """Return centre x and y, width and height of a random box."""
         component = random.choice(len(self.weights), p=self.weights)
         x, y, log_width, log_height = self.means[component] + self.roots[component] @ random.standard_normal(4)
         return float(x), float(y), float(np.exp(log_width)), float(np.exp(log_height))
@@ -38,7 +38,7 @@ class BoxMixture:
 
 @dataclass(frozen=True)
 class NihStatistics:
-    """Labels, patients and boxes of ChestX-ray14, as counts and mixtures."""
+    """Statistics of the labels, patients and boxes of ChestX-ray14."""
 
     findings: tuple[str, ...]
     label_sets: Int[np.ndarray, " n"]  # bit masks in the order of ``findings``
@@ -52,13 +52,13 @@ class NihStatistics:
     reference: Mapping[str, Baseline]
 
     def named(self, bits: int) -> tuple[str, ...]:
-        """The findings of a bit mask."""
+        """Return the findings of a bit mask."""
         return tuple(finding for place, finding in enumerate(self.findings) if bits >> place & 1)
 
 
 @cache
 def nih_statistics() -> NihStatistics:
-    """The statistics that come with the package."""
+    """Return the statistics that are part of the package."""
     counted = json.loads(files(__package__).joinpath("nih_statistics.json").read_text())
     counts = np.array(list(counted["label_sets"].values()), np.float64)
     return NihStatistics(
@@ -91,9 +91,9 @@ def _mixture(stored: Mapping[str, Any]) -> BoxMixture:
 
 @dataclass(frozen=True)
 class Profile:
-    """Classes, concepts, and which drawn finding shows which concept.
+    """Classes, concepts, and the concept of each drawn finding.
 
-    A finding outside ``concept_of`` may still be drawn: it is then disease that the profile has no word for.
+    A finding outside ``concept_of`` may still be drawn, as a disease that is no concept.
     """
 
     name: str
@@ -101,16 +101,16 @@ class Profile:
     classes: tuple[str, ...]
     concepts: tuple[str, ...]
     concept_of: Mapping[str, str]
-    shortcut_concept: str  # what a planted device follows unless told otherwise
+    shortcut_concept: str  # the default concept of a shortcut
     reference: Mapping[str, Baseline] = field(default_factory=dict)
 
     def concepts_in(self, findings: tuple[str, ...]) -> tuple[str, ...]:
-        """The positive concepts of a film, in the profile's order."""
+        """Return the concepts of some findings, in the profile's order."""
         shown = {self.concept_of[finding] for finding in findings if finding in self.concept_of}
         return tuple(concept for concept in self.concepts if concept in shown)
 
     def findings_of(self, concept: str) -> tuple[str, ...]:
-        """The ways in which a concept can be drawn."""
+        """Return the findings that show a concept."""
         return tuple(finding for finding, shown in self.concept_of.items() if shown == concept)
 
 

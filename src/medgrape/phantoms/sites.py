@@ -1,7 +1,6 @@
-"""Where in the chest a finding lies and how large it is.
+"""Position, size and contrast of findings.
 
-Eight findings of the ``nih`` profile follow the real boxes. The others, which nobody boxed, and those of ``tb`` follow
-anatomy: the zones below.
+Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zones below.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +13,12 @@ from medgrape.phantoms.bones import lung_place
 from medgrape.phantoms.findings.base import Site
 from medgrape.phantoms.profile import nih_statistics
 
-EVERYWHERE = 1.4  # multiplies every contrast below
+CONTRAST_FACTOR = 1.4  # multiplies every contrast below
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """From a shadow that is easily missed to one that nobody misses."""
+    """Range of contrasts, from easily missed to obvious."""
 
     subtle: float
     obvious: float
@@ -55,10 +54,10 @@ CONTRASTS = {
 
 
 def contrast_of(finding: str, random: np.random.Generator) -> float:
-    """Draw a contrast; the middle of the range is a little commoner than its ends."""
+    """Return a random contrast; the middle of the range is a little more frequent than its ends."""
     span = CONTRASTS[finding]
     drawn = span.subtle + (span.obvious - span.subtle) * float(random.beta(1.5, 1.4))
-    return drawn if finding == "cardiomegaly" else EVERYWHERE * drawn
+    return drawn if finding == "cardiomegaly" else CONTRAST_FACTOR * drawn
 
 
 @dataclass(frozen=True)
@@ -89,28 +88,28 @@ ZONES = {
     "basal_pneumonia": Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)),
     "fibrosis": Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)),
 }
-TRIES = 12  # places looked at before a lesion is laid upon another
+TRIES = 12  # sites tried before a lesion may overlap another
 # Consolidation was not boxed; it lies where pneumonia lies.
-BORROWED = {"consolidation": "pneumonia"}
+SAME_BOXES_AS = {"consolidation": "pneumonia"}
 
 
 def choose_site(
     finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator, taken: Sequence[Site] = ()
 ) -> Site:
-    """A place for one lesion of this patient; those that follow anatomy keep off the places that are taken."""
+    """Return a site for one lesion of this patient; lesions that follow anatomy avoid the sites that are taken."""
     if finding in ZONES:
         drawn = (_in_zone(ZONES[finding], anatomy, contrast, random) for _ in range(TRIES))
-        return _freest(drawn, taken)
+        return _least_overlapping(drawn, taken)
     boxes = nih_statistics().boxes
-    boxed = BORROWED.get(finding, finding)
+    boxed = SAME_BOXES_AS.get(finding, finding)
     if boxed in boxes:
         x, y, width, height = boxes[boxed].draw(random)
         return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
     return _anatomical(finding, anatomy, contrast, random)
 
 
-def _freest(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
-    """The first site that keeps off all others, or else the one that covers least of them."""
+def _least_overlapping(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
+    """The first site that overlaps no other, or else the one that overlaps least."""
     covered = {}
     for site in drawn:
         covered[site] = sum(site.shared(other) for other in taken)
@@ -120,7 +119,7 @@ def _freest(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
 
 
 def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
-    """A place in the zone from which the lesion does not hang out of the lung by more than a third."""
+    """A site in the zone where at most a third of the lesion lies outside the lung."""
     side = RIGHT if random.random() < 0.53 else LEFT
     width, height = float(random.uniform(*zone.width)), float(random.uniform(*zone.height))
     room = (anatomy.dome_of(side) - 0.3 * height - anatomy.apex) / (anatomy.dome_of(side) - anatomy.apex)
@@ -132,7 +131,7 @@ def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Ge
 
 
 def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
-    """The site moved no further than needed for its middle to lie in a lung."""
+    """The site moved as little as needed for its centre to lie in a lung."""
     top = anatomy.apex + 0.03
     if finding == "effusion":  # from the box's upper edge down to the costophrenic angle
         highest = float(np.clip(site.y - site.half[1], top + 0.03, anatomy.angle - 0.07))
@@ -147,7 +146,7 @@ def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
 
 
 def _anatomical(finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
-    """The few findings that lie where they must."""
+    """Sites of the findings whose position is fixed by anatomy."""
     floor = sum(anatomy.dome) / 2
     if finding == "hernia":
         size = float(random.uniform(0.11, 0.17))

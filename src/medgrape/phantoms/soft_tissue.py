@@ -1,4 +1,4 @@
-"""What surrounds and separates the lungs: skin, muscle, breasts, arms, abdomen; and the air itself."""
+"""Soft tissue and air: heart, vessels, airways, hila, trunk, breasts, abdomen and lungs."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +9,7 @@ from medgrape.phantoms.canvas import Canvas, Layer, Pair, Points, blob, ellipse,
 
 
 def heart(anatomy: Anatomy) -> Points:
-    """The cardiac silhouette: right atrium, left ventricle to its apex, left auricle and pulmonary trunk."""
+    """Return the cardiac silhouette: right atrium, left ventricle, left auricle and pulmonary trunk."""
     middle = anatomy.front()
     total = anatomy.heart_width * 2 * anatomy.half_width
     right, left = total * 0.33, total * 0.67
@@ -23,51 +23,33 @@ def heart(anatomy: Anatomy) -> Points:
     tilt = anatomy.heart_tilt
     return smooth_closed(
         [
-            at(-0.045, 0.02),
-            at(-right * 0.80, 0.24),
-            at(-right * 1.00, 0.45),
-            at(-right * 0.99, 0.62),
-            at(-right * 0.80, 0.82),
-            at(-right * 0.55, 0.97),
-            at(left * 0.45, 1.02),
-            at(left * 0.84, 0.99),
-            at(left * 1.00, 0.87 - 0.03 * tilt),
-            at(left * 0.95, 0.70 - 0.05 * tilt),
-            at(left * 0.83, 0.49 - 0.04 * tilt),
-            at(left * 0.61, 0.29),
-            at(left * 0.44, 0.12),
-            at(left * 0.30, 0.0),
+            at(-0.045, 0.02), at(-right * 0.80, 0.24), at(-right * 1.00, 0.45), at(-right * 0.99, 0.62),
+            at(-right * 0.80, 0.82), at(-right * 0.55, 0.97), at(left * 0.45, 1.02), at(left * 0.84, 0.99),
+            at(left * 1.00, 0.87 - 0.03 * tilt), at(left * 0.95, 0.70 - 0.05 * tilt),
+            at(left * 0.83, 0.49 - 0.04 * tilt), at(left * 0.61, 0.29), at(left * 0.44, 0.12), at(left * 0.30, 0.0),
         ]
-    )
+    )  # fmt: skip
 
 
 def great_vessels(anatomy: Anatomy) -> tuple[Points, Points]:
-    """The band above the heart from caval vein to left subclavian artery, and the aortic knob."""
+    """Return the band above the heart from caval vein to left subclavian artery, and the aortic knob."""
     front, floor = anatomy.front(), (anatomy.dome[0] + anatomy.dome[1]) / 2
     top, knob = anatomy.apex, anatomy.knob
     bottom = floor - 0.06
     arch = top + 0.205
     right: list[Pair] = [
-        (-0.095, top - 0.04),
-        (-0.062, top + 0.07),
-        (-0.058, arch),
-        (-0.064, arch + 0.1),
-        (-0.06, bottom),
-    ]
+        (-0.095, top - 0.04), (-0.062, top + 0.07), (-0.058, arch), (-0.064, arch + 0.1), (-0.06, bottom),
+    ]  # fmt: skip
     left: list[Pair] = [
-        (0.055, bottom),
-        (0.070, arch + 0.12),
-        (0.056, arch + 0.055),
-        (0.050, arch - 0.03),
-        (0.056, top + 0.07),
+        (0.055, bottom), (0.070, arch + 0.12), (0.056, arch + 0.055), (0.050, arch - 0.03), (0.056, top + 0.07),
         (0.095, top - 0.04),
-    ]
+    ]  # fmt: skip
     band = smooth_closed([(front + x, y) for x, y in right[::-1]] + [(front + x, y) for x, y in left[::-1]])
     return band, ellipse((front + 0.036 + 0.25 * knob, arch), knob * 1.05, knob * 1.2)
 
 
 def airways(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """Trachea and main bronchi, as coverage."""
+    """Draw trachea and main bronchi."""
     carina = (anatomy.front() + 0.004, anatomy.apex + 0.235)
     trachea = smooth(
         [(0.5, -0.02), (0.5 + 0.01 * anatomy.turn, anatomy.apex), (carina[0] - 0.004, carina[1] - 0.06), carina]
@@ -80,14 +62,14 @@ def airways(canvas: Canvas, anatomy: Anatomy) -> Layer:
 
 
 def hilum_of(anatomy: Anatomy, side: int) -> Pair:
-    """The middle of one hilum; the left stands higher."""
+    """Return the centre of one hilum; the left one is higher."""
     lift = 0.012 if side == LEFT else 0.0
     out = 0.073 if side == RIGHT else 0.080
     return anatomy.front() + side * out, anatomy.apex + 0.285 - lift
 
 
 def hila(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """The pulmonary arteries where they enter the lungs: a few overlapping lobulated shadows."""
+    """Draw the pulmonary arteries where they enter the lungs: overlapping lobulated shadows."""
     outlines = []
     for side in SIDES:
         x, y = hilum_of(anatomy, side)
@@ -105,7 +87,7 @@ Each = Float[np.ndarray, " n"]
 
 
 def draw_vessels(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """All vessels of both lungs, thin ones first; what is thinner than a pixel is fainter instead."""
+    """Draw all vessels of both lungs, thin ones first."""
     tree = _grow(anatomy, random)
     groups = [
         (branches, CALIBRE * TAPER**generation * anatomy.vascularity, 1.0) for generation, branches in enumerate(tree)
@@ -114,7 +96,7 @@ def draw_vessels(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) 
 
 
 def _grow(anatomy: Anatomy, random: np.random.Generator) -> list[Branches]:
-    """Split every branch in two, five times over, outwards from the hila."""
+    """Branches by generation: each splits in two, outwards from the hila."""
     count = TRUNKS * len(SIDES)
     outwards = np.repeat(np.array(SIDES, np.float64), TRUNKS)
     direction = np.tile(np.linspace(-1.30, 1.65, TRUNKS), len(SIDES)) + random.normal(0, 0.07, count)
@@ -140,7 +122,7 @@ def _curved(
     steps: int,
     random: np.random.Generator,
 ) -> Branches:
-    """Branches as gentle arcs that start at ``heads``; a direction of 0 is straight outwards."""
+    """Branches as slight arcs that start at ``heads``; a direction of 0 is straight outwards."""
     bend = random.normal(0, 0.42, len(heads))[:, None]
     angle = direction[:, None] + bend * np.linspace(0, 1, steps)
     step = length[:, None] / (steps - 1)
@@ -152,7 +134,7 @@ def _curved(
 def _split(
     direction: Each, length: Each, random: np.random.Generator
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Two children for each branch, one nearly straight on and one turning off."""
+    """Direction and length of the two children of each branch, one nearly straight and one turning away."""
     count = len(direction)
     turn = random.choice([-1.0, 1.0], count)
     straight = direction - turn * random.uniform(0.05, 0.28, count)
@@ -162,7 +144,7 @@ def _split(
 
 
 def body(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """Thickness of the trunk, neck, shoulders and arms; 1 is the middle of the trunk."""
+    """Return the thickness of trunk, neck, shoulders and arms; 1 is the centre of the trunk."""
     trunk = canvas.fill(body_contour(anatomy))
     inner = canvas.soften(trunk, 0.045)
     rows = (np.arange(canvas.size, dtype=np.float32) + 0.5) / canvas.size
@@ -175,36 +157,24 @@ def body(canvas: Canvas, anatomy: Anatomy) -> Layer:
 
 
 def _arm(anatomy: Anatomy, side: int) -> np.ndarray:
-    """Raised sideways before the detector, or hanging beside a patient in bed."""
+    """The outline of an arm: raised sideways in front of the detector, or beside a patient in bed."""
     top = anatomy.shoulder
     flank = anatomy.half_width + 0.034 + 0.075 * anatomy.habitus
     if anatomy.ap:
         half: list[Pair] = [
-            (0.36, top + 0.02),
-            (0.44, top + 0.03),
-            (0.505, top + 0.10),
-            (0.56, 0.40),
-            (0.60, 1.05),
-            (flank + 0.055, 1.05),
-            (flank + 0.035, 0.60),
-            (0.40, 0.36),
-        ]
+            (0.36, top + 0.02), (0.44, top + 0.03), (0.505, top + 0.10), (0.56, 0.40), (0.60, 1.05),
+            (flank + 0.055, 1.05), (flank + 0.035, 0.60), (0.40, 0.36),
+        ]  # fmt: skip
     else:
         half = [
-            (0.36, top + 0.02),
-            (0.43, top + 0.025),
-            (0.50, top + 0.08),
-            (0.60, 0.26),
-            (0.68, 0.40),
-            (0.60, 0.52),
-            (0.47, 0.40),
-            (0.39, 0.34),
-        ]
+            (0.36, top + 0.02), (0.43, top + 0.025), (0.50, top + 0.08), (0.60, 0.26), (0.68, 0.40), (0.60, 0.52),
+            (0.47, 0.40), (0.39, 0.34),
+        ]  # fmt: skip
     return smooth_closed([(0.5 + side * x, y) for x, y in half])
 
 
 def breasts(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """Shadows over the lower lungs that end in a soft lower fold."""
+    """Draw shadows over the lower lungs that end in a soft lower fold."""
     if anatomy.breast == 0:
         return canvas.blank()
     size = 0.085 + 0.085 * anatomy.breast
@@ -221,7 +191,7 @@ def _breast(anatomy: Anatomy, side: int, size: float, low: float) -> np.ndarray:
 
 
 def abdomen(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """Everything below the two domes, as coverage."""
+    """Draw everything below the two domes."""
     right = diaphragm(anatomy, RIGHT)
     left = diaphragm(anatomy, LEFT)[::-1]
     corners = np.array([(1.4, anatomy.angle), (1.4, 1.4), (-0.4, 1.4), (-0.4, anatomy.angle)])
@@ -229,7 +199,7 @@ def abdomen(canvas: Canvas, anatomy: Anatomy) -> Layer:
 
 
 def gas(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """The stomach bubble under the left dome, flat below when upright, and gas in the bends of the colon."""
+    """Draw the stomach bubble under the left dome, flat below when upright, and gas in the colon."""
     dome = anatomy.dome_of(LEFT)
     wide = 0.025 + 0.058 * random.uniform(0, 1)
     high = wide * random.uniform(0.6, 0.9)
@@ -244,7 +214,7 @@ def gas(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
 
 
 def air(canvas: Canvas, field: Layer) -> Layer:
-    """Depth of air behind each point of a lung field: thin along its rim, deep in its middle."""
+    """Return the depth of air at each point of a lung field: thin at its rim, deep in its centre."""
     rim = canvas.soften(field, 0.016)
     deep = canvas.soften(field, 0.055)
     return np.asarray(field * (0.34 * rim + 0.66 * np.sqrt(np.clip(rim * deep, 0, 1))))

@@ -13,7 +13,7 @@ from medgrape.concepts import Concept, ConceptSet
 from medgrape.datasets.dataset import SPLITS, Dataset, DrawnBox, FilmRecord, Source
 from medgrape.datasets.splits import SplitRule, split_films
 from medgrape.errors import UserError, nearest
-from medgrape.films.reading import stance
+from medgrape.films.reading import upright_size
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,8 @@ def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tup
         labels = {concept.name: known == class_name for known, concept in shown.items()}
         where = Path(path).resolve()
         patient = str(where) if given.patients is None else given.patients[place]  # it may be drawn twice
-        films.append((FilmRecord(f"{place:06d}", str(where), class_name, patient, stance(where).size, labels), ()))
+        size = upright_size(where).size
+        films.append((FilmRecord(f"{place:06d}", str(where), class_name, patient, size, labels), ()))
     return films, ConceptSet(tuple(shown.values()))
 
 

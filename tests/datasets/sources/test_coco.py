@@ -48,7 +48,7 @@ def test_films_that_were_resized_since_keep_their_boxes_in_place(films_folder, a
     assert drawn.box == Box(5, 5, 10, 10)
 
 
-def test_a_vocabulary_can_be_borrowed_and_what_it_lacks_is_told(films_folder, annotations, tmp_path):
+def test_a_vocabulary_can_be_borrowed_and_what_it_lacks_is_reported(films_folder, annotations, tmp_path):
     annotations.write_text(coco(["film0.png"], [(0, 0, [1, 1, 9, 9]), (0, 1, [1, 1, 9, 9])], ("Infiltrate", "Sunburn")))
     draft = read_folder(films_folder, annotations, vocabulary="nih")
     assert [drawn.concept for drawn in draft.boxes] == ["infiltration"]
@@ -102,8 +102,8 @@ def test_a_box_is_not_stretched_onto_a_film_of_another_shape(films_folder, annot
     draft = read_folder(films_folder, annotations)
     assert draft.boxes == []
     assert draft.films[0].labels["cavity"] is None
-    told = ("1 boxes for which the tool saw a film of another shape: Cavity on film0",)
-    assert draft.complaints.lines() == told
+    expected = ("1 boxes for which the tool saw a film of another shape: Cavity on film0",)
+    assert draft.complaints.lines() == expected
 
 
 @pytest.mark.parametrize("size", [(192, 160), (3000, 2500), (48, 40), (13, 11), (973, 800)])
@@ -134,7 +134,7 @@ def test_a_refused_box_leaves_its_finding_unknown_not_absent(films_folder, annot
     assert draft.films[0].labels == {"cavity": None, "pleural_fluid": True}
 
 
-def test_boxes_on_a_film_that_is_turned_when_read_are_told(films_folder, annotations, tmp_path):
+def test_boxes_on_a_film_that_is_turned_when_read_are_reported(films_folder, annotations, tmp_path):
     turned = Image.Exif()
     turned[0x0112] = 6
     with Image.open(films_folder / "film0.png") as film:
@@ -161,7 +161,7 @@ def test_a_file_without_categories_is_refused(films_folder, annotations, tmp_pat
         finish(read_folder(films_folder, annotations), tmp_path / "out", SplitRule(), allow_missing=False)
 
 
-def test_films_that_differ_in_their_suffix_alone_are_told_apart(films_folder, annotations):
+def test_films_that_differ_in_their_suffix_alone_are_reported_apart(films_folder, annotations):
     annotations.write_text(coco(["film0.png", "film0.jpg"], [(1, 0, [1, 1, 9, 9])]))
     draft = read_folder(films_folder, annotations)
     assert draft.boxes == [], "the box is on a film that is not there"
@@ -176,10 +176,10 @@ def test_paths_of_windows_are_understood(films_folder, annotations):
 
 
 def test_a_box_that_was_turned_about_its_middle_becomes_the_box_around_it(films_folder, annotations):
-    told = json.loads(coco(["film0.png"], [(0, 0, [20, 30, 20, 10]), (0, 1, [1, 1, 9, 9])]))
-    told["annotations"][0]["attributes"] = {"occluded": False, "rotation": 90.0}
-    told["annotations"][1]["attributes"] = ["of another tool"]
-    annotations.write_text(json.dumps(told))
+    content = json.loads(coco(["film0.png"], [(0, 0, [20, 30, 20, 10]), (0, 1, [1, 1, 9, 9])]))
+    content["annotations"][0]["attributes"] = {"occluded": False, "rotation": 90.0}
+    content["annotations"][1]["attributes"] = ["of another tool"]
+    annotations.write_text(json.dumps(content))
     draft = read_folder(films_folder, annotations)
     assert draft.boxes[0].box.corners == pytest.approx((25, 25, 35, 45))
     assert draft.boxes[1].box == Box(1, 1, 10, 10)
@@ -187,8 +187,8 @@ def test_a_box_that_was_turned_about_its_middle_becomes_the_box_around_it(films_
 
 
 def test_two_images_of_one_id_are_refused(films_folder, annotations):
-    told = json.loads(coco(["film0.png", "film1.png"], [(0, 0, [1, 1, 9, 9])]))
-    told["images"][1]["id"] = 0
-    annotations.write_text(json.dumps(told))
+    content = json.loads(coco(["film0.png", "film1.png"], [(0, 0, [1, 1, 9, 9])]))
+    content["images"][1]["id"] = 0
+    annotations.write_text(json.dumps(content))
     with pytest.raises(SourceError, match="two images have the same id"):
         read_folder(films_folder, annotations)

@@ -94,7 +94,7 @@ def test_a_film_is_found_by_every_address_that_the_tool_has_for_it(films_folder,
     assert not draft.complaints
 
 
-def test_names_in_other_alphabets_and_films_of_one_name_in_two_folders_are_told_apart(films_folder, export):
+def test_names_in_other_alphabets_and_films_of_one_name_in_two_folders_are_reported_apart(films_folder, export):
     for number, name in enumerate(("Käthe/Röntgen 1.png", "王/Röntgen 1.png")):
         (films_folder / name).parent.mkdir()
         (films_folder / f"film{number}.png").rename(films_folder / name)
@@ -108,7 +108,7 @@ def test_names_in_other_alphabets_and_films_of_one_name_in_two_folders_are_told_
     assert draft.complaints.lines() == ("1 listed films missing: Röntgen_1.png",), "it could be either"
 
 
-def test_a_rectangle_turned_about_its_corner_becomes_the_box_around_it_and_is_told(films_folder, export, tmp_path):
+def test_a_rectangle_turned_about_its_corner_becomes_the_box_around_it_and_is_reported(films_folder, export, tmp_path):
     """The example of Label Studio's own issue 2293: 300 x 100 at (200, 100), turned by 90 degrees."""
     turned = rectangle(20, 20, 30, 20, size=(1000, 500), rotation=90)
     export.write_text(label_studio(task("film0.png", [turned])))
@@ -142,7 +142,7 @@ def test_polygons_and_ellipses_become_boxes_and_what_has_no_extent_leaves_the_fi
     ]
 
 
-def test_a_rectangle_whose_label_is_told_apart_is_one_box_and_one_without_label_is_told(films_folder, export):
+def test_a_rectangle_whose_label_is_told_apart_is_one_box_and_one_without_label_is_reported(films_folder, export):
     bare = rectangle(0, 0, 50, 50) | {"type": "rectangle", "id": "one"}
     named = {**bare, "type": "labels", "value": {**bare["value"], "labels": ["Cavity", "Scar"]}}
     nameless = bare | {"id": "two"}
@@ -200,13 +200,13 @@ def test_the_small_export_is_refused_with_what_to_do(tmp_path):
         read_label_studio(file)
 
 
-def test_a_task_without_a_film_is_told(films_folder, export):
+def test_a_task_without_a_film_is_reported(films_folder, export):
     draft = read(films_folder, export, task("some text", [], number=7), task("film0.png", [rectangle(0, 0, 9, 9)]))
     assert draft.complaints.lines() == ("1 tasks without a film: task 7",)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "changes"),
     [
         ({"image": "film0.png", "prior": "film1.png"}, [{"to_name": "prior"}]),
         ({"pages": ["film0.png", "film1.png"]}, [{}]),
@@ -214,8 +214,8 @@ def test_a_task_without_a_film_is_told(films_folder, export):
         ({"image": "film0.png"}, [{"item_index": 0}]),
     ],
 )
-def test_a_mark_that_may_lie_on_another_film_of_its_task_lands_on_none(films_folder, export, data, told):
-    unclear = task("", [rectangle(0, 0, 50, 50, **one) for one in told], number=7) | {"data": data}
+def test_a_mark_that_may_lie_on_another_film_of_its_task_lands_on_none(films_folder, export, data, changes):
+    unclear = task("", [rectangle(0, 0, 50, 50, **change) for change in changes], number=7) | {"data": data}
     draft = read(films_folder, export, unclear, task("film2.png", [rectangle(0, 0, 9, 9)]))
     assert [film.id for film in draft.films] == [drawn.film for drawn in draft.boxes] == ["film2"]
     (line,) = draft.complaints.lines()

@@ -63,9 +63,9 @@ VALUES = st.recursive(
 )
 
 
-def places(told, path=()):
+def places(content, path=()):
     yield path
-    inside = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    inside = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in inside:
         yield from places(value, (*path, key))
 

@@ -69,7 +69,7 @@ def test_labels_people_and_the_official_test_list_are_kept(nih, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("Hernia", "Hernya", "unknown labels"),
         ("Hernia", "No Finding|Hernia", "contradictory"),
@@ -77,14 +77,14 @@ def test_labels_people_and_the_official_test_list_are_kept(nih, tmp_path):
         ("00000001_001.png,No", "00000009_001.png,No", "films without a label"),
     ],
 )
-def test_contradictions_are_told(nih, tmp_path, old, new, told):
+def test_contradictions_are_reported(nih, tmp_path, old, new, message):
     file = nih / "Data_Entry_2017_v2020.csv"
     file.write_text(file.read_text().replace(old, new))
-    with pytest.raises(IncompleteSourceError, match=told):
+    with pytest.raises(IncompleteSourceError, match=message):
         finish(read_nih(nih, all_rows=True), tmp_path / "out", SplitRule(), allow_missing=False)
 
 
-def test_a_box_that_the_labels_deny_is_told(nih, tmp_path):
+def test_a_box_that_the_labels_deny_is_reported(nih, tmp_path):
     (nih / "BBox_List_2017.csv.gz").write_bytes(gzip.compress(BOXES.replace("Infiltrate", "Mass").encode()))
     with pytest.raises(IncompleteSourceError, match="labels deny"):
         finish(read_nih(nih), tmp_path / "out", SplitRule(), allow_missing=False)
@@ -118,7 +118,7 @@ def test_the_real_folder_is_read_whole(tmp_path):
 @pytest.mark.parametrize(
     "row", ["00000002_000.png", "00000002_000.png,Infiltrate,a,b,c,d", "00000002_000.png,Infiltrate,1"]
 )
-def test_a_box_row_that_makes_no_sense_is_told(nih, row):
+def test_a_box_row_that_makes_no_sense_is_reported(nih, row):
     (nih / "BBox_List_2017.csv.gz").write_bytes(gzip.compress(f"header\n\n{row}\n".encode()))
     assert len(read_nih(nih).complaints.lines()) == 1
 

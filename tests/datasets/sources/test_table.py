@@ -57,7 +57,7 @@ def test_boxes_by_corners_or_by_size_with_the_film_named_either_way(table):
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ("film0.png,Cavity,nan,2,11,12", "without area"),
         ("film0.png,Cavity,x,2,11,12", "without area"),
@@ -67,15 +67,15 @@ def test_boxes_by_corners_or_by_size_with_the_film_named_either_way(table):
         ("film1.png,Cavity,1,2,11,12", "labels deny"),
     ],
 )
-def test_boxes_that_make_no_sense_are_told(table, tmp_path, row, told):
+def test_boxes_that_make_no_sense_are_reported(table, tmp_path, row, message):
     boxes = table.parent / "boxes.csv"
     boxes.write_text(f"film,concept,x1,y1,x2,y2\n{row}\n")
     draft = read_table(table, LISTED, boxes=(boxes, BoxColumns("film", "concept", ("x1", "y1", "x2", "y2"))))
-    with pytest.raises(IncompleteSourceError, match=told):
+    with pytest.raises(IncompleteSourceError, match=message):
         prepared(draft, tmp_path)
 
 
-def test_missing_doubled_and_unreadable_films_are_told(table, tmp_path):
+def test_missing_doubled_and_unreadable_films_are_reported(table, tmp_path):
     with table.open("a") as file:
         file.write("film0.png,Cavity,eve,F,1,PA,train,1,1,ill\ngone.png,,eve,F,1,PA,train,1,1,ill\n")
     (table.parent / "film3.png").write_bytes(b"junk")
@@ -85,7 +85,7 @@ def test_missing_doubled_and_unreadable_films_are_told(table, tmp_path):
     assert set(films) == {"film1", "film2"}, "of two films of one name, neither is taken"
 
 
-def test_a_mistyped_column_is_told_the_nearest_one(table):
+def test_a_mistyped_column_is_reported_the_nearest_one(table):
     with pytest.raises(SourceError, match=r"no column 'fil' .*did you mean 'file'"):
         read_table(table, FilmColumns(path="fil", labels="seen"))
 
@@ -102,7 +102,7 @@ def _one_class(table):
     return FilmColumns(path="file", labels="seen", class_name="state")
 
 
-def test_marks_that_say_neither_yes_nor_no_are_told(table, tmp_path):
+def test_marks_that_say_neither_yes_nor_no_are_reported(table, tmp_path):
     table.write_text(table.read_text().replace(",1,yes,", ",maybe,yes,"))
     draft = read_table(table, FilmColumns(path="file", concepts=("cavity", "fluid")))
     with pytest.raises(IncompleteSourceError, match="cavity='maybe' on film0"):
@@ -110,20 +110,20 @@ def test_marks_that_say_neither_yes_nor_no_are_told(table, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("Cavity|Fluid", "Normal|Fluid", r"contradictory label: film0 \(Normal\|Fluid\)"),
         (",male,", ",weiblich,", r"unknown sex: film2 \('weiblich'\)"),
         (",61.0,", ",²,", None),
     ],
 )
-def test_contradictions_and_unknown_words_are_told(table, tmp_path, old, new, told):
+def test_contradictions_and_unknown_words_are_reported(table, tmp_path, old, new, message):
     table.write_text(table.read_text().replace(old, new))
     draft = read_table(table, LISTED)
-    if told is None:
+    if message is None:
         assert draft.films[0].age is None
     else:
-        with pytest.raises(IncompleteSourceError, match=told):
+        with pytest.raises(IncompleteSourceError, match=message):
             prepared(draft, tmp_path)
 
 
@@ -149,16 +149,16 @@ def test_two_ways_to_name_findings_or_no_separator_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (",TEST,", ",Tset,", r"unknown split: film2 \('tset'\)"),
         ("Fluid,bob", ",bob", "neither class nor findings are known.*film2"),
         ("film1.png,", ",", r"missing: \(no path\)"),
     ],
 )
-def test_a_film_that_cannot_be_placed_is_told_not_guessed(table, tmp_path, old, new, told):
+def test_a_film_that_cannot_be_placed_is_reported_not_guessed(table, tmp_path, old, new, message):
     table.write_text(table.read_text().replace(old, new))
-    with pytest.raises(IncompleteSourceError, match=told):
+    with pytest.raises(IncompleteSourceError, match=message):
         prepared(read_table(table, LISTED), tmp_path)
 
 

@@ -104,7 +104,7 @@ def test_missing_films_are_counted_and_refused_until_allowed(tbx11k, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda folder: (folder / "lists/TBX11K_train.txt").write_text("tb/t1.png\nhealth/h7.png\n"), "only one of"),
         (lambda folder: (folder / "imgs/tb/t2.png").write_bytes(b"junk"), "films unreadable"),
@@ -117,9 +117,9 @@ def test_missing_films_are_counted_and_refused_until_allowed(tbx11k, tmp_path):
         ),
     ],
 )
-def test_contradictions_are_told(tbx11k, tmp_path, spoil, told):
+def test_contradictions_are_reported(tbx11k, tmp_path, spoil, message):
     spoil(tbx11k)
-    with pytest.raises(IncompleteSourceError, match=told):
+    with pytest.raises(IncompleteSourceError, match=message):
         finish(read_tbx11k(tbx11k), tmp_path / "out", SplitRule(), allow_missing=False)
 
 

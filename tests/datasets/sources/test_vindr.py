@@ -75,7 +75,7 @@ def test_the_published_test_films_stay_test_films(vindr, tmp_path):
     assert dataset.boxes_by_film["t"][0].concept == "aortic_enlargement"
 
 
-def test_what_is_missing_or_contradictory_is_told(vindr, tmp_path):
+def test_what_is_missing_or_contradictory_is_reported(vindr, tmp_path):
     (vindr / "train/b.dicom").rename(vindr / "train/z.dicom")
     write_boxes(vindr, "test", [["t", "", "Aortic enlargement", 5, 5, 5000, 60]])
     with pytest.raises(IncompleteSourceError, match=r"missing: train/b;.*without a label: train/z.*beyond their film"):
@@ -103,7 +103,7 @@ def test_readers_who_disagree_leave_a_finding_unknown_and_the_film_is_not_called
     assert any("Tuberculosis" in line for line in draft.notes)
 
 
-def test_a_corner_that_is_no_number_and_a_short_row_are_told(vindr, tmp_path):
+def test_a_corner_that_is_no_number_and_a_short_row_are_reported(vindr, tmp_path):
     write_boxes(vindr, "test", [["t", "", "Aortic enlargement", "left", 5, 50, 60], ["t", "", "Aortic enlargement"]])
     with pytest.raises(IncompleteSourceError, match="2 boxes without area"):
         finish(read_vindr(vindr), tmp_path / "out", SplitRule(), allow_missing=False)

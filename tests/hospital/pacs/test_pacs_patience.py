@@ -214,7 +214,7 @@ def test_a_machine_in_distress_refuses_no_film(fault, pacs, films, order, clock,
 
 def test_a_film_that_kills_its_decoder_each_time_is_refused_after_a_day(pacs, films, order, clock, monkeypatch):
     pacs.films = films[:1]
-    monkeypatch.setattr("medgrape.films.decoder._answered", lambda *_: json.loads(""))
+    monkeypatch.setattr("medgrape.films.decoder._film_from", lambda _: json.loads(""))
     told = []
     for hour in (0, 1, 2, 3, 25):
         clock.now = 1.8e9 + 3600 * hour

@@ -1,23 +1,23 @@
-"""COCO files: boxes in JSON. TBX11K builds on this one."""
+"""COCO files: boxes in JSON."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from medgrape.datasets.draft import Complaints
-from medgrape.datasets.label_files import read_text, written
-from medgrape.datasets.sources.marks import RESHAPED, Mark, MarkedFilm, MarkedFilms, shaped, told_as
+from medgrape.datasets.label_files import encodable, read_text
+from medgrape.datasets.sources.marks import Mark, MarkedFilm, MarkedFilms, mark_around, source_errors
 from medgrape.geometry import Box, FilmSize
 
 
 def read_coco(path: Path) -> MarkedFilms:
-    """A COCO file; what does not fit the format is an error that names it."""
-    with told_as(path, "COCO file of boxes"):
+    """Read a COCO file."""
+    with source_errors(path, "COCO file of boxes"):
         return _parsed(json.loads(read_text(path)))
 
 
 def _parsed(content: dict[str, Any]) -> MarkedFilms:
-    categories = {entry["id"]: written(entry["name"]) for entry in content["categories"]}
+    categories = {entry["id"]: encodable(entry["name"]) for entry in content["categories"]}
     images = content["images"]
     marks: dict[Any, list[Mark]] = {entry["id"]: [] for entry in images}
     sizes = {entry["id"]: FilmSize(int(entry["width"]), int(entry["height"])) for entry in images}
@@ -30,33 +30,29 @@ def _parsed(content: dict[str, Any]) -> MarkedFilms:
         if image in marks and category in categories:
             marks[image].append(mark)
         else:
-            complaints.add(
-                "boxes of an image or category that is not listed", written(f"image {image}, category {category}")
-            )
-    others = {entry["image_id"] for entry in content.get("other_annotations", ())}
-    silent = {image for image in others if not marks.get(image)}
-    films = [
-        MarkedFilm(written(one["file_name"]), tuple(marks[one["id"]])) for one in images if one["id"] not in silent
-    ]
-    return MarkedFilms(tuple(categories.values()), tuple(films), complaints, _left_out(content, silent))
+            kind = "boxes of an image or category that is not listed"
+            complaints.add(kind, encodable(f"image {image}, category {category}"))
+    # Our own files also hold rejected findings and marks without a name, which a data set cannot represent.
+    others = content.get("other_annotations", ())
+    left_out = {image for image in {entry["image_id"] for entry in others} if not marks.get(image)}
+    films = tuple(
+        MarkedFilm(encodable(image["file_name"]), tuple(marks[image["id"]]))
+        for image in images
+        if image["id"] not in left_out
+    )
+    notes = []
+    if others:
+        note = f"{len(others)} marks that deny a finding or name none are left out"
+        notes.append(f"{note}, and {len(left_out)} films that have no others" if left_out else note)
+    return MarkedFilms(tuple(categories.values()), films, complaints, tuple(notes))
 
 
 def _mark(entry: dict[str, Any], label: str, size: FilmSize) -> Mark:
-    """CVAT keeps the angle of a box that was turned about its middle beside it."""
+    """One annotation; CVAT stores beside a box the angle by which it was turned about its middle."""
     x, y, width, height = (float(value) for value in entry["bbox"])
-    more = entry.get("attributes")
-    angle = more.get("rotation") if isinstance(more, dict) else None
+    attributes = entry.get("attributes")
+    angle = attributes.get("rotation") if isinstance(attributes, dict) else None
+    corners = (x, y, x + width, y + height)
     if not isinstance(angle, int | float) or not angle:
-        return Mark(label, (x, y, x + width, y + height), size)
-    upright = (x, y, x + width, y + height)
-    middle = (x + width / 2, y + height / 2)
-    return shaped(label, lambda: Box(*upright).turned(angle, *middle), size, RESHAPED)
-
-
-def _left_out(content: dict[str, Any], silent: set[Any]) -> tuple[str, ...]:
-    """Our own files also tell what people deny, or point at without a name; a data set has no place for that."""
-    others = len(content.get("other_annotations", ()))
-    if not others:
-        return ()
-    told = f"{others} marks that deny a finding or name none are left out"
-    return (f"{told}, and {len(silent)} films that have no others" if silent else told,)
+        return Mark(label, corners, size)
+    return mark_around(label, lambda: Box(*corners).turned(angle, x + width / 2, y + height / 2), size)

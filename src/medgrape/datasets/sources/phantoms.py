@@ -1,4 +1,4 @@
-"""Drawn chests as a prepared data set: the one source whose films are made here, inside the data set's own folder."""
+"""Drawn chests as a prepared data set: the one source whose films are made here, inside the data set's folder."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from medgrape.datasets.splits import SplitRule, split_films
 from medgrape.errors import UserError, nearest
 from medgrape.files import whole_folder
 from medgrape.geometry import Box, FilmSize
-from medgrape.phantoms.anatomy import Sitting
+from medgrape.phantoms.anatomy import Exam
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.devices import Shortcut
 from medgrape.phantoms.film import PhantomFilm, draw
@@ -27,7 +27,7 @@ from medgrape.phantoms.profile import PROFILES
 from medgrape.progress import Track, quietly
 
 _DRAWN_COLUMNS = ("film", "kind", "name", "concept", "x1", "y1", "x2", "y2")
-VOCABULARIES = {"tb": "tbx11k", "nih": "nih"}
+_VOCABULARIES = {"tb": "tbx11k", "nih": "nih"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PhantomOrder:
     shortcut: Shortcut | None = None
     dicom: bool = False
     masks: bool = False
-    """Also write one mask for each lesion, beside the films."""
+    """Also write a mask of each lesion, beside the films."""
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
@@ -51,96 +51,92 @@ class PhantomOrder:
         if self.films < 1 or not 64 <= self.size <= 2048:
             raise UserError("Phantoms take at least 1 film and a size from 64 to 2048 pixels.")
 
+    def __str__(self) -> str:
+        text = f"drawn with profile {self.profile}, seed {self.seed}, {self.size} x {self.size} pixels"
+        return text if self.shortcut is None else f"{text}, {self.shortcut}"
+
+
+@dataclass(frozen=True)
+class DrawnFilm:
+    """One film as the data set describes it."""
+
+    record: FilmRecord
+    boxes: list[DrawnBox]
+    rows: list[tuple[object, ...]]
+    """Rows of ``drawn.csv``: all lesions and devices, also findings that are no concepts."""
+
 
 def draw_dataset(
     order: PhantomOrder, out: Path, rule: SplitRule, *, workers: int = 1, track: Track = quietly
 ) -> Dataset:
-    """Draw the films and write the data set; it appears whole in ``out`` or not at all."""
-    sittings = plan(order.profile, order.films, order.seed, order.shortcut)
+    """Draw the films and write the data set; it appears complete in ``out`` or not at all."""
+    exams = plan(order.profile, order.films, order.seed, order.shortcut)
     records, boxes, rows = list[FilmRecord](), list[DrawnBox](), list[tuple[object, ...]]()
     with whole_folder(out) as folder:
         (folder / "films").mkdir()
         if order.masks:
             (folder / "masks").mkdir()
-        with _drawn(partial(_draw_and_write, folder=folder, order=order), sittings, workers) as films:
+        with _mapped(partial(_draw_and_write, folder=folder, order=order), exams, workers) as films:
             for drawn in track(films, f"drawing {order.films:,} films", order.films):
                 records.append(drawn.record)
                 boxes += drawn.boxes
                 rows += drawn.rows
         with (folder / "drawn.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([_DRAWN_COLUMNS, *rows])
-        source = Source("phantom", "", {}, (_story(order), str(rule)))
-        profile = PROFILES[order.profile]
-        concepts = ConceptSet.built_in(VOCABULARIES[order.profile])
-        made = Dataset(
-            f"phantom {order.profile}",
-            profile.classes,
-            concepts,
-            folder,
-            split_films(records, rule),
-            tuple(boxes),
-            source,
+        dataset = Dataset(
+            name=f"phantom {order.profile}",
+            classes=PROFILES[order.profile].classes,
+            concepts=ConceptSet.built_in(_VOCABULARIES[order.profile]),
+            root=folder,
+            films=split_films(records, rule),
+            boxes=tuple(boxes),
+            source=Source("phantom", "", {}, (str(order), str(rule))),
         )
-        made.save(folder)
+        dataset.save(folder)
     return Dataset.load(out)
 
 
-def _story(order: PhantomOrder) -> str:
-    told = f"drawn with profile {order.profile}, seed {order.seed}, {order.size} x {order.size} pixels"
-    return told if order.shortcut is None else f"{told}, {order.shortcut}"
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """One film as the data set describes it."""
-
-    record: FilmRecord
-    boxes: list[DrawnBox]
-    rows: list[tuple[object, ...]]
-    """Everything on the film that was drawn on purpose, devices and findings outside the concepts included."""
-
-
 @contextmanager
-def _drawn(work: "partial[Drawn]", sittings: Iterable[Sitting], workers: int) -> Iterator[Iterable[Drawn]]:
-    """The work done for every sitting, in order, by one process or several."""
+def _mapped(work: "partial[DrawnFilm]", exams: Iterable[Exam], workers: int) -> Iterator[Iterable[DrawnFilm]]:
+    """The results for all exams, in order, computed by one process or several."""
     if workers == 1:
-        yield map(work, sittings)
+        yield map(work, exams)
         return
     with ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)
     ) as pool:
-        yield pool.map(work, sittings, chunksize=16)
+        yield pool.map(work, exams, chunksize=16)
 
 
-def _draw_and_write(sitting: Sitting, folder: Path, order: PhantomOrder) -> Drawn:
-    film = draw(sitting, order.size)
-    path = f"films/{sitting.film_id}.{'dcm' if order.dicom else 'png'}"
+def _draw_and_write(exam: Exam, folder: Path, order: PhantomOrder) -> DrawnFilm:
+    film = draw(exam, order.size)
+    path = f"films/{exam.film_id}.{'dcm' if order.dicom else 'png'}"
     _write_film(folder / path, film, order)
-    concepts = PROFILES[order.profile].concepts
     record = FilmRecord(
-        sitting.film_id, path, sitting.class_name, sitting.patient_id, FilmSize(order.size, order.size),
-        {name: name in sitting.concepts for name in concepts},
-        "train", sitting.sex, sitting.age, sitting.view,
+        exam.film_id, path, exam.class_name, exam.patient_id, FilmSize(order.size, order.size),
+        {name: name in exam.concepts for name in PROFILES[order.profile].concepts},
+        "train", exam.sex, exam.age, exam.view,
     )  # fmt: skip
-    boxes = [DrawnBox(sitting.film_id, lesion.concept, lesion.box) for lesion in film.lesions if lesion.concept]
+    boxes = [DrawnBox(exam.film_id, lesion.concept, lesion.box) for lesion in film.lesions if lesion.concept]
     rows = [_row(film, "finding", lesion.finding, lesion.concept or "", lesion.box) for lesion in film.lesions]
     rows += [_row(film, "device", device.name, "", device.box) for device in film.devices]
-    return Drawn(record, boxes, rows)
+    return DrawnFilm(record, boxes, rows)
 
 
 def _row(film: PhantomFilm, kind: str, name: str, concept: str, box: Box) -> tuple[object, ...]:
-    return film.sitting.film_id, kind, name, concept, *(f"{edge:g}" for edge in box.corners)
+    return film.exam.film_id, kind, name, concept, *(f"{edge:g}" for edge in box.corners)
 
 
 def _write_film(path: Path, film: PhantomFilm, order: PhantomOrder) -> None:
+    exam = film.exam
     if order.dicom:
-        from medgrape.films.dicom.writer import Person, write_dicom
+        from medgrape.films.dicom.writer import Person, write_dicom  # pydicom is an extra, and slow to import
 
-        person = Person(film.sitting.patient_id, film.sitting.sex, film.sitting.age)
-        write_dicom(path, film.pixels, person, film.sitting.film_id, film.sitting.view)
+        person = Person(exam.patient_id, exam.sex, exam.age)
+        write_dicom(path, film.pixels, person, exam.film_id, exam.view)
     else:
         Image.fromarray(film.pixels).save(path, compress_level=3)
     if order.masks:
         for number, lesion in enumerate(film.lesions):
-            name = f"{film.sitting.film_id}_{number}_{lesion.concept or lesion.finding}.png"
+            name = f"{exam.film_id}_{number}_{lesion.concept or lesion.finding}.png"
             Image.fromarray(lesion.mask.astype(np.uint8) * 255).save(path.parent.parent / "masks" / name)

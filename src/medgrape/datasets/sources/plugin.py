@@ -1,8 +1,8 @@
-"""A data source that another package brings along, held to what every draft promises."""
+"""Data sources of other packages: their options are parsed, and their drafts are checked before they are used."""
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -16,9 +16,9 @@ from medgrape.geometry import Box, FilmSize
 from medgrape.plugins import OwnPart, get
 from medgrape.progress import Track, quietly
 
-_TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-_KINDS: Mapping[Any, Callable[[str], object]] = {
-    bool: lambda text: _TRUTH[text.lower()],
+_BOOLEANS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+_PARSERS: Mapping[Any, Callable[[str], object]] = {
+    bool: lambda text: _BOOLEANS[text.lower()],
     int: int,
     float: float,
     Path: Path,
@@ -28,13 +28,13 @@ _KINDS: Mapping[Any, Callable[[str], object]] = {
 
 
 def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Track = quietly) -> Draft:
-    """What the source of that name makes of a folder; ``options`` are for its own parameters, by name."""
+    """Read a folder with the source of that name; ``options`` are texts for its keyword-only parameters."""
     part = get("source", name)
     parameters = part.parameters()
-    given = {key: _value(part, parameters, key, text) for key, text in options.items()}
+    arguments = {key: _parsed(part, parameters, key, text) for key, text in options.items()}
     if "track" in parameters:
-        given["track"] = track
-    draft = part.make(folder, **given)
+        arguments["track"] = track
+    draft = part.make(folder, **arguments)
     if not isinstance(draft, Draft):
         raise part.refuse(f"made a {type(draft).__name__}, not a Draft")
     with part.answering("made a Draft of something else than films, boxes, concepts and classes"):
@@ -43,95 +43,83 @@ def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Trac
     return replace(draft, kind=name)
 
 
-def _value(part: OwnPart, parameters: Mapping[str, inspect.Parameter], key: str, text: str) -> object:
-    """The text as what the parameter is annotated with."""
-    known = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and name != "track"]
+def _parsed(part: OwnPart, parameters: Mapping[str, inspect.Parameter], key: str, text: str) -> object:
+    """The text as the type that the parameter is annotated with; ``int | None`` is an int."""
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    known = [name for name, one in parameters.items() if one.kind is keyword_only and name != "track"]
     if key not in known:
         raise SourceError(f"{part} has no option {key!r}{nearest(key, known)}.".replace("the", "The", 1))
-    kind = _kind(part, key, parameters[key].annotation)
+    kind = _evaluated(part, key, parameters[key].annotation)
+    alternatives = [one for one in get_args(kind) if one is not NoneType]
+    if get_origin(kind) in (Union, UnionType) and len(alternatives) == 1:
+        kind = alternatives[0]
+    if not isinstance(kind, type) or kind not in _PARSERS:
+        allowed = "bool, int, float, str or Path, or one of these or None"
+        raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {allowed}")
     try:
-        return _KINDS[kind](text)
+        return _PARSERS[kind](text)
     except (KeyError, ValueError):
-        raise SourceError(f"--option {key} takes {getattr(kind, '__name__', kind)}, not {text!r}.") from None
-
-
-def _kind(part: OwnPart, key: str, annotation: object) -> object:
-    """What a text is read as. ``int | None`` is an int: who gives an option does not give nothing."""
-    annotation = _evaluated(part, key, annotation)
-    kinds = [one for one in get_args(annotation) if one is not NoneType]
-    either = get_origin(annotation) in (Union, UnionType) and len(kinds) == 1
-    kind = kinds[0] if either else annotation
-    if not isinstance(kind, type) or kind not in _KINDS:
-        known = "bool, int, float, str or Path, or one of these or None"
-        raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {known}")
-    return kind
+        raise SourceError(f"--option {key} takes {kind.__name__}, not {text!r}.") from None
 
 
 def _evaluated(part: OwnPart, key: str, annotation: object) -> object:
-    """This annotation as a type, also where its module keeps all as text; the others may name what is not there."""
+    """The annotation as a type, also where the module keeps annotations as text; other parameters are not evaluated."""
     if not isinstance(annotation, str):
         return annotation
     try:
         names = vars(sys.modules[part.load().__module__])
         return get_type_hints(SimpleNamespace(__annotations__={key: annotation}), names)[key]
-    except Exception as error:  # whatever somebody wrote there
+    except Exception as error:  # the package may raise anything
         raise part.refuse(
             f"has the option {key!r} with an annotation that cannot be read ({type(error).__name__}: {error})"
         ) from error
 
 
 def _check(part: OwnPart, draft: Draft) -> None:
-    """Everything that writing the set would stumble over, told to whoever wrote the source."""
+    """Refuse a draft that could not be written, with the reason for the author of the source."""
     for film in draft.films:
         if not isinstance(film, FilmRecord):
             raise part.refuse(f"lists a {type(film).__name__} among its films, not a FilmRecord")
-        _check_film(part, draft, film)
+        for reason in (_film_error(film), _label_error(draft, film), _path_error(draft, film)):
+            if reason:
+                raise part.refuse(reason)
+        if film.class_name and film.class_name not in draft.classes:
+            raise part.refuse(f"gives {film.id!r} the class {film.class_name!r}, which is none of its classes")
     ids = {film.id for film in draft.films}
     for drawn in draft.boxes:
         if not isinstance(drawn, DrawnBox) or not isinstance(drawn.box, Box):
             raise part.refuse(f"lists a {type(drawn).__name__} among its boxes, not a DrawnBox with a Box")
-        _check_box(part, draft, ids, drawn)
+        if drawn.film not in ids:
+            raise part.refuse(f"drew a box on {drawn.film!r}, which is none of its films")
+        if drawn.concept not in draft.concepts:
+            raise part.refuse(f"drew a box of {drawn.concept!r}, which is none of its concepts")
 
 
-def _check_box(part: OwnPart, draft: Draft, ids: Collection[str], drawn: DrawnBox) -> None:
-    if drawn.film not in ids:
-        raise part.refuse(f"drew a box on {drawn.film!r}, which is none of its films")
-    if drawn.concept not in draft.concepts:
-        raise part.refuse(f"drew a box of {drawn.concept!r}, which is none of its concepts")
-
-
-def _check_film(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
-    _check_identity(part, film)
-    _check_labels(part, draft, film)
-    _check_file(part, draft, film)
-    if film.class_name and film.class_name not in draft.classes:
-        raise part.refuse(f"gives {film.id!r} the class {film.class_name!r}, which is none of its classes")
-    if film.split not in SPLITS:
-        raise part.refuse(f"puts {film.id!r} into the split {film.split!r}, which is none of {', '.join(SPLITS)}")
-
-
-def _check_identity(part: OwnPart, film: FilmRecord) -> None:
+def _film_error(film: FilmRecord) -> str:
     for name, text in (("id", film.id), ("patient", film.patient)):
         if not isinstance(text, str) or not text.strip():
-            raise part.refuse(f"gives a film the {name} {text!r}, which is no text, or an empty one")
+            return f"gives a film the {name} {text!r}, which is no text, or an empty one"
     if not isinstance(film.size, FilmSize):
-        raise part.refuse(f"gives {film.id!r} the size {film.size!r}, which is no FilmSize")
+        return f"gives {film.id!r} the size {film.size!r}, which is no FilmSize"
+    if film.split not in SPLITS:
+        return f"puts {film.id!r} into the split {film.split!r}, which is none of {', '.join(SPLITS)}"
+    return ""
 
 
-def _check_labels(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
+def _label_error(draft: Draft, film: FilmRecord) -> str:
     for name in draft.concepts.names:
         if name not in film.labels:
-            raise part.refuse(f"says nothing of {name!r} on {film.id!r}; None is for what is not known")
+            return f"says nothing of {name!r} on {film.id!r}; None is for what is not known"
         if film.labels[name] not in (True, False, None):
-            raise part.refuse(f"says {film.labels[name]!r} of {name!r} on {film.id!r}, not True, False or None")
+            return f"says {film.labels[name]!r} of {name!r} on {film.id!r}, not True, False or None"
+    return ""
 
 
-def _check_file(part: OwnPart, draft: Draft, film: FilmRecord) -> None:
-    """A set may be moved together with its films, so none lies elsewhere."""
-    if not film.path:
-        return
+def _path_error(draft: Draft, film: FilmRecord) -> str:
+    """A film must lie in the folder, since a data set may be moved together with its films."""
     path = Path(film.path)
-    if path.is_absolute() or ".." in path.parts:
-        raise part.refuse(f"names the film {film.path!r}, which is no path from {draft.folder} that stays in it")
-    if not (draft.folder / path).is_file():
-        raise part.refuse(f"names the film {film.path!r}, which is not in {draft.folder}")
+    if film.path and (path.is_absolute() or ".." in path.parts):
+        return f"names the film {film.path!r}, which is no path from {draft.folder} that stays in it"
+    if film.path and not (draft.folder / path).is_file():
+        return f"names the film {film.path!r}, which is not in {draft.folder}"
+    return ""

@@ -7,13 +7,15 @@ paper, and validation is cut from the official training films.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
 from medgrape.datasets.draft import Draft, films_by_stem
 from medgrape.datasets.label_files import read_text, required
 from medgrape.datasets.sources.coco import read_coco
-from medgrape.datasets.sources.marks import MarkedFilm, MarkedFilms, place_marks
+from medgrape.datasets.sources.marks import MarkedFilm, place_marks
+from medgrape.datasets.sources.registry import Option, source
 from medgrape.datasets.splits import UNTESTED
 from medgrape.progress import Track, quietly
 
@@ -22,8 +24,18 @@ _FOLDERS = {"health": "healthy", "sick": "sick_non_tb", "tb": "active_tb"}
 _SPLITS = {"TBX11K_train": "train", "TBX11K_val": "test"}
 
 
-def read_tbx11k(folder: Path, *, extra: bool = False, track: Track = quietly) -> Draft:
-    """Everything in the folder; ``extra`` adds the films of other public sets (Shenzhen, Montgomery, DA, DB)."""
+@source(
+    "tbx11k",
+    help="TBX11K in its official layout; its official validation films become the test films.",
+    example="tbx11k TBX11K --out data/tbx11k",
+)
+def read_tbx11k(
+    folder: Path,
+    *,
+    extra: Annotated[bool, Option("Also take imgs/extra (Shenzhen, Montgomery, DA, DB).", "--extra")] = False,
+    track: Track = quietly,
+) -> Draft:
+    """Read everything in the folder; ``extra`` adds the films of other public data sets."""
     draft = Draft("TBX11K", "tbx11k", folder, CLASSES, ConceptSet.built_in("tbx11k"))
     draft.notes.append("the published files name no patients: every film counts as a patient of its own")
     required(folder / "annotations/json/TBX11K_train.json", "TBX11K")
@@ -48,83 +60,75 @@ def _read_split(draft: Draft, list_name: str, split: str, track: Track) -> None:
         return
     coco = read_coco(draft.used(annotations))
     draft.complaints.join(coco.complaints)
-    _compare_with_list(draft, list_name, coco)
-    for film in track(coco.films, f"reading {list_name}", len(coco.films)):
-        _read_film(draft, film, split)
+    published_list = draft.folder / "lists" / f"{list_name}.txt"
+    if published_list.is_file():
+        differing = set(read_text(draft.used(published_list)).split()) ^ {film.listed for film in coco.films}
+        for film in sorted(differing):
+            draft.complaints.add(f"films in only one of {list_name}'s list and labels", film)
+    for marked in track(coco.films, f"reading {list_name}", len(coco.films)):
+        _read_film(draft, marked, split)
 
 
-def _read_film(draft: Draft, film: MarkedFilm, split: str) -> None:
-    class_name = _FOLDERS.get(film.listed.split("/")[0])
-    path = f"imgs/{film.listed}"
-    if class_name is None or ".." in film.listed:
-        draft.complaints.add("films in an unknown folder", film.listed)
+def _read_film(draft: Draft, marked: MarkedFilm, split: str) -> None:
+    class_name = _FOLDERS.get(marked.listed.split("/")[0])
+    path = f"imgs/{marked.listed}"
+    if class_name is None or ".." in marked.listed:
+        draft.complaints.add("films in an unknown folder", marked.listed)
     elif not (draft.folder / path).is_file():
-        draft.complaints.add("listed films missing", film.listed)
+        draft.complaints.add("listed films missing", marked.listed)
     else:
-        record = _record(path, draft, class_name, split)
-        if record is not None:
-            draft.films.append(record)
-            place_marks(draft, film, record)
+        film = _record(path, draft, class_name, split)
+        if film is not None:
+            draft.films.append(film)
+            place_marks(draft, marked, film)
+
+
+def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord | None:
+    size, name = draft.size_of(path), Path(path).stem
+    if size is None:
+        return None
+    return FilmRecord(name, path, class_name, name, size, dict.fromkeys(draft.concepts.names), split)
 
 
 def _without_false_negatives(film: FilmRecord) -> FilmRecord:
-    """A TB film without a box shows something that nobody drew: its findings are not known, rather than absent."""
+    """The film, its findings unknown rather than absent if it shows TB and has no box: something was not drawn."""
     if film.class_name != "active_tb" or any(film.labels.values()):
         return film
     return replace(film, labels=dict.fromkeys(film.labels))
 
 
-def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord | None:
-    size = draft.size_of(path)
-    if size is None:
-        return None
-    name = Path(path).stem
-    return FilmRecord(name, path, class_name, name, size, dict.fromkeys(draft.concepts.names), split)
-
-
-def _compare_with_list(draft: Draft, list_name: str, coco: MarkedFilms) -> None:
-    """The published list and the published labels should name the same films."""
-    listed = draft.folder / "lists" / f"{list_name}.txt"
-    if not listed.is_file():
-        return
-    in_list = set(read_text(draft.used(listed)).split())
-    in_labels = {film.listed for film in coco.films}
-    for film in sorted(in_list ^ in_labels):
-        draft.complaints.add(f"films in only one of {list_name}'s list and labels", film)
-
-
 def _read_extra(draft: Draft, track: Track) -> None:
-    """Films that other sets published first; whether their TB is active is not known, so those have no label.
+    """Add films that other data sets published first; whether their TB is active is not known.
 
-    They never become test films: whoever tests on those other sets as well would test on films that were learnt from.
+    They never become test films: a model may be tested on those other data sets as well.
     """
     root = draft.folder / "imgs/extra"
     if not root.is_dir():
         draft.complaints.add("folder missing", "imgs/extra")
         return
-    found = films_by_stem([root], draft.folder, draft.complaints)
+    paths = films_by_stem([root], draft.folder, draft.complaints)
     taken = {film.id for film in draft.films}
-    for stem, path in track(sorted(found.items()), "reading extra films", len(found)):
+    for stem, path in track(sorted(paths.items()), "reading extra films", len(paths)):
         diseased = _is_diseased(stem)
         if diseased is None or stem in taken:
             draft.complaints.add("extra films with a name that does not tell normal from TB, or is taken", path)
             continue
-        record = _record(path, draft, "active_tb" if diseased else "healthy", UNTESTED)
-        if record is not None:
-            known = {} if diseased else dict.fromkeys(draft.concepts.names, False)
-            draft.films.append(replace(record, labels=dict(record.labels) | known))
+        film = _record(path, draft, "active_tb" if diseased else "healthy", UNTESTED)
+        if film is not None:
+            labels = film.labels if diseased else dict.fromkeys(draft.concepts.names, False)
+            draft.films.append(replace(film, labels=labels))
     draft.notes.append(
-        f"{len(found)} extra films come from other public sets (Shenzhen, Montgomery, DA, DB): never test on those"
+        f"{len(paths)} extra films come from other public sets (Shenzhen, Montgomery, DA, DB): never test on those"
     )
 
 
 def is_borrowed(path: str) -> bool:
-    """Whether a film of this set was published before in another one."""
+    """Return whether a film of this set was published before in another one."""
     return path.startswith("imgs/extra/")
 
 
 def _is_diseased(stem: str) -> bool | None:
-    """Shenzhen and Montgomery end in ``_0`` or ``_1``; DA and DB begin with ``n`` or ``p``."""
+    """Whether a name says TB: Shenzhen and Montgomery end in ``_0`` or ``_1``, DA and DB begin with ``n`` or ``p``."""
     if stem.endswith(("_0", "_1")):
         return stem.endswith("_1")
     if stem[:1] in "np" and stem[1:2].isdigit():

@@ -9,11 +9,13 @@ films were read by three radiologists each, test films by five in consensus.
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, films_by_stem, placed_box
+from medgrape.datasets.draft import Draft, box_on_film, films_by_stem
 from medgrape.datasets.label_files import named_rows, number, required
+from medgrape.datasets.sources.registry import Option, source
 from medgrape.geometry import Box
 from medgrape.progress import Track, quietly
 
@@ -24,54 +26,61 @@ _CORNERS = ("x_min", "y_min", "x_max", "y_max")
 
 @dataclass
 class Votes:
-    """What the readers of one film said, by column."""
+    """The labels that the readers of one film gave, by column."""
 
     needed: int
     given: Counter[str] = field(default_factory=Counter)
 
     def agreed(self, column: str) -> bool:
-        """Whether enough readers gave it."""
+        """Return whether enough readers gave a label."""
         return self.given[column] >= self.needed
 
     def label(self, columns: list[str]) -> bool | None:
-        """Present when enough gave it, absent when nobody did, and not known when they disagree."""
+        """Return present when enough gave it, absent when nobody did, and None when they disagree."""
         if any(self.agreed(column) for column in columns):
             return True
         return None if any(self.given[column] for column in columns) else False
 
 
-def read_vindr(folder: Path, *, votes: int = 2, track: Track = quietly) -> Draft:
-    """Everything in the folder; a training label counts when at least ``votes`` of its readers gave it."""
+@source("vindr", help="VinDr-CXR in the layout of its full release.", example="vindr vindr-cxr --out data/vindr")
+def read_vindr(
+    folder: Path,
+    *,
+    votes: Annotated[int, Option("Readers who must agree on a training label.", min=1, max=3)] = 2,
+    track: Track = quietly,
+) -> Draft:
+    """Read everything in the folder; a training label counts when at least ``votes`` of its readers gave it."""
     draft = Draft("VinDr-CXR", "vindr", folder, CLASSES, ConceptSet.built_in("vindr"))
     draft.notes.append(f"a training label counts when at least {votes} of the film's readers gave it")
     draft.notes.append("the published files name no patients: every film counts as a patient of its own")
     for split in ("train", "test"):
-        read = _votes(draft, split, votes if split == "train" else 1)
+        readings = _votes(draft, split, votes if split == "train" else 1)
         films = films_by_stem([folder / split], folder, draft.complaints)
-        for stem, said in track(sorted(read.items()), f"reading {split} films", len(read)):
-            _add_film(draft, stem, films.get(stem), split, said)
-        for stem in sorted(films.keys() - read.keys()):
+        for stem, reading in track(sorted(readings.items()), f"reading {split} films", len(readings)):
+            _add_film(draft, stem, films.get(stem), split, reading)
+        for stem in sorted(films.keys() - readings.keys()):
             draft.complaints.add("films without a label", films[stem])
         _add_boxes(draft, split)
     return draft
 
 
 def _votes(draft: Draft, split: str, needed: int) -> dict[str, Votes]:
+    """The votes on each film, by its id."""
     path = draft.used(required(draft.folder / f"annotations/image_labels_{split}.csv", draft.name))
-    read: dict[str, Votes] = {}
+    readings: dict[str, Votes] = {}
     for row in named_rows(path, ("image_id", _NO_FINDING)):
-        said = read.setdefault(row["image_id"], Votes(needed))
-        said.given.update(column for column, mark in row.items() if mark in ("1", "1.0"))
-    known = {column for said in read.values() for column in said.given}
-    others = sorted(c for c in known if draft.concepts.published(c) is None and c != _NO_FINDING)
+        reading = readings.setdefault(row["image_id"], Votes(needed))
+        reading.given.update(column for column, mark in row.items() if mark in ("1", "1.0"))
+    columns = {column for reading in readings.values() for column in reading.given}
+    others = sorted(name for name in columns if draft.concepts.published(name) is None and name != _NO_FINDING)
     if others:
         draft.notes.append(
             f"{split} labels that are no concepts but make a film one with findings: {', '.join(others)}"
         )
-    return read
+    return readings
 
 
-def _add_film(draft: Draft, stem: str, path: str | None, split: str, said: Votes) -> None:
+def _add_film(draft: Draft, stem: str, path: str | None, split: str, votes: Votes) -> None:
     if path is None:
         draft.complaints.add("listed films missing", f"{split}/{stem}")
         return
@@ -79,27 +88,22 @@ def _add_film(draft: Draft, stem: str, path: str | None, split: str, said: Votes
     if size is None:
         return
     columns: dict[str, list[str]] = {name: [] for name in draft.concepts.names}
-    for column in said.given:
+    for column in votes.given:
         concept = draft.concepts.published(column)
         if concept is not None:
             columns[concept].append(column)
-    labels = {name: said.label(columns[name]) for name in draft.concepts.names}
-    sex, age, view = _person(draft.folder / path)
-    class_name = CLASSES[not said.agreed(_NO_FINDING)]
-    draft.films.append(FilmRecord(stem, path, class_name, stem, size, labels, split, sex, age, view))
+    labels = {name: votes.label(columns[name]) for name in draft.concepts.names}
+    person: tuple[str, int | None, str] = ("", None, "")
+    if path.lower().endswith((".dcm", ".dicom")):
+        from medgrape.films.dicom.header import read_person  # pydicom is an extra, and slow to import
 
-
-def _person(path: Path) -> tuple[str, int | None, str]:
-    """Sex, age and view from the film's header, where it has them."""
-    if path.suffix.lower() not in (".dcm", ".dicom"):
-        return "", None, ""
-    from medgrape.films.dicom.header import read_person
-
-    return read_person(path)
+        person = read_person(draft.folder / path)
+    class_name = CLASSES[not votes.agreed(_NO_FINDING)]
+    draft.films.append(FilmRecord(stem, path, class_name, stem, size, labels, split, *person))
 
 
 def _add_boxes(draft: Draft, split: str) -> None:
-    """All readers' boxes of a concept that the film is labelled with; a box that was outvoted is left out."""
+    """Add all readers' boxes of a concept that the film is labelled with; boxes that were outvoted are left out."""
     path = draft.used(required(draft.folder / f"annotations/annotations_{split}.csv", draft.name))
     films = {film.id: film for film in draft.films}
     outvoted = 0
@@ -112,6 +116,6 @@ def _add_boxes(draft: Draft, split: str) -> None:
             outvoted += 1
             continue
         x1, y1, x2, y2 = (number(row[corner]) for corner in _CORNERS)
-        draft.draw(film, row["class_name"], placed_box(Box, (x1, y1, x2, y2), film.size, film.size))
+        draft.draw(film, row["class_name"], box_on_film(Box, (x1, y1, x2, y2), film.size, film.size))
     if outvoted:
         draft.notes.append(f"{outvoted} boxes of {split} films left out, whose finding too few readers gave")

@@ -9,21 +9,23 @@ from pydicom import Dataset
 from pydicom.pixels.processing import apply_color_lut
 from pydicom.uid import UID
 
-from medgrape.films.film import FilmError, FilmFacts, Pixels, grey_range, refuse_constant, scaled
+from medgrape.films.film import FilmError, FilmFacts, Pixels, grey_range, refuse_constant, stretch_greys
+
+Values = Float[np.ndarray, " n"]
 
 
 def first_number(dataset: Dataset, keyword: str) -> float | None:
-    """The first number of an entry, or None where there is none."""
+    """Return the first number of an element, or None where there is none."""
     value = dataset.get(keyword)
     if isinstance(value, str) or not hasattr(value, "__len__"):
         return None if value in (None, "") else float(value)
     return float(value[0]) if len(value) > 0 else None
 
 
-def whole_number(dataset: Dataset, keyword: str, absent: int) -> int:
-    """The first number of an entry as a whole one."""
+def whole_number(dataset: Dataset, keyword: str, default: int) -> int:
+    """Return the first number of an element as an integer."""
     value = first_number(dataset, keyword)
-    return absent if value is None else int(value)
+    return default if value is None else int(value)
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,12 @@ class Rescale:
         return (self.slope, self.intercept) != (1.0, 0.0)
 
     def undone(self, value: float) -> float:
-        """The stored number that means ``value``."""
+        """Return the stored number that means ``value``."""
         return (value - self.intercept) / self.slope
 
 
 def rescale_of(dataset: Dataset) -> Rescale:
-    """The header's rescale; one that would make all pixels alike is refused."""
+    """Return the header's rescale; refuse one that would make all pixels the same."""
     slope, intercept = first_number(dataset, "RescaleSlope"), first_number(dataset, "RescaleIntercept")
     rescale = Rescale(1.0 if slope is None else slope, 0.0 if intercept is None else intercept)
     if rescale.slope == 0 or not np.isfinite((rescale.slope, rescale.intercept)).all():
@@ -57,7 +59,7 @@ def rescale_of(dataset: Dataset) -> Rescale:
 
 @dataclass(frozen=True)
 class Window:
-    """The values that become black and white, with straight grey between; ``black`` may be the larger one."""
+    """The values that become black and white, with a straight line between; ``black`` may be the larger one."""
 
     black: float
     white: float
@@ -65,12 +67,12 @@ class Window:
 
 
 def window_function(dataset: Dataset) -> str:
-    """What the header says of the way from black to white, in capitals; empty where it says nothing."""
+    """Return the header's VOI LUT function in capitals; empty where it has none."""
     return str(dataset.get("VOILUTFunction") or "").strip().upper()
 
 
 def window_of(dataset: Dataset) -> Window | None:
-    """The header's first window, in rescaled values; DICOM PS3.3 C.11.2."""
+    """Return the header's first window, in rescaled values (DICOM PS3.3 C.11.2)."""
     centre, width = first_number(dataset, "WindowCenter"), first_number(dataset, "WindowWidth")
     if centre is None or width is None:
         return None
@@ -82,38 +84,47 @@ def window_of(dataset: Dataset) -> Window | None:
     return Window(middle - half, middle + half, f"window {centre:g} / {width:g}")
 
 
-Values = Float[np.ndarray, " n"]
-
-
 @dataclass(frozen=True)
 class LookupTable:
-    """What a LUT sequence holds; values before its first and behind its last entry take those."""
+    """The table of a LUT sequence; values beyond its ends take its first or last entry."""
 
     first: int
     entries: Values
     top: float
     """The largest output that its declared bits allow."""
 
+    @classmethod
+    def of(cls, item: Dataset, dataset: Dataset) -> "LookupTable":
+        """Read the table of one item of a sequence."""
+        count, first, bits = (int(number) for number in item.LUTDescriptor)
+        count = count or 65536  # DICOM has no room for this count and writes 0
+        if int(dataset.get("PixelRepresentation", 0) or 0) == 1 and first > 32767:
+            first -= 65536
+        data = item.LUTData
+        if isinstance(data, bytes):
+            data = np.frombuffer(data, "<u2" if len(data) >= 2 * count else np.uint8)
+        entries = np.asarray(data, dtype=np.float64)[:count]
+        return cls(first, entries, max(2.0**bits - 1, float(entries.max())))
+
     def __call__(self, values: Values) -> Values:
-        """The entry of each value."""
+        """Return the entry of each value."""
         places = np.clip(np.rint(values) - self.first, 0, len(self.entries) - 1)
         return np.asarray(self.entries[places.astype(np.intp)])
 
 
-def has_curve(dataset: Dataset) -> bool:
-    """Whether the header asks for more than a rescale and a straight window."""
-    sigmoid = str(dataset.get("VOILUTFunction", "")) == "SIGMOID" and window_of(dataset) is not None
-    return sigmoid or bool(dataset.get("ModalityLUTSequence")) or bool(dataset.get("VOILUTSequence"))
-
-
 def curve_through(dataset: Dataset, low: int, high: int) -> tuple[str, Values]:
-    """What was applied, and the grey from 0 to 1 of every stored value from ``low`` to ``high``.
+    """Return what was applied, and the grey from 0 to 1 of every stored value from ``low`` to ``high``.
 
-    The curve is worked out once for each value that may occur, not for each pixel.
+    The curve is computed once for each value that may occur, not for each pixel.
     """
-    name, values = _rescaled(dataset, np.arange(low, high + 1, dtype=np.float64))
+    values = np.arange(low, high + 1, dtype=np.float64)
+    if dataset.get("ModalityLUTSequence"):
+        name, values = "modality LUT, ", LookupTable.of(dataset.ModalityLUTSequence[0], dataset)(values)
+    else:
+        rescale = rescale_of(dataset)
+        name, values = f"{rescale}, " if rescale else "", rescale.slope * values + rescale.intercept
     if dataset.get("VOILUTSequence"):
-        table = _table(dataset.VOILUTSequence[0], dataset)
+        table = LookupTable.of(dataset.VOILUTSequence[0], dataset)
         return f"{name}VOI LUT", table(values) / table.top
     window = window_of(dataset)
     if window is None:
@@ -124,51 +135,32 @@ def curve_through(dataset: Dataset, low: int, high: int) -> tuple[str, Values]:
     return f"{name}{window.name}", np.clip((values - window.black) / (window.white - window.black), 0, 1)
 
 
-def _rescaled(dataset: Dataset, stored: Values) -> tuple[str, Values]:
-    if dataset.get("ModalityLUTSequence"):
-        return "modality LUT, ", _table(dataset.ModalityLUTSequence[0], dataset)(stored)
-    rescale = rescale_of(dataset)
-    return f"{rescale}, " if rescale else "", rescale.slope * stored + rescale.intercept
-
-
-def _table(item: Dataset, dataset: Dataset) -> LookupTable:
-    count, first, bits = (int(number) for number in item.LUTDescriptor)
-    count = count or 65536  # DICOM has no room for this count and writes 0
-    if int(dataset.get("PixelRepresentation", 0) or 0) == 1 and first > 32767:
-        first -= 65536
-    data = item.LUTData
-    if isinstance(data, bytes):
-        data = np.frombuffer(data, "<u2" if len(data) >= 2 * count else np.uint8)
-    entries = np.asarray(data, dtype=np.float64)[:count]
-    return LookupTable(first, entries, max(2.0**bits - 1, float(entries.max())))
-
-
 def grey_values(dataset: Dataset) -> np.ndarray:
-    """A grey film's numbers, copied only where there is a need to.
+    """Return the stored numbers of a grey film, copied only where necessary.
 
-    Old films hide overlays in the bits above those stored; pydicom clears them at the cost of two copies, so it is
+    Old films hide overlays in the bits above those stored. pydicom clears them at the cost of two copies, so it is
     asked to only when a number is too large to be a grey.
     """
     bits, signed = whole_number(dataset, "BitsStored", 16), whole_number(dataset, "PixelRepresentation", 0)
     unused = whole_number(dataset, "HighBit", bits - 1) - (bits - 1)
-    stored = _bytes_as_numbers(dataset, signed)
+    stored = _uncompressed_values(dataset, signed)
     if stored is None:
         dataset.pixel_array_options(view_only=True, correct_unused_bits=False)
         stored = np.asarray(dataset.pixel_array)
         stored = stored.astype(stored.dtype.newbyteorder("="), copy=False)
     if stored.dtype.kind in "ui" and unused > 0:
-        # The greys do not begin at the lowest bit; bits on either side of them are none, and the sign is their own.
+        # The greys do not begin at the lowest bit; the bits on either side are not part of them, the sign is.
         stored = (stored << (8 * stored.itemsize - unused - bits)) >> (8 * stored.itemsize - bits)
     elif stored.dtype.kind in "ui" and _exceeds(stored, bits, signed):
         dataset.pixel_array_options()
         stored = np.asarray(dataset.pixel_array)
-    # 32 bit integers are rare; OpenCV has no resizing for them.
-    known = stored if stored.dtype in (np.uint8, np.uint16, np.int16, np.float32) else stored.astype(np.float64)
-    return _without_padding(dataset, known)
+    if stored.dtype not in (np.uint8, np.uint16, np.int16, np.float32):
+        stored = stored.astype(np.float64)  # OpenCV cannot resize 32 bit integers, which are rare
+    return _without_padding(dataset, stored)
 
 
-def _bytes_as_numbers(dataset: Dataset, signed: int) -> np.ndarray | None:
-    """An uncompressed film needs no decoder; None where it does."""
+def _uncompressed_values(dataset: Dataset, signed: int) -> np.ndarray | None:
+    """The numbers of an uncompressed film, which needs no decoder; None where it does."""
     syntax, allocated = UID(str(dataset.file_meta.TransferSyntaxUID)), whole_number(dataset, "BitsAllocated", 0)
     if syntax.is_encapsulated or not syntax.is_little_endian or "PixelData" not in dataset or allocated not in (8, 16):
         return None
@@ -178,6 +170,7 @@ def _bytes_as_numbers(dataset: Dataset, signed: int) -> np.ndarray | None:
 
 
 def _exceeds(stored: np.ndarray, bits: int, signed: int) -> bool:
+    """Whether a number has more bits than the header says."""
     if stored.itemsize > 2:
         return True
     low, high = grey_range(stored)
@@ -185,7 +178,7 @@ def _exceeds(stored: np.ndarray, bits: int, signed: int) -> bool:
 
 
 def _without_padding(dataset: Dataset, stored: np.ndarray) -> np.ndarray:
-    """Padding around the film becomes its darkest grey: it must neither darken the rest nor shine."""
+    """The values with the padding around the film set to its darkest grey, so that it does not change the window."""
     value = first_number(dataset, "PixelPaddingValue")
     if value is None:
         return stored
@@ -200,7 +193,7 @@ def _without_padding(dataset: Dataset, stored: np.ndarray) -> np.ndarray:
 
 
 def colour_values(dataset: Dataset) -> UInt8[np.ndarray, "height width 3"]:
-    """A colour film's channels in 8 bits, palettes looked up."""
+    """Return a colour film's channels in 8 bits, palettes looked up."""
     stored = np.asarray(dataset.pixel_array)
     if dataset.PhotometricInterpretation == "PALETTE COLOR":
         stored = apply_color_lut(stored, dataset)
@@ -211,17 +204,19 @@ def colour_values(dataset: Dataset) -> UInt8[np.ndarray, "height width 3"]:
 
 
 def grey_levels(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tuple[FilmFacts, Pixels]:
-    """Stored values of a grey film as a person should see them."""
+    """Return the greys of a film as they should be displayed."""
     if stored.dtype.kind == "f" and not np.isfinite(stored).all():
         raise FilmError("it holds values that are no numbers (NaN or infinity).")
     refuse_constant(stored)
     inverted = facts.photometric == "MONOCHROME1"
-    bent = has_curve(dataset) and stored.dtype.kind in "ui"
-    facts, grey = (_bent if bent else _straight)(dataset, facts, stored, inverted)
+    sigmoid = str(dataset.get("VOILUTFunction", "")) == "SIGMOID" and window_of(dataset) is not None
+    curved = sigmoid or bool(dataset.get("ModalityLUTSequence")) or bool(dataset.get("VOILUTSequence"))
+    apply = _curved_greys if curved and stored.dtype.kind in "ui" else _straight_greys
+    facts, grey = apply(dataset, facts, stored, inverted)
     return (facts.noting(applied="MONOCHROME1 inverted") if inverted else facts), grey
 
 
-def _bent(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool) -> tuple[FilmFacts, Pixels]:
+def _curved_greys(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool) -> tuple[FilmFacts, Pixels]:
     low, high = (int(edge) for edge in grey_range(stored))
     name, curve = curve_through(dataset, low, high)
     if not np.isfinite(curve).all():
@@ -232,35 +227,34 @@ def _bent(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool
     return facts.noting(applied=name), grey
 
 
-def _straight(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool) -> tuple[FilmFacts, Pixels]:
+def _straight_greys(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, inverted: bool) -> tuple[FilmFacts, Pixels]:
     rescale = rescale_of(dataset)
-    window, facts = _window(dataset, facts, stored, rescale)
-    falling = window.black > window.white  # a negative slope: what is stored large is dark
+    window, facts = _stored_window(dataset, facts, stored, rescale)
+    falling = window.black > window.white  # a negative slope: large stored numbers are dark
     low, high = sorted((window.black, window.white))
-    grey = scaled(stored, low, high, inverted=inverted != falling)
+    grey = stretch_greys(stored, low, high, inverted=inverted != falling)
     return facts.noting(applied=f"{rescale}, {window.name}" if rescale else window.name), grey
 
 
-def _window(dataset: Dataset, facts: FilmFacts, stored: np.ndarray, rescale: Rescale) -> tuple[Window, FilmFacts]:
-    """The header's window in stored values, or one that shows all of them."""
-    full = _all_values(facts, stored, rescale)
-    asked = window_of(dataset)
-    if asked is None:
-        return full, facts
-    if not asked.black < asked.white:  # NaN included
-        return full, facts.noting(warning="its window makes no sense; all its values were shown instead")
-    black, white = rescale.undone(asked.black), rescale.undone(asked.white)
+def _stored_window(
+    dataset: Dataset, facts: FilmFacts, stored: np.ndarray, rescale: Rescale
+) -> tuple[Window, FilmFacts]:
+    """The header's window in stored values, or one that shows all of them.
+
+    8 bit films without a window are shown as they are stored, deeper ones from their darkest value to their brightest.
+    """
     low, high = grey_range(stored)
+    if stored.dtype == np.uint8:
+        black, white, name = 0.0, 2.0**facts.bits - 1, f"{facts.bits} bit greys as stored"
+    else:
+        black, white, name = low, high, f"values {low:g} to {high:g} stretched"
+    full = Window(black, white, name) if rescale.slope > 0 else Window(white, black, name)
+    window = window_of(dataset)
+    if window is None:
+        return full, facts
+    if not window.black < window.white:  # NaN included
+        return full, facts.noting(warning="its window makes no sense; all its values were shown instead")
+    black, white = rescale.undone(window.black), rescale.undone(window.white)
     if max(black, white) <= low or min(black, white) >= high:
         return full, facts.noting(warning="its window shows none of its values; all were shown instead")
-    return Window(black, white, asked.name), facts
-
-
-def _all_values(facts: FilmFacts, stored: np.ndarray, rescale: Rescale) -> Window:
-    """8 bit films are shown as they are stored, deeper ones from their darkest value to their brightest."""
-    if stored.dtype == np.uint8:
-        low, high, name = 0.0, 2.0**facts.bits - 1, f"{facts.bits} bit greys as stored"
-    else:
-        low, high = grey_range(stored)
-        name = f"values {low:g} to {high:g} stretched"
-    return Window(low, high, name) if rescale.slope > 0 else Window(high, low, name)
+    return Window(black, white, window.name), facts

@@ -1,4 +1,4 @@
-"""A DICOM file's bytes as a film."""
+"""Reading a DICOM file as a film."""
 
 import io
 import zlib
@@ -21,16 +21,16 @@ from medgrape.films.dicom.header import (
     turn_of,
     turn_upright,
 )
-from medgrape.films.film import AS_STORED, Film, FilmError, Shrink, Stance, file_size, refuse_constant
+from medgrape.films.film import AS_STORED, Film, FilmError, Shrink, UprightSize, file_size, refuse_constant
 from medgrape.films.pictures import grey_from_colour
 from medgrape.geometry import FilmSize
 
 _PREAMBLE = 128
-_LONGEST_META = 65536
+_MAX_META = 65536
 
 
 def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
-    """The film in a DICOM file, its stored pixels shrunk first."""
+    """Return the film in a DICOM file, its stored pixels shrunk first."""
     dataset, layout = open_radiograph(file, limits)
     facts = facts_from(dataset, layout)
     if layout.samples == 3 or layout.photometric == "PALETTE COLOR":
@@ -43,7 +43,7 @@ def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -
 
 
 def open_radiograph(file: BinaryIO, limits: FilmLimits) -> tuple[FileDataset, PixelLayout]:
-    """A file that may be unpacked: a single radiograph, whole, and within the limits."""
+    """Open a single radiograph that is whole and within the limits; refuse anything else."""
     check_deflated(file, limits)
     dataset = dcmread(file, force=True)
     name_transfer_syntax(dataset)
@@ -53,21 +53,21 @@ def open_radiograph(file: BinaryIO, limits: FilmLimits) -> tuple[FileDataset, Pi
     return dataset, layout
 
 
-def dicom_stance(file: BinaryIO, limits: FilmLimits) -> Stance:
-    """How a radiograph stands once it is upright, without reading its pixels."""
+def dicom_upright_size(file: BinaryIO, limits: FilmLimits) -> UprightSize:
+    """Return the size of a radiograph once it is upright, without reading its pixels."""
     check_deflated(file, limits)
-    wanted = ["Rows", "Columns", *ORIENTATION_KEYWORDS]
-    dataset = dcmread(file, force=True, stop_before_pixels=True, specific_tags=wanted)
+    tags = ["Rows", "Columns", *ORIENTATION_KEYWORDS]
+    dataset = dcmread(file, force=True, stop_before_pixels=True, specific_tags=tags)
     turn = turn_of(dataset)
-    return Stance(turn.size(FilmSize(int(dataset.Columns), int(dataset.Rows))), bool(turn))
+    return UprightSize(turn.size(FilmSize(int(dataset.Columns), int(dataset.Rows))), bool(turn))
 
 
 def check_deflated(file: BinaryIO, limits: FilmLimits) -> None:
-    """pydicom inflates such a file whole while opening it, so what comes out is measured first."""
+    """Refuse a deflated file that inflates to more than the limits: pydicom inflates it whole while opening it."""
     size = file_size(file)
-    start = file.read(_PREAMBLE + 4 + _LONGEST_META)
+    start = file.read(_PREAMBLE + 4 + _MAX_META)
     file.seek(0)
-    if DeflatedExplicitVRLittleEndian.encode() not in start:  # spares nearly every film the closer look
+    if DeflatedExplicitVRLittleEndian.encode() not in start:  # nearly every film
         return
     after_mark = io.BytesIO(start[_PREAMBLE + 4 :])
     meta = read_dataset(after_mark, False, True, stop_when=lambda tag, _vr, _length: tag.group != 2)

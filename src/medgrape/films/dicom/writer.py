@@ -1,4 +1,4 @@
-"""A drawn film as a DICOM file, so that everything downstream can be tried with real DICOM."""
+"""Writing a drawn film as a DICOM file, so that everything downstream can be tried with real DICOM."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from pydicom.uid import ComputedRadiographyImageStorage, ExplicitVRLittleEndian,
 
 CHEST_WIDTH = 350.0
 """Millimetres across a drawn film."""
-_DAY, _NOON = "20000101", "120000"
+_DATE, _TIME = "20000101", "120000"
 _BITS = 12
 
 
 @dataclass(frozen=True)
 class Person:
-    """What a header says of a patient who does not exist."""
+    """An invented patient, as a header describes one."""
 
     id: str
     sex: str
@@ -25,17 +25,17 @@ class Person:
 
 
 def write_dicom(path: Path, pixels: UInt8[np.ndarray, "height width"], person: Person, film: str, view: str) -> None:
-    """A computed radiograph of 12 bits; the same arguments give the same bytes."""
+    """Write a computed radiograph of 12 bits; the same arguments give the same bytes."""
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = ComputedRadiographyImageStorage
-    drawing = [person.id, film, hashlib.sha256(pixels.tobytes()).hexdigest()]  # other pixels are another film
-    meta.MediaStorageSOPInstanceUID = generate_uid(entropy_srcs=["medgrape film", *drawing])
+    entropy = [person.id, film, hashlib.sha256(pixels.tobytes()).hexdigest()]  # other pixels are another film
+    meta.MediaStorageSOPInstanceUID = generate_uid(entropy_srcs=["medgrape film", *entropy])
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
     dataset = FileDataset(str(path), {}, file_meta=meta, preamble=b"\0" * 128)
     dataset.SOPClassUID = meta.MediaStorageSOPClassUID
     dataset.SOPInstanceUID = meta.MediaStorageSOPInstanceUID
-    dataset.StudyInstanceUID = generate_uid(entropy_srcs=["medgrape study", *drawing])
-    dataset.SeriesInstanceUID = generate_uid(entropy_srcs=["medgrape series", *drawing])
+    dataset.StudyInstanceUID = generate_uid(entropy_srcs=["medgrape study", *entropy])
+    dataset.SeriesInstanceUID = generate_uid(entropy_srcs=["medgrape series", *entropy])
     _describe_study(dataset, person, view)
     _put_pixels(dataset, pixels)
     dataset.save_as(path, enforce_file_format=True)
@@ -44,8 +44,8 @@ def write_dicom(path: Path, pixels: UInt8[np.ndarray, "height width"], person: P
 def _describe_study(dataset: FileDataset, person: Person, view: str) -> None:
     dataset.PatientName, dataset.PatientID = f"Phantom^{person.id}", person.id
     dataset.PatientBirthDate, dataset.PatientSex, dataset.PatientAge = "", person.sex, f"{person.age:03d}Y"
-    dataset.StudyDate = dataset.SeriesDate = dataset.ContentDate = _DAY
-    dataset.StudyTime = dataset.SeriesTime = dataset.ContentTime = _NOON
+    dataset.StudyDate = dataset.SeriesDate = dataset.ContentDate = _DATE
+    dataset.StudyTime = dataset.SeriesTime = dataset.ContentTime = _TIME
     dataset.StudyID, dataset.AccessionNumber, dataset.ReferringPhysicianName = "1", "", ""
     dataset.SeriesNumber, dataset.InstanceNumber = 1, 1
     dataset.Modality, dataset.Manufacturer = "CR", "medgrape (drawn, no patient)"

@@ -1,6 +1,6 @@
-"""Every finding that can be drawn, by name.
+"""All findings that can be drawn, by name.
 
-A finding is a function that changes a chest at a site and says where it did: its mask. A few change the anatomy first.
+A finding is a function that draws on a chest at a site and returns its mask. A few change the anatomy first.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ DRAWERS: dict[str, Drawer] = {
     "pleural_thickening": pleura.thickening,
     "hernia": heart.hernia,
 }
-CHANGES: dict[str, Change] = {
+ANATOMY_CHANGES: dict[str, Change] = {
     "cardiomegaly": heart.enlarged,
     "effusion": pleura.compressed,
     "emphysema": interstitium.overinflated,

@@ -1,4 +1,4 @@
-"""What several findings share: soft patches, texture, scattered dots, and the step from a shadow to its mask."""
+"""Functions that several findings share: patches, texture, scattered points, and masks."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from medgrape.phantoms.chest import Chest
 
 @dataclass(frozen=True)
 class Site:
-    """A box in unit coordinates of the upright chest, to be filled by the finding as far as there is lung."""
+    """A box in unit coordinates of the upright chest, which the finding fills as far as there is lung."""
 
     x: float
     y: float
@@ -23,7 +23,7 @@ class Site:
 
     @property
     def centre(self) -> Pair:
-        """Across and down."""
+        """Centre of the box."""
         return self.x, self.y
 
     @property
@@ -33,11 +33,11 @@ class Site:
 
     @property
     def side(self) -> int:
-        """The patient's right (-1) or left (+1)."""
+        """The patient's right (-1) or left (+1) side."""
         return RIGHT if self.x < 0.5 else LEFT
 
     def shared(self, other: "Site") -> float:
-        """The area that two sites have in common."""
+        """Return the area in which two sites overlap."""
         across = min(self.x + self.half[0], other.x + other.half[0]) - max(
             self.x - self.half[0], other.x - other.half[0]
         )
@@ -46,7 +46,7 @@ class Site:
 
     @property
     def bilateral(self) -> bool:
-        """So wide that it reaches into both lungs."""
+        """Whether it reaches into both lungs."""
         return self.width > 0.42
 
 
@@ -55,18 +55,18 @@ VISIBLE = 0.25  # share of its densest part down to which a shadow counts as the
 
 
 def in_lung(chest: Chest, layer: Layer) -> Layer:
-    """What of a shadow lies in the lungs; a little also shows through the heart."""
+    """Return the part of a shadow in the lungs; a little also shows through the heart."""
     return np.asarray(layer * (0.15 * chest.cavity() + 0.85 * chest.field), np.float32)
 
 
 def patch(chest: Chest, site: Site, random: np.random.Generator, roughness: float, softness: float) -> Layer:
-    """A soft-edged, irregular patch that fills the site; ``softness`` is relative to its smaller side."""
+    """Return an irregular patch that fills the site; the ``softness`` of its edge is relative to its smaller side."""
     outline = blob(random, site.centre, site.half[0] * 0.98, site.half[1] * 0.98, roughness)
     return chest.canvas.soften(chest.canvas.fill(outline), softness * min(site.width, site.height))
 
 
 def clouded(chest: Chest, layer: Layer, random: np.random.Generator, amount: float) -> Layer:
-    """The layer with the uneven density of air spaces that are only partly filled."""
+    """Return the layer with the uneven density of partly filled air spaces."""
     down, right = random.integers(0, chest.canvas.size, 2)
     # mirrored at its edges, because a texture that does not repeat would leave a straight seam where it is rolled
     across = np.concatenate([chest.clouds[down:], chest.clouds[::-1][: int(down)]])
@@ -80,17 +80,17 @@ def shade(chest: Chest, layer: Layer, contrast: float) -> None:
 
 
 def clear(chest: Chest, region: Layer, share: float = 1.0) -> None:
-    """Take vessels out of a region."""
+    """Remove vessels from a region."""
     chest.vessels = chest.vessels * (1 - np.float32(share) * region)
 
 
 def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
-    """The pixels that stand out."""
+    """Return the pixels above a share of the maximum."""
     return np.asarray(layer > share * float(layer.max()))
 
 
 def filled_mask(layer: Layer, reach: int) -> Mask:
-    """The mask of scattered specks as one region: gaps of up to ``reach`` pixels between them are closed."""
+    """Return the mask of scattered specks with gaps of up to ``reach`` pixels closed."""
     specks = mask_of(layer).astype(np.uint8)
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
     closed = cv2.morphologyEx(
@@ -100,7 +100,7 @@ def filled_mask(layer: Layer, reach: int) -> Mask:
 
 
 def scattered(random: np.random.Generator, site: Site, count: int, spread: float = 1.0) -> Float[np.ndarray, "count 2"]:
-    """Points all over an ellipse that fills the site."""
+    """Return random points in the ellipse that fills the site."""
     turn = random.uniform(0, 2 * np.pi, count)
     radius = np.sqrt(random.uniform(0.02, 1.0, count)) * spread
     disc = np.stack([np.cos(turn) * radius, np.sin(turn) * radius], axis=1)
@@ -108,5 +108,5 @@ def scattered(random: np.random.Generator, site: Site, count: int, spread: float
 
 
 def direction_to(start: Pair, goal: Pair) -> float:
-    """The angle of the way from one place to another."""
+    """Return the angle of the direction from one point to another."""
     return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))

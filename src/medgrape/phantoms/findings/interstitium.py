@@ -1,4 +1,4 @@
-"""Findings of the whole lung framework: edema, emphysema, fibrosis."""
+"""Findings of the interstitium: edema, emphysema, fibrosis."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ from medgrape.phantoms.soft_tissue import hilum_of
 
 
 def congested(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
-    """Wide vessels before the lung itself gets wet."""
+    """Return the anatomy with wide vessels."""
     del random
     return replace(anatomy, vascularity=anatomy.vascularity * (1.15 + contrast))
 
 
 def edema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Wings around both hila that spare the periphery, and Kerley B lines at the lower walls."""
+    """Perihilar shadows that spare the periphery, and Kerley B lines at the lower chest wall."""
     outlines = []
     for side in SIDES:
         x, y = hilum_of(chest.anatomy, side)
@@ -52,7 +52,7 @@ def _kerley(chest: Chest, random: np.random.Generator) -> np.ndarray:
 
 
 def overinflated(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
-    """Long lungs on flat domes around a slim heart."""
+    """Return the anatomy with long lungs, flat diaphragms and a narrow heart."""
     lower = float(random.uniform(0.02, 0.03)) + 0.15 * contrast
     return replace(
         anatomy,
@@ -66,7 +66,7 @@ def overinflated(anatomy: Anatomy, contrast: float, random: np.random.Generator)
 
 
 def emphysema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Lungs too dark, vessels sparse, and a bulla or two with hair-thin walls in the upper zones."""
+    """Dark lungs with few vessels, and bullae with thin walls in the upper zones."""
     lungs = chest.field
     clear(chest, lungs, 0.40)
     shade(chest, lungs, -0.6 * site.contrast)
@@ -83,7 +83,7 @@ def emphysema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def fibrosis(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """A net of short coarse lines and small rings under the pleura of the bases."""
+    """A net of short coarse lines and small rings below the pleura of the bases."""
     count = int(50 + 1900 * site.width * site.height)
     starts = scattered(random, site, count)
     turn = random.uniform(0, np.pi, count)

@@ -1,4 +1,4 @@
-"""Air spaces filled or collapsed: infiltration, pneumonia, consolidation, plate atelectasis."""
+"""Opacities: nodule, mass, infiltration, pneumonia, consolidation, plate atelectasis."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from medgrape.phantoms.soft_tissue import hilum_of
 
 
 def nodule(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Small and round, denser in its middle as a ball is."""
+    """A small round shadow, denser in its centre."""
     disc = patch(chest, site, random, 0.06, 0.07)
     layer = in_lung(chest, disc * (0.55 + 0.45 * chest.canvas.soften(disc, 0.22 * site.width)))
     shade(chest, layer, site.contrast)
@@ -31,7 +31,7 @@ def nodule(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Large, lobulated, with spicules that reach into the lung around it."""
+    """A large lobulated shadow with spicules."""
     body = patch(chest, site, random, 0.16, 0.045)
     ball = body * (0.6 + 0.4 * chest.canvas.soften(body, 0.2 * min(site.width, site.height)))
     turn = np.linspace(0, 2 * np.pi, 18, endpoint=False) + random.normal(0, 0.12, 18)
@@ -46,7 +46,7 @@ def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def infiltration(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """A faint haze with streaks along the bronchi, without a clear border; wide ones lie in both lungs."""
+    """A faint haze with streaks along the bronchi and no clear border; a wide one lies in both lungs."""
     layer = clouded(chest, patch(chest, site, random, 0.12, 0.10), random, 0.30)
     layer = in_lung(chest, layer + 0.35 * layer * _streaks(chest, site, random))
     shade(chest, layer, site.contrast)
@@ -54,7 +54,7 @@ def infiltration(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Fluffy patches that run into each other, with bronchi still dark inside."""
+    """Pneumonia: confluent patches with dark bronchi inside."""
     count = int(random.integers(4, 8))
     centres = scattered(random, site, count, 0.66)
     layer = chest.canvas.blank()
@@ -69,7 +69,7 @@ def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Dense and even, vessels drowned, air bronchograms branching through it."""
+    """A dense even shadow without vessels, with branching air bronchograms."""
     layer = patch(chest, site, random, 0.24, 0.085)
     layer = in_lung(chest, clouded(chest, layer, random, 0.12))
     clear(chest, layer, 0.8)
@@ -79,7 +79,7 @@ def consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask
 
 
 def plates(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Plate atelectasis: a few bands, level or slightly slanting, in a little haze."""
+    """Plate atelectasis: a few horizontal or slightly oblique bands in a little haze."""
     x, y = site.centre
     wide, tall = site.half
     count = int(np.clip(round(site.height / 0.05), 1, 3))
@@ -102,7 +102,7 @@ def _bronchi(chest: Chest, site: Site, random: np.random.Generator, count: int) 
     """Dark tubes that fan out away from the hilum and fork."""
     away = direction_to(hilum_of(chest.anatomy, site.side), site.centre)
     reach = min(0.5 * float(np.hypot(*site.half)), 0.07)
-    count += int(60 * site.width * site.height)  # large ones show more of them, not longer ones
+    count += int(60 * site.width * site.height)  # large shadows show more bronchi, not longer ones
     angles = away + np.linspace(-0.8, 0.8, count) + random.normal(0, 0.18, count)
     roots = scattered(random, site, count, 0.6) - _steps(angles, np.full(count, 0.6 * reach))
     forks = roots + _steps(angles, reach * random.uniform(0.35, 0.7, count))

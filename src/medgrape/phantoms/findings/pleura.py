@@ -1,4 +1,4 @@
-"""Fluid, air and scar between lung and chest wall."""
+"""Findings of the pleura: effusion, pneumothorax, thickening."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from medgrape.phantoms.profile import nih_statistics
 
 
 def compressed(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
-    """Short breath: the lungs end where the real box of an effusion ends, which is often high.
+    """Return the anatomy with lungs that end where the box of the effusion ends, which is often high.
 
-    ``random`` stands where it will stand again when the site is chosen, so this is the box that the site will have.
+    ``random`` is in the same state as when the site is chosen, so this is the box that the site will have.
     """
     del contrast
     _, y, _, height = nih_statistics().boxes["effusion"].draw(random)
@@ -43,7 +43,7 @@ def effusion(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def pneumothorax(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Air without vessels along the wall, bounded by the thin bright line of the visceral pleura."""
+    """Air without vessels along the wall, bounded by the bright line of the visceral pleura."""
     line = _retracted(chest.anatomy, site)
     lateral = 0.5 + site.side * 0.7
     beyond = np.concatenate([line, [(lateral, line[-1, 1]), (lateral, line[0, 1])]])
@@ -71,7 +71,7 @@ def _retracted(anatomy: Anatomy, site: Site) -> Points:
 
 
 def thickening(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """A scarred rind of uneven thickness along the wall or over the apex."""
+    """A scar of uneven thickness along the wall or over the apex."""
     heights = np.linspace(max(site.y - site.half[1], chest.anatomy.apex + 0.015), site.y + site.half[1], 24)
     near = np.stack([0.5 + site.side * chest.anatomy.edge(heights, site.side), heights], axis=1)
     ragged = np.interp(np.linspace(0, 1, len(near)), np.linspace(0, 1, 6), [0.25, *random.uniform(0.65, 1.0, 4), 0.25])

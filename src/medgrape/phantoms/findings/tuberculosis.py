@@ -1,4 +1,4 @@
-"""Tuberculosis, active and healed."""
+"""Findings of tuberculosis, active and healed."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from medgrape.phantoms.soft_tissue import hilum_of
 
 
 def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """A thick, uneven wall around a hole full of air, in a little infiltrate; sometimes with fluid in it."""
+    """A thick uneven wall around air, in a little infiltrate, sometimes with a fluid level."""
     canvas = chest.canvas
     reach = (site.half[0] * 0.80, site.half[1] * 0.80)
     thin = random.uniform(0.52, 0.70)
@@ -44,7 +44,7 @@ def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def nodular_opacities(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """A handful of soft nodules of different size, some of which touch."""
+    """Several soft nodules of different sizes, some of which touch."""
     count = int(random.integers(6, 14))
     centres = scattered(random, site, count, 0.84)
     dots = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.007, 0.015, count)), 0.0048)
@@ -54,7 +54,7 @@ def nodular_opacities(chest: Chest, site: Site, random: np.random.Generator) -> 
 
 
 def upper_lobe_infiltrate(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Mottled haze with small denser foci and strands towards the hilum."""
+    """A mottled haze with small dense foci and strands towards the hilum."""
     haze = clouded(chest, patch(chest, site, random, 0.2, 0.13), random, 0.42)
     count = int(random.integers(5, 11))
     foci = chest.canvas.dots(scattered(random, site, count, 0.75), random.uniform(0.005, 0.011, count))
@@ -66,7 +66,7 @@ def upper_lobe_infiltrate(chest: Chest, site: Site, random: np.random.Generator)
 
 
 def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Hard, sharp, chalk-white specks."""
+    """Sharp, very dense specks."""
     count = int(random.integers(4, 10))
     centres = scattered(random, site, count, 0.90)
     dots = chest.canvas.dots(centres, random.uniform(0.0036, 0.0085, count))
@@ -76,7 +76,7 @@ def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) 
 
 
 def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Straight-drawn strands that converge on the hilum, with a chalky fleck here and there."""
+    """Straight strands that converge on the hilum, with a few calcified specks."""
     strands = _strands(chest, site, random, int(random.integers(7, 12)))
     lines = chest.canvas.soften(chest.canvas.strokes(strands, 0.0052), 0.0013)
     flecks = chest.canvas.dots(scattered(random, site, 4, 0.7), random.uniform(0.003, 0.0055, 4))
@@ -86,7 +86,7 @@ def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """A shrunken, scarred apex: a cap of thick pleura and strands that pull the hilum up."""
+    """A shrunken, scarred apex: thick pleura and strands towards the hilum."""
     line = wall(chest.anatomy, site.side)
     near = line[np.hypot(line[:, 0] - site.x, line[:, 1] - site.y) < 0.75 * max(site.width, site.height)]
     if len(near) < 4:
@@ -100,7 +100,7 @@ def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Spread along the airways: separate fluffy patches over a wide region, each around an open bronchus."""
+    """Separate patches over a wide region, each around an open bronchus."""
     count = int(random.integers(8, 13))
     centres = scattered(random, site, count, 0.86)
     fluff = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.014, 0.021, count)), 0.0042)
@@ -111,7 +111,7 @@ def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) 
 
 
 def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Twigs that fork like a Y and end in small round buds."""
+    """Forked branches that end in small round buds."""
     count = int(random.integers(13, 20))
     roots = scattered(random, site, count, 0.80)
     away = direction_to(hilum_of(chest.anatomy, site.side), site.centre) + random.normal(0, 0.6, count)
@@ -129,7 +129,7 @@ def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 
 
 def miliary_nodules(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Countless even grains like millet seeds."""
+    """Very many small nodules of equal size."""
     count = int(40 + 4600 * site.width * site.height)
     grains = chest.canvas.dots(scattered(random, site, count), random.uniform(0.0030, 0.0046, count))
     fading = 0.35 + 0.65 * patch(chest, site, random, 0.15, 0.14)

@@ -17,7 +17,7 @@ from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.films.anonymise import CleanFilm
 from medgrape.films.decoder import Decoder, Request
-from medgrape.films.film import Film, FilmError, FilmFacts, FilmLaterOn, Pixels, scaled
+from medgrape.films.film import Film, FilmError, FilmFacts, LazyFilm, Pixels, stretch_greys
 from medgrape.server.inference.lru_cache import Lately
 from medgrape.server.room_folder import RoomFolder
 from medgrape.server.settings import ServerSettings
@@ -86,7 +86,7 @@ class Darkroom:
 
     def film(self, film: str, suffix: str, facts: FilmFacts) -> Film:
         """A film whose pixels are decoded when somebody looks at them."""
-        return FilmLaterOn(facts, lambda: self._pixels(film, suffix))
+        return LazyFilm(facts, lambda: self._pixels(film, suffix))
 
     def picture(self, film: Film, window: Window) -> bytes:
         """The film as PNG."""
@@ -137,7 +137,7 @@ def shown(pixels: Pixels, window: Window) -> np.ndarray:
     small = _sized(pixels, window.side)
     top = 255.0 if small.dtype == np.uint8 else 65535.0
     low, high = (window.centre - window.width / 2) * top, (window.centre + window.width / 2) * top
-    greys = scaled(small, low, high, inverted=window.inverted)
+    greys = stretch_greys(small, low, high, inverted=window.inverted)
     return greys if greys.dtype == np.uint8 else np.asarray(cv2.convertScaleAbs(greys, alpha=255.0 / 65535.0))
 
 

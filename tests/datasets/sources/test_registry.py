@@ -1,0 +1,53 @@
+"""Sources are found by name, and each has its command."""
+
+from typing import Annotated
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from medgrape.cli.prepare import _command, app
+from medgrape.datasets.draft import Draft
+from medgrape.datasets.sources import registry
+from medgrape.datasets.sources.registry import DataSource, Option, built_in_sources, plugin_source, source
+from medgrape.plugins import GROUPS, PartError
+from own_packages import on_path, written
+
+
+def test_every_source_has_a_command_with_its_help():
+    for known in built_in_sources():
+        shown = CliRunner().invoke(app, [known.name, "--help"])
+        assert shown.exit_code == 0
+        assert known.help.split()[0] in shown.stdout
+        assert "--allow-missing" in shown.stdout
+
+
+def test_a_new_source_is_a_function_with_its_options(monkeypatch, tmp_path):
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    calls = []
+
+    @source("clinic", help="Films of the clinic.", example="clinic films --out data", test=0.2)
+    def read(folder, *, most: Annotated[int, Option("At most.", min=1)] = 3, **_: object) -> Draft:
+        calls.append((folder, most))
+        raise KeyError
+
+    new = built_in_sources()[-1]
+    assert (new.name, new.test) == ("clinic", 0.2)
+    app_of_one = Typer()
+    app_of_one.command()(_command(new))
+    ended = CliRunner().invoke(app_of_one, [str(tmp_path), "--out", "x", "--most", "7"])
+    assert isinstance(ended.exception, KeyError)
+    assert calls == [(tmp_path, 7)]
+    assert CliRunner().invoke(app_of_one, [str(tmp_path), "--out", "x", "--most", "0"]).exit_code == 2
+
+
+def test_a_source_of_another_package_reads_like_the_others(tmp_path):
+    code = "def part(folder):\n    raise ZeroDivisionError('oh')"
+    with on_path(written(tmp_path / "clinic", "clinic", {GROUPS["source"]: {"mine": "clinic:part"}}, code)):
+        mine = plugin_source("mine")
+        assert isinstance(mine, DataSource)
+        assert "clinic 1.0" in mine.help
+        with pytest.raises(PartError, match="ZeroDivisionError"):
+            mine.read(tmp_path, {})
+    with pytest.raises(PartError, match="no source 'mine'"):
+        plugin_source("mine")

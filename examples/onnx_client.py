@@ -42,7 +42,7 @@ def main() -> None:
 def properties(session: onnxruntime.InferenceSession) -> dict[str, str]:
     """What the file tells of itself, each a line of JSON; the seal is medgrape's own business."""
     told = session.get_modelmeta().custom_metadata_map
-    return {name.removeprefix("medgrape"): text for name, text in told.items() if name != "medgrape.seal"}
+    return {name.removeprefix("medgrape."): text for name, text in told.items() if name != "medgrape.seal"}
 
 
 def greys(path: Path) -> np.ndarray:

@@ -12,7 +12,8 @@ from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.runs.checkpoint import ExemplarFilms, Run, UsualScores
+from medgrape.runs.checkpoint import Run, UsualScores
+from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.study import Study
 
 FILM = FilmSize(200, 200)

@@ -66,7 +66,7 @@ def test_a_vocabulary_survives_being_written_and_read(name):
 def test_an_unknown_vocabulary_or_a_half_written_concept_is_refused():
     with pytest.raises(ConceptError, match="tbx11k, nih, vindr"):
         ConceptSet.built_in("mimic")
-    with pytest.raises(ConceptError, match="name, title, description"):
+    with pytest.raises(ConceptError, match="a name, a title, a description"):
         ConceptSet.from_tables([{"name": "cavity"}])
 
 

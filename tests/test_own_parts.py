@@ -14,17 +14,16 @@ from medgrape.errors import UserError
 from medgrape.model.backbones import lite, resnet
 from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.backbones.base import BackboneError
-from medgrape.model.heads.heads import build_head
-from medgrape.plugins import BUILT_IN, GROUPS, PartError, find, get, offered, same_again
-from medgrape.vocabulary.encoder_folder import TextEncoderError
-from medgrape.vocabulary.text_encoder import open_text_encoder
+from medgrape.model.heads import build_head
+from medgrape.plugins import GROUPS, PluginError, built_in, find_plugin, find_recorded_plugin, get, offered
+from medgrape.vocabulary.encoders import TextEncoderError, open_text_encoder
 from own_packages import on_path, written
 
 
-def made(kind, name, told, **named):
+def made(kind, name, folder, **named):
     """Ask for a part in the way that each kind is asked for."""
     if kind == "source":
-        return read_own(name, told, {})
+        return read_own(name, folder, {})
     if kind == "backbone":
         return build_backbone(BackboneSettings(name=name, pretrained=False, **named)).grid(64)
     if kind == "text encoder":
@@ -38,41 +37,41 @@ def installed(folder, kind, code, name="mine", package="clinic", version="1.0"):
 
 def test_names_that_medgrape_has_are_those_that_it_knows():
     commands = set(get_command(app).commands["data"].commands["prepare"].commands)
-    assert set(BUILT_IN["source"]) == commands - {"own"}
-    for head in BUILT_IN["head"]:
-        assert type(build_head(head, 3, 4, 2, 0.1)).__module__ == "medgrape.model.heads.heads"
+    assert set(built_in("source")) == commands - {"own"}
+    for head in built_in("head"):
+        assert type(build_head(head, 3, 4, 2, 0.1)).__module__.startswith("medgrape.model.heads.")
     assert open_text_encoder(TextSettings(encoder="none")) is None
-    assert set(BUILT_IN["backbone"]) == {lite.NAME, *resnet.BUILT_IN}
+    assert set(built_in("backbone")) == {lite.NAME, *resnet.ARCHITECTURES}
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
 def test_nobody_can_take_the_name_of_a_part_of_medgrape(kind, tmp_path):
-    taken = BUILT_IN[kind][0]
+    taken = next(iter(built_in(kind)))
     with installed(tmp_path, kind, "raise SystemExit('this must never be imported')", name=taken):
         usable, refused = offered(kind)
         assert usable == []
-        assert [(one.part.name, one.part.distribution) for one in refused] == [(taken, "clinic")]
+        assert [(refusal.part.name, refusal.part.distribution) for refusal in refused] == [(taken, "clinic")]
         assert "needs another name" in refused[0].reason
-        assert find(kind, taken) is None
+        assert find_plugin(kind, taken) is None
 
 
 @pytest.mark.parametrize("name", ["Mine", "../mine", "org/mine", ".mine"])
 def test_a_name_that_could_be_a_path_or_a_hub_s_is_refused(name, tmp_path):
     with installed(tmp_path, "head", "", name=name):
         assert offered("head")[0] == []
-        assert find("head", name) is None
+        assert find_plugin("head", name) is None
 
 
 def test_two_packages_with_one_name_are_both_refused(tmp_path):
     clinic, lab = (installed(tmp_path, "head", "", package=package) for package in ("clinic", "lab"))
-    with clinic, lab, pytest.raises(PartError, match="several packages have that name"):
+    with clinic, lab, pytest.raises(PluginError, match="several packages have that name"):
         get("head", "mine")
 
 
 def test_a_mistyped_name_is_told_the_nearest_one_also_of_another_package(tmp_path):
     with (
         installed(tmp_path, "head", "", name="votes"),
-        pytest.raises(PartError, match=r"no head 'vote' \(did you mean 'votes'\?\)"),
+        pytest.raises(PluginError, match=r"no head 'vote' \(did you mean 'votes'\?\)"),
     ):
         build_head("vote", 3, 4, 2, 0.1)
     with (
@@ -87,26 +86,26 @@ def test_a_mistyped_name_is_told_the_nearest_one_also_of_another_package(tmp_pat
         open_text_encoder(TextSettings(encoder="synonym"))
     with (
         installed(tmp_path / "4", "source", "", name="folders"),
-        pytest.raises(PartError, match=r"did you mean 'folders'\?"),
+        pytest.raises(PluginError, match=r"did you mean 'folders'\?"),
     ):
         read_own("folder", tmp_path, {})
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
 def test_a_part_whose_import_fails_is_one_sentence_that_names_the_package(kind, tmp_path):
-    with installed(tmp_path, kind, "import a_module_that_nobody_has"), pytest.raises(PartError) as told:
+    with installed(tmp_path, kind, "import a_module_that_nobody_has"), pytest.raises(PluginError) as error:
         made(kind, "mine", tmp_path)
-    said = str(told.value)
-    assert said.startswith(f"The {kind} 'mine' of clinic 1.0 cannot be imported (ModuleNotFoundError")
-    assert said.endswith("mend or reinstall clinic.")
-    assert "\n" not in said
+    message = str(error.value)
+    assert message.startswith(f"The {kind} 'mine' of clinic 1.0 cannot be imported (ModuleNotFoundError")
+    assert message.endswith("fix or reinstall clinic.")
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
 def test_a_part_that_fails_when_it_is_called_is_a_sentence_too(kind, tmp_path):
     with (
         installed(tmp_path, kind, "def part(*given, **named):\n    raise ZeroDivisionError('oh')"),
-        pytest.raises(PartError, match=r"failed \(ZeroDivisionError: oh\)"),
+        pytest.raises(PluginError, match=r"failed \(ZeroDivisionError: oh\)"),
     ):
         made(kind, "mine", tmp_path)
 
@@ -168,16 +167,16 @@ def backbone_with(otherwise):
     ("kind", "code", "reason"),
     [
         ("head", HEAD.format(logits="torch.zeros(len(scores), self.classes + 1)"), r"shape \(2, 3\)"),
-        ("head", HEAD.format(logits="torch.full((len(scores), self.classes), torch.nan)"), "no finite numbers"),
-        ("head", HEAD.format(logits="torch.rand(len(scores), self.classes)"), "otherwise each time"),
+        ("head", HEAD.format(logits="torch.full((len(scores), self.classes), torch.nan)"), "not finite numbers"),
+        ("head", HEAD.format(logits="torch.rand(len(scores), self.classes)"), "different logits for the same scores"),
         ("head", HEAD.format(logits="scores @ torch.ones(9)"), "fails on scores of 3 concepts"),
-        ("head", "part = dict", "made a dict, not a torch module"),
-        ("head", "part = 7", "nothing that can be called"),
-        ("backbone", BACKBONE.format(made="nn.Identity()"), "made a Identity, not an OwnBackbone"),
+        ("head", "part = dict", "returned a dict, not a torch module"),
+        ("head", "part = 7", "is not callable"),
+        ("backbone", BACKBONE.format(made="nn.Identity()"), "returned a Identity, not an OwnBackbone"),
         (
             "backbone",
             BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 6), Greys((0.5,), (0.5,)))"),
-            r"gives \(2, 5, 62, 62\) for two films, not \(2, 6, height, width\)",
+            r"returns \(2, 5, 62, 62\) for two films, not \(2, 6, height, width\)",
         ),
         (
             "backbone",
@@ -187,7 +186,7 @@ def backbone_with(otherwise):
         (
             "backbone",
             BACKBONE.format(made="OwnBackbone(Chain([Noise()], 1), Greys((0.5,), (0.5,)))"),
-            "otherwise each time",
+            "other maps each time",
         ),
         ("backbone", BACKBONE.format(made="OwnBackbone(Chain([], 1), Greys((0.5,), (0.5,)))"), "than torch modules"),
         (
@@ -205,7 +204,7 @@ def backbone_with(otherwise):
         (
             "text encoder",
             ENCODER.format(vectors="torch.nn.functional.normalize(torch.randn(len(sentences), 4))"),
-            "another vector each time",
+            "different vectors for the same sentence",
         ),
         ("text encoder", ENCODER.format(vectors="torch.eye(4)[[0] * len(sentences)]"), "for different sentences"),
         ("text encoder", "class part:\n    width = 4", "has no 'name'"),
@@ -223,7 +222,7 @@ def backbone_with(otherwise):
             ),
             "which is none of its classes",
         ),
-        ("source", "part = dict", "nothing that tells what it takes"),
+        ("source", "part = dict", "has no signature that can be inspected"),
         ("source", film_with("labels={'cavity': 'yes'}"), "says 'yes' of 'cavity' on 'a', not True, False or None"),
         ("source", film_with("labels=None"), "something else than films, boxes"),
         ("source", film_with("size=None"), "gives 'a' the size None"),
@@ -243,19 +242,19 @@ def backbone_with(otherwise):
     ],
 )  # fmt: skip
 def test_a_part_that_breaks_its_contract_is_refused_by_name(kind, code, reason, tmp_path):
-    with installed(tmp_path, kind, code), pytest.raises(PartError, match=reason) as told:
+    with installed(tmp_path, kind, code), pytest.raises(PluginError, match=reason) as error:
         made(kind, "mine", tmp_path)
-    assert "of clinic 1.0" in str(told.value)
-    assert "this is for clinic to mend" in str(told.value) or "should be a function" in str(told.value)
+    assert "of clinic 1.0" in str(error.value)
+    assert "this is for clinic to fix" in str(error.value) or "should be a function" in str(error.value)
 
 
 def test_a_setting_that_a_backbone_does_not_take_is_not_passed_over(tmp_path):
     code = BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))")
     with installed(tmp_path, "backbone", code):
         assert made("backbone", "mine", None) == (62, 62)
-        with pytest.raises(PartError, match="takes no 'leave_off'"):
+        with pytest.raises(PluginError, match="takes no 'leave_off'"):
             made("backbone", "mine", None, leave_off=1)
-        with pytest.raises(PartError, match="takes no 'last_stride'"):
+        with pytest.raises(PluginError, match="takes no 'last_stride'"):
             made("backbone", "mine", None, last_stride=False)
 
 
@@ -264,7 +263,7 @@ def test_a_head_tells_whom_it_listened_to_if_it_can(tmp_path):
         "    def attention(self, scores, graph):\n        return graph.weights.expand(len(scores), -1, -1)\n"
     )
     with installed(tmp_path, "head", code):
-        verdict = build_head("mine", 3, 4, 2, 0.1).judge(torch.rand(5, 3, 4), _graph())
+        verdict = build_head("mine", 3, 4, 2, 0.1).classify(torch.rand(5, 3, 4), _graph())
     assert verdict.attention.shape == (5, 3, 3)
 
 
@@ -276,12 +275,12 @@ def _graph():
 
 def test_what_a_run_was_made_with_is_asked_for_by_package_and_version(tmp_path):
     record = {"name": "mine", "distribution": "clinic", "version": "1.0"}
-    with pytest.raises(PartError, match=r"not installed here: pip install clinic==1\.0$"):
-        same_again("head", record)
-    with installed(tmp_path, "head", "", package="lab"), pytest.raises(PartError, match="another package, lab"):
-        same_again("head", record)
+    with pytest.raises(PluginError, match=r"not installed here: pip install clinic==1\.0$"):
+        find_recorded_plugin("head", record)
+    with installed(tmp_path, "head", "", package="lab"), pytest.raises(PluginError, match="another package, lab"):
+        find_recorded_plugin("head", record)
     with installed(tmp_path / "2", "head", "", version="2.0"):
-        assert same_again("head", record).version == "2.0"
+        assert find_recorded_plugin("head", record).version == "2.0"
 
 
 def test_options_of_a_source_are_read_as_what_they_are(tmp_path):
@@ -291,7 +290,7 @@ def test_options_of_a_source_are_read_as_what_they_are(tmp_path):
         "    raise ValueError(repr((most, deep, beside.name, called)))\n"
     )
     with installed(tmp_path, "source", code):
-        with pytest.raises(PartError, match=r"\(7, True, 'x.csv', 'a b'\)"):
+        with pytest.raises(PluginError, match=r"\(7, True, 'x.csv', 'a b'\)"):
             read_own("mine", tmp_path, {"most": "7", "deep": "yes", "beside": "/y/x.csv", "called": "a b"})
         with pytest.raises(UserError, match=r"has no option 'mots' \(did you mean 'most'\?\)"):
             read_own("mine", tmp_path, {"mots": "7"})
@@ -308,7 +307,7 @@ def test_an_option_keeps_its_kind_however_that_is_annotated(tmp_path, kind, late
         "    raise ValueError(repr(most))\n"
     )
     with installed(tmp_path, "source", code):
-        with pytest.raises(PartError, match=r"ValueError: 7\)"):
+        with pytest.raises(PluginError, match=r"ValueError: 7\)"):
             read_own("mine", tmp_path, {"most": "7"})
         with pytest.raises(UserError, match="--option most takes int, not 'many'"):
             read_own("mine", tmp_path, {"most": "many"})
@@ -319,14 +318,14 @@ def test_an_option_of_a_kind_that_no_text_is_read_as_is_refused(tmp_path, kind):
     code = f"from pathlib import Path\ndef part(folder, *, most: {kind} = None):\n    raise ValueError('called')\n"
     with (
         installed(tmp_path, "source", code),
-        pytest.raises(PartError, match=r"has the option 'most' of a kind .* this is for clinic to mend"),
+        pytest.raises(PluginError, match=r"has the option 'most' of a kind .* this is for clinic to fix"),
     ):
         read_own("mine", tmp_path, {"most": "7"})
 
 
 def test_annotations_that_name_nothing_are_one_sentence(tmp_path):
     code = "from __future__ import annotations\ndef part(folder, *, most: Number = 3):\n    pass\n"
-    with installed(tmp_path, "source", code), pytest.raises(PartError, match=r"annotation .*'Number' is not defined"):
+    with installed(tmp_path, "source", code), pytest.raises(PluginError, match=r"annotation .*'Number' is not defined"):
         read_own("mine", tmp_path, {"most": "7"})
 
 
@@ -342,12 +341,12 @@ def test_a_part_that_fails_is_listed_among_the_others(tmp_path, capsys, code):
     sound = HEAD.format(logits="scores.new_zeros(len(scores), self.classes)")
     with installed(tmp_path, "text encoder", code), installed(tmp_path, "head", sound, name="sound", package="lab"):
         ended = app(["parts", "--check", "--json"], standalone_mode=False)
-    found = {one["name"]: one["problem"] for one in json.loads(capsys.readouterr().out)["parts"]}
+    problems = {row["name"]: row["problem"] for row in json.loads(capsys.readouterr().out)["parts"]}
     assert ended == 1
-    assert found["sound"] == ""
-    assert "of clinic 1.0" in found["mine"]
-    assert found["mine"].endswith("this is for clinic to mend.")
-    assert set(found) > {"lexical", "resnet-50", "coco", "gat"}
+    assert problems["sound"] == ""
+    assert "of clinic 1.0" in problems["mine"]
+    assert problems["mine"].endswith("this is for clinic to fix.")
+    assert set(problems) > {"lexical", "resnet-50", "coco", "gat"}
 
 
 def test_nothing_is_imported_until_it_is_asked_for(tmp_path, capsys):
@@ -363,7 +362,7 @@ def test_nothing_is_imported_until_it_is_asked_for(tmp_path, capsys):
     assert code == 1
     row = {"kind": "head", "name": "mine", "from": "clinic", "version": "1.0"}
     assert row | {"problem": ""} in listed
-    (found,) = [one for one in checked if one["name"] == "mine"]
-    assert "made a dict, not a torch module" in found["problem"]
-    assert {one["name"] for one in listed if one["from"] == "medgrape"} >= {"gat", "lexical", "resnet-50", "coco"}
-    assert np.all([one["problem"] == "" for one in listed])
+    (refused,) = [row for row in checked if row["name"] == "mine"]
+    assert "returned a dict, not a torch module" in refused["problem"]
+    assert {row["name"] for row in listed if row["from"] == "medgrape"} >= {"gat", "lexical", "resnet-50", "coco"}
+    assert np.all([row["problem"] == "" for row in listed])

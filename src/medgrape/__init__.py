@@ -1,4 +1,4 @@
-"""Read chest X-rays with concepts that one can point at, correct and extend."""
+"""Read chest X-rays with concepts that can be localised, corrected and extended."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,17 +20,17 @@ _SLOW_TO_IMPORT = ("GrapeClassifier", "labelled_films")
 
 
 def load(run: Path | str, revision: str | None = None) -> "Reader":
-    """A reader for the run in a folder, for the export in an .onnx file, or for the run ``org/name`` on a model hub.
+    """Load a model: a run folder, an export in an .onnx file, or the run ``org/name`` on a model hub.
 
-    Every checksum is compared. ``revision`` is a branch, a tag or, best, a commit of the hub's repository.
+    All checksums are verified. ``revision`` is a branch, a tag or, best, a commit of the hub's repository.
     """
-    from medgrape.reader import load as load_reader  # torch takes seconds to import
+    from medgrape.reader import load as load_reader  # slow to import
 
     return load_reader(run, revision)
 
 
 def __getattr__(name: str) -> object:
-    """What brings torch and scikit-learn along is imported when it is asked for."""
+    """Import names that need torch and scikit-learn when they are first accessed."""
     if name in _SLOW_TO_IMPORT:
         from medgrape import sklearn as estimator
 

@@ -1,4 +1,4 @@
-"""Colours that people with any colour vision tell apart (Okabe and Ito), used in every picture and plot."""
+"""Concepts (findings that a model localises), the built-in vocabularies, and a colour for each concept."""
 
 import re
 import tomllib
@@ -12,26 +12,26 @@ from medgrape.errors import UserError, nearest
 
 BUILT_IN = ("tbx11k", "nih", "vindr")
 EVERY_CONCEPT = "all"
-"""What commands take for all concepts, and so no concept's name."""
+"""Commands take this for all concepts, so no concept may have this name."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class ConceptError(UserError):
-    """A concept that is unknown, doubled or badly described."""
+    """A concept that is unknown, a duplicate or incompletely described."""
 
 
 @dataclass(frozen=True)
 class Concept:
-    """One finding that a model can point at."""
+    """One finding that a model can localise."""
 
     name: str
     """Short and lower case, for files and commands: ``active_tb``."""
     title: str
-    """As people read it: ``Active tuberculosis``."""
+    """The name for display: ``Active tuberculosis``."""
     description: str
-    """One sentence on how it looks on a chest film; text encoders read this one."""
+    """One sentence on its appearance on a chest film, which text encoders encode."""
     aliases: tuple[str, ...] = field(default=(), compare=False)
-    """What published label files call it."""
+    """Its names in published label files."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -40,13 +40,13 @@ class Concept:
                 f"{self.name!r} is not."
             )
         if self.name == EVERY_CONCEPT:
-            raise ConceptError(f"No concept can be called {EVERY_CONCEPT!r}: commands take it for every concept.")
+            raise ConceptError(f"A concept cannot be called {EVERY_CONCEPT!r}: commands take it for all concepts.")
         if not self.title.strip() or not self.description.strip():
             raise ConceptError(f"Concept {self.name!r} needs a title and a description.")
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """A concept of which only the name as published is known."""
+        """Make a concept from its published name, with a generated title and description."""
         title = name.replace("_", " ").strip()
         description = f"{title[:1].upper()}{title[1:]} on chest X-ray."
         return cls(slug(name), title, description, aliases=(name,))
@@ -54,20 +54,18 @@ class Concept:
 
 @dataclass(frozen=True)
 class ConceptSet:
-    """Concepts in the order in which every tensor holds them."""
+    """Concepts in the order of the concept dimension of every tensor."""
 
     concepts: tuple[Concept, ...]
 
     def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for name in self.names:
-            if name in seen:
+        for position, name in enumerate(self.names):
+            if name in self.names[:position]:
                 raise ConceptError(f"Two concepts are called {name!r}; names must differ.")
-            seen.add(name)
 
     @classmethod
     def built_in(cls, name: str) -> Self:
-        """One of the vocabularies that come with the package: ``tbx11k``, ``nih`` or ``vindr``."""
+        """Return a vocabulary of the package: ``tbx11k``, ``nih`` or ``vindr``."""
         if name not in BUILT_IN:
             raise ConceptError(f"There is no built-in vocabulary {name!r}; choose one of {', '.join(BUILT_IN)}.")
         text = resources.files("medgrape").joinpath("config", "vocabularies", f"{name}.toml").read_text("utf-8")
@@ -75,18 +73,27 @@ class ConceptSet:
 
     @classmethod
     def from_tables(cls, tables: list[Mapping[str, Any]]) -> Self:
-        """The concepts of a TOML file's ``[[concepts]]``."""
-        return cls(tuple(_concept(table) for table in tables))
+        """Make a set from the ``[[concepts]]`` tables of a TOML file."""
+        concepts = []
+        for table in tables:
+            unknown = set(table) - {"name", "title", "description", "aliases"}
+            if unknown or not {"name", "title", "description"} <= set(table):
+                raise ConceptError(
+                    f"A concept has a name, a title, a description and optional aliases; got {sorted(table)}."
+                )
+            aliases = tuple(str(alias) for alias in table.get("aliases", ()))
+            concepts.append(Concept(str(table["name"]), str(table["title"]), str(table["description"]), aliases))
+        return cls(tuple(concepts))
 
     def to_tables(self) -> list[dict[str, Any]]:
-        """The same as plain data, for TOML and JSON."""
+        """Return the inverse of ``from_tables``, for TOML and JSON."""
         return [
             {"name": c.name, "title": c.title, "description": c.description, "aliases": list(c.aliases)} for c in self
         ]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The short names, in order."""
+        """Names of the concepts, in order."""
         return tuple(concept.name for concept in self.concepts)
 
     @cached_property
@@ -94,18 +101,18 @@ class ConceptSet:
         return {name: position for position, name in enumerate(self.names)}
 
     @cached_property
-    def _published(self) -> dict[str, str]:
+    def _by_label(self) -> dict[str, str]:
         return {slug(alias): c.name for c in self.concepts for alias in (c.name, c.title, *c.aliases)}
 
     def index(self, name: str) -> int:
-        """Which row ``name`` has."""
+        """Return the position of the concept ``name``."""
         if name not in self._positions:
             raise ConceptError(f"There is no concept {name!r}{nearest(name, self.names)}.")
         return self._positions[name]
 
     def published(self, label: str) -> str | None:
-        """The name of the concept that a label file calls ``label``, or None."""
-        return self._published.get(slug(label))
+        """Return the name of the concept that a label file calls ``label``, or None."""
+        return self._by_label.get(slug(label))
 
     def __getitem__(self, name: str) -> Concept:
         return self.concepts[self.index(name)]
@@ -121,22 +128,15 @@ class ConceptSet:
 
 
 def slug(label: str) -> str:
-    """``Nodule/Mass`` as a concept's name: ``nodule_mass``."""
+    """Return a label as a concept's name: ``nodule_mass`` for ``Nodule/Mass``."""
     words = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
     return words if words[:1].isalpha() else f"finding_{words}"
 
 
-def _concept(table: Mapping[str, Any]) -> Concept:
-    unknown = set(table) - {"name", "title", "description", "aliases"}
-    if unknown or not {"name", "title", "description"} <= set(table):
-        raise ConceptError(f"A concept has name, title, description and perhaps aliases; got {sorted(table)}.")
-    aliases = tuple(str(alias) for alias in table.get("aliases", ()))
-    return Concept(str(table["name"]), str(table["title"]), str(table["description"]), aliases)
-
-
 OKABE_ITO = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
+"""Colours that people with any colour vision can distinguish (Okabe and Ito)."""
 
 
 def colour(position: int) -> str:
-    """The colour of concept or class number ``position``; with more of them than colours, names must tell."""
+    """Return the colour of concept or class number ``position``; colours repeat after seven."""
     return OKABE_ITO[position % len(OKABE_ITO)]

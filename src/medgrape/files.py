@@ -1,4 +1,4 @@
-"""Anything as plain data that every reader of JSON takes."""
+"""Files and folders that are written completely or not at all, checksums, arrays on disk, and values as plain data."""
 
 import errno
 import hashlib
@@ -23,13 +23,13 @@ from medgrape.errors import UserError
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` to write to; it takes the place of ``path`` once the block ends well."""
+    """Yield a temporary path beside ``path``, which replaces ``path`` atomically once the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         yield draft
-        with draft.open("rb+") as written:
-            os.fsync(written.fileno())
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
         draft.replace(path)
         sync_folder(path.parent)
     finally:
@@ -37,8 +37,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """That a file has its name is on disk only once its folder is."""
-    if os.name == "nt":  # folders cannot be opened there
+    """Fsync the folder, so that a rename inside it is durable."""
+    if os.name == "nt":  # Windows cannot open folders
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -49,10 +49,10 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes ``folder``, which must be new or empty, once the block ends well."""
-    folder = folder.resolve()  # a name such as "." has no place beside it
+    """Yield a temporary folder that becomes ``folder``, which must be new or empty, once the block succeeds."""
+    folder = folder.resolve()  # "." has no sibling
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is there already and not empty; choose another --out, or remove it first.")
+        raise UserError(f"{folder} already exists and is not empty; choose another --out, or remove it first.")
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
         draft.mkdir(parents=True)
@@ -65,7 +65,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def copied(source: Path, target: Path) -> None:
-    """A file, or a folder with all that is in it, once more."""
+    """Copy a file, or a folder with its contents."""
     if source.is_dir():
         shutil.copytree(source, target)
     else:
@@ -73,9 +73,9 @@ def copied(source: Path, target: Path) -> None:
 
 
 def linked(source: Path, target: Path) -> None:
-    """A second name for a file that nobody will change, or for all in a folder; a copy where that cannot be."""
+    """Hard-link a file, or all files of a folder; copy where the file system cannot link. Never change such a file."""
     if source.is_dir():
-        shutil.copytree(source, target, copy_function=lambda one, other: linked(Path(one), Path(other)))
+        shutil.copytree(source, target, copy_function=lambda old, new: linked(Path(old), Path(new)))
         return
     try:
         os.link(source, target)
@@ -84,17 +84,17 @@ def linked(source: Path, target: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file's bytes."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _HEADER = 128
-"""Bytes kept free at the start; NumPy's header is written last, when the number of rows is known."""
+"""Bytes reserved for NumPy's header, which is written last, when the number of rows is known."""
 
 
 class ArrayWriter:
-    """A NumPy file that grows row by row. Give it a temporary name and rename it when it is whole."""
+    """Writes a NumPy file row by row. Give it a temporary path and rename the file when it is complete."""
 
     def __init__(self, path: Path, row: tuple[int, ...], dtype: type[np.generic] = np.float32) -> None:
         self._row, self._dtype, self._rows = row, np.dtype(dtype), 0
@@ -102,7 +102,7 @@ class ArrayWriter:
         self._file.write(bytes(_HEADER))
 
     def append(self, rows: np.ndarray) -> None:
-        """The next rows along the first axis."""
+        """Append rows along the first axis."""
         if rows.shape[1:] != self._row:
             raise ValueError(f"rows of shape {rows.shape[1:]} do not fit {self._row}")
         self._rows += len(rows)
@@ -122,63 +122,55 @@ class ArrayWriter:
             self._file.close()
 
     def _header(self) -> bytes:
-        told = {
-            "shape": (self._rows, *self._row),
-            "fortran_order": False,
-            "descr": np.lib.format.dtype_to_descr(self._dtype),
-        }
+        descr = np.lib.format.dtype_to_descr(self._dtype)
         header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(header, told)
+        np.lib.format.write_array_header_1_0(
+            header, {"shape": (self._rows, *self._row), "fortran_order": False, "descr": descr}
+        )
         if len(header.getvalue()) != _HEADER:
             raise ValueError(f"a header of {len(header.getvalue())} bytes does not fit into {_HEADER}")
         return header.getvalue()
 
 
 def mapped(path: Path) -> np.ndarray:
-    """The array in a file, read only where it is touched; an empty one has nothing to map."""
+    """Memory-map the array in a file; an empty array is loaded, as it cannot be mapped."""
     array = np.load(path, mmap_mode="r" if path.stat().st_size > _HEADER else None)
     return np.asanyarray(array)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """All tensors into one file, taking the place of what was there."""
-    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    """Write the tensors to a safetensors file atomically."""
+    on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with whole_file(path) as draft:
         try:
-            save_file(kept, draft, metadata=metadata)
-        except SafetensorError as error:  # its own word for a full disk
+            save_file(on_cpu, draft, metadata=metadata)
+        except SafetensorError as error:  # safetensors raises this when the disk is full
             raise OSError(errno.ENOSPC, f"it cannot be written ({error})", str(path)) from error
-        draft.chmod(0o644)  # safetensors makes files that nobody else may read
+        draft.chmod(0o644)  # safetensors makes files that only their owner may read
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 (as JSON has it)
-    """Mappings, lists, words and finite numbers; what is none of these becomes words."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    """Convert to JSON data: mappings, lists, strings and finite numbers. Other values become strings."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, bool | int | float | str):
         return value
-    return _gathered(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(inner) for inner in value]
+    return str(value)
 
 
 def flat(value: object, name: str = "") -> dict[str, str]:
-    """Nested facts as one list of names and words."""
+    """Flatten nested mappings to one mapping of joined keys to strings."""
     if isinstance(value, Mapping):
-        found: dict[str, str] = {}
+        rows: dict[str, str] = {}
         for key, inner in value.items():
-            found |= flat(inner, f"{name}: {key}" if name else str(key))
-        return found
+            rows |= flat(inner, f"{name}: {key}" if name else str(key))
+        return rows
     if isinstance(value, Sequence) and not isinstance(value, str):
         return {name: "; ".join(str(plain(inner)) for inner in value)} if value else {}
     return {name: "not known" if value is None else str(plain(value))}
-
-
-def _gathered(value: object) -> dict[str, Any] | list[Any] | str:
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        return _gathered(value.tolist())
-    if isinstance(value, (Sequence, set, frozenset)):
-        return [plain(inner) for inner in value]
-    return str(value)

@@ -1,4 +1,4 @@
-"""Values that are worked out when first asked for, and then kept."""
+"""Properties that are computed when first accessed, and then kept."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
@@ -8,13 +8,13 @@ Value = TypeVar("Value")
 
 
 class once(Generic[Owner, Value]):  # noqa: N801 (a decorator)
-    """Like ``functools.cached_property``, which until Python 3.12 makes all objects of a class wait for each other.
+    """Like ``functools.cached_property``, without the lock that all objects of a class share before Python 3.12.
 
-    Two threads that ask at the same moment may both work the value out; it is the same.
+    Two threads that access it at the same moment may both compute the value; the results are equal.
     """
 
-    def __init__(self, work: Callable[[Owner], Value]) -> None:
-        self._work, self.__doc__ = work, work.__doc__
+    def __init__(self, compute: Callable[[Owner], Value]) -> None:
+        self._compute, self.__doc__ = compute, compute.__doc__
 
     def __set_name__(self, _owner: type[Owner], name: str) -> None:
         self._name = name
@@ -26,8 +26,8 @@ class once(Generic[Owner, Value]):  # noqa: N801 (a decorator)
     def __get__(self, instance: Owner, owner: type[Owner]) -> Value: ...
 
     def __get__(self, instance: Owner | None, owner: type[Owner]) -> Any:
-        """The value, which from now on stands in the object itself."""
+        """Compute the value and store it in the object, where later accesses find it."""
         if instance is None:
             return self
-        found = vars(instance)[self._name] = self._work(instance)
-        return found
+        value = vars(instance)[self._name] = self._compute(instance)
+        return value

@@ -1,20 +1,25 @@
-"""Parts that other packages bring along by entry points: data sources, backbones, text encoders, heads.
+"""Parts by name: data sources, backbones, text encoders and heads, of medgrape itself and of installed packages.
 
-Only what is installed as a package can be found here. A run names the parts that it was made with, and never brings
-code along.
+A part of medgrape registers itself with a decorator (``register``). A plugin is a part that another package offers by
+an entry point. Only installed packages are searched: a run names the plugins that it was trained with, and never
+brings code along.
 """
 
 import inspect
+import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from medgrape.errors import UserError, first_line, nearest
 
 Kind = Literal["source", "backbone", "text encoder", "head"]
+Factory = TypeVar("Factory", bound=Callable[..., Any])
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUPS: Mapping[Kind, str] = {
     "source": "medgrape.sources",
@@ -22,29 +27,54 @@ GROUPS: Mapping[Kind, str] = {
     "text encoder": "medgrape.text_encoders",
     "head": "medgrape.heads",
 }
-BUILT_IN: Mapping[Kind, tuple[str, ...]] = {
-    "source": ("coco", "cvat", "labelstudio", "nih", "phantom", "table", "tbx11k", "vindr"),
-    "backbone": ("efficientnet-lite0", "resnet-18", "resnet-50"),
-    "text encoder": ("biovil-t", "lexical", "minilm", "none"),
-    "head": ("add-gcn", "gat", "linear", "ml-gcn", "mlp"),
+"""Entry-point group of each kind."""
+SOURCES = ("coco", "cvat", "labelstudio", "nih", "phantom", "table", "tbx11k", "vindr")
+"""Data sources of medgrape itself; each is a command of ``medgrape data prepare``."""
+_PACKAGES: Mapping[Kind, str] = {
+    "backbone": "medgrape.model.backbones",
+    "text encoder": "medgrape.vocabulary.encoders",
+    "head": "medgrape.model.heads",
 }
-"""Names that no package can take."""
+"""Packages whose modules register the parts of medgrape itself; a new module there needs no mention elsewhere."""
 _NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
-"""Nothing that could be a path, or a name of a model hub."""
+"""Excludes paths and names of repositories on a model hub."""
+_registered: dict[Kind, dict[str, Callable[..., Any]]] = {kind: {} for kind in KINDS}
 
 
-class PartError(UserError):
-    """A part that is not there, or does not keep to what is asked of its kind."""
+def register(kind: Kind, name: str) -> Callable[[Factory], Factory]:
+    """Return a decorator that makes a class or function a part of medgrape under ``name``."""
+
+    def add(factory: Factory) -> Factory:
+        if _registered[kind].setdefault(name, factory) is not factory:
+            raise ValueError(f"two parts of medgrape register as the {kind} {name!r}")
+        return factory
+
+    return add
+
+
+@lru_cache
+def built_in(kind: Kind) -> Mapping[str, Any]:
+    """Return the parts of medgrape itself: what builds each, by name, sorted; None for a source, which is a command."""
+    if kind == "source":
+        return dict.fromkeys(SOURCES)
+    package = import_module(_PACKAGES[kind])
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+    return dict(sorted(_registered[kind].items()))
+
+
+class PluginError(UserError):
+    """A part that is not installed, or that does not keep the contract of its kind."""
 
 
 @dataclass(frozen=True)
 class OwnPart:
-    """A part that an installed package offers; nothing of it was imported yet."""
+    """A part that an installed package offers; its code is not imported yet."""
 
     kind: Kind
     name: str
     distribution: str
-    """The package to install for it, as pip calls it."""
+    """Name of the package for pip."""
     version: str
     target: str
     """Where its code is: ``module:object``."""
@@ -54,60 +84,62 @@ class OwnPart:
 
     @property
     def record(self) -> dict[str, str]:
-        """What a run keeps of it."""
+        """Name, package and version, as a run stores them."""
         return {"name": self.name, "distribution": self.distribution, "version": self.version}
 
     def to_json(self) -> dict[str, str]:
-        """Plain data."""
+        """Return all fields as plain data."""
         return asdict(self)
 
     def load(self) -> Any:  # noqa: ANN401 (each kind has its own contract)
-        """The object itself; this runs the package's code."""
+        """Import and return the object; this runs code of the package."""
         try:
-            found = EntryPoint(self.name, self.target, GROUPS[self.kind]).load()
-        except Exception as error:  # whatever somebody's module raises while it is imported
-            raise PartError(
-                f"{self._told} cannot be imported ({type(error).__name__}: {first_line(error)}); mend or reinstall "
-                f"{self.distribution}."
+            factory = EntryPoint(self.name, self.target, GROUPS[self.kind]).load()
+        except Exception as error:  # whatever the module raises on import
+            raise PluginError(
+                f"{self._subject} cannot be imported ({_described(error)}); fix or reinstall {self.distribution}."
             ) from error
-        if not callable(found):
-            raise PartError(f"{self._told} is nothing that can be called; {self.target} should be a function.")
-        return found
+        if not callable(factory):
+            raise PluginError(f"{self._subject} is not callable; {self.target} should be a function.")
+        return factory
 
-    def make(self, *given: object, **named: object) -> Any:  # noqa: ANN401 (each kind has its own contract)
-        """What the part makes when it is called; its own mistakes are told as its own."""
-        build = self.load()
+    def make(self, *args: object, **named: object) -> Any:  # noqa: ANN401 (each kind has its own contract)
+        """Call the object and return its result; an exception becomes an error that names the package."""
+        factory = self.load()
         try:
-            return build(*given, **named)
+            return factory(*args, **named)
         except UserError:
             raise
-        except Exception as error:  # whatever somebody's function raises
-            raise PartError(
-                f"{self._told} failed ({type(error).__name__}: {first_line(error)}); MEDGRAPE_DEBUG=1 shows where."
+        except Exception as error:  # whatever the function raises
+            raise PluginError(
+                f"{self._subject} failed ({_described(error)}); MEDGRAPE_DEBUG=1 shows the traceback."
             ) from error
 
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """What the part can be called with, by name."""
-        found = self.load()
-        with self.answering("is nothing that tells what it takes, as a function does"):
-            return inspect.signature(found).parameters
+        """Return the parameters of the object by name."""
+        factory = self.load()
+        with self.answering("has no signature that can be inspected, as a function has"):
+            return inspect.signature(factory).parameters
 
     @contextmanager
     def answering(self, failure: str) -> Iterator[None]:
-        """While the part is asked something, or is looked at: whatever is raised is for its package to mend."""
+        """Turn any exception of the package's code into an error that names the package; ``failure`` says what failed.
+
+        An exception that is already a ``UserError`` passes.
+        """
         try:
             yield
         except UserError:
             raise
-        except Exception as error:  # whatever somebody's code raises
-            raise self.refuse(f"{failure} ({type(error).__name__}: {first_line(error)})") from error
+        except Exception as error:  # whatever the package's code raises
+            raise self.refuse(f"{failure} ({_described(error)})") from error
 
-    def refuse(self, reason: str) -> PartError:
-        """An error that says who is to mend what."""
-        return PartError(f"{self._told} {reason}; this is for {self.distribution} to mend.")
+    def refuse(self, reason: str) -> PluginError:
+        """Return the error for a part that breaks the contract of its kind."""
+        return PluginError(f"{self._subject} {reason}; this is for {self.distribution} to fix.")
 
     @property
-    def _told(self) -> str:
+    def _subject(self) -> str:
         return f"T{str(self)[1:]}"
 
 
@@ -120,74 +152,75 @@ class RefusedPart:
 
 
 def offered(kind: Kind) -> tuple[list[OwnPart], list[RefusedPart]]:
-    """What installed packages offer, by name: what can be used, and what cannot, with the reason."""
-    found = sorted((_part(kind, entry) for entry in entry_points(group=GROUPS[kind])), key=_order)
-    found = list(dict.fromkeys(found))  # a folder that is on the path twice is one package
-    names = [part.name for part in found]
+    """Return the plugins of installed packages, sorted by name: the usable ones, and the others with the reason."""
+    plugins = set[OwnPart]()  # a folder that is on the path twice is one package
+    for entry in entry_points(group=GROUPS[kind]):
+        metadata = None if entry.dist is None else entry.dist.metadata
+        package, version = ("unknown", "unknown") if metadata is None else (metadata["Name"], metadata["Version"])
+        plugins.add(OwnPart(kind, entry.name, package, version, entry.value))
+    names = [plugin.name for plugin in plugins]
     usable, refused = list[OwnPart](), list[RefusedPart]()
-    for part in found:
-        reason = _objection(part, names)
-        refused.append(RefusedPart(part, reason)) if reason else usable.append(part)
+    for plugin in sorted(plugins, key=lambda plugin: (plugin.name, plugin.distribution, plugin.version, plugin.target)):
+        reason = _objection(plugin, names)
+        refused.append(RefusedPart(plugin, reason)) if reason else usable.append(plugin)
     return usable, refused
 
 
-def find(kind: Kind, name: str) -> OwnPart | None:
-    """The part of that name, or None; a name that is refused is an error that says why."""
-    if name in BUILT_IN[kind] or not _NAME.fullmatch(name):
+def find_plugin(kind: Kind, name: str) -> OwnPart | None:
+    """Return the plugin of that name, or None; a name that cannot be used is an error that says why."""
+    if name in built_in(kind) or not _NAME.fullmatch(name):
         return None
     usable, refused = offered(kind)
-    for one in refused:
-        if one.part.name == name:
-            raise PartError(f"The {kind} {name!r} cannot be used: {one.reason}.")
-    return next((part for part in usable if part.name == name), None)
+    for refusal in refused:
+        if refusal.part.name == name:
+            raise PluginError(f"The {kind} {name!r} cannot be used: {refusal.reason}.")
+    return next((plugin for plugin in usable if plugin.name == name), None)
 
 
 def get(kind: Kind, name: str) -> OwnPart:
-    """The part of that name; where there is none, the nearest name is told."""
-    part = find(kind, name)
-    if part is None:
-        raise PartError(f"There is no {kind} {name!r}{nearest(name, names_of(kind))}; see medgrape parts.")
-    return part
+    """Return the plugin of that name; if there is none, the error suggests the closest name."""
+    plugin = find_plugin(kind, name)
+    if plugin is None:
+        raise PluginError(f"There is no {kind} {name!r}{nearest(name, part_names(kind))}; see medgrape parts.")
+    return plugin
 
 
-def names_of(kind: Kind) -> list[str]:
-    """Every name that can be asked for."""
-    return sorted([*BUILT_IN[kind], *(part.name for part in offered(kind)[0])])
+def part_names(kind: Kind) -> list[str]:
+    """Return the names of all usable parts of a kind."""
+    return sorted([*built_in(kind), *(plugin.name for plugin in offered(kind)[0])])
 
 
-def same_again(kind: Kind, record: Mapping[str, str]) -> OwnPart:
-    """The part that a run was made with, if it is installed here, in whatever version."""
-    name, wanted = record["name"], f"{record['distribution']}=={record['version']}"
-    made = f"This was made with the {kind} {name!r} of the package {record['distribution']} {record['version']}"
-    part = find(kind, name)
-    if part is None:
-        raise PartError(f"{made}, which is not installed here: pip install {wanted}")
-    if _normal(part.distribution) != _normal(record["distribution"]):
-        raise PartError(
-            f"{made}; here another package, {part.distribution}, has that name: uninstall it, and pip install {wanted}"
+def find_recorded_plugin(kind: Kind, record: Mapping[str, str]) -> OwnPart:
+    """Return the plugin that a run recorded, in whatever version is installed; otherwise say what to install."""
+    name, requirement = record["name"], f"{record['distribution']}=={record['version']}"
+    origin = f"This was made with the {kind} {name!r} of the package {record['distribution']} {record['version']}"
+    plugin = find_plugin(kind, name)
+    if plugin is None:
+        raise PluginError(f"{origin}, which is not installed here: pip install {requirement}")
+    if _normalised(plugin.distribution) != _normalised(record["distribution"]):
+        raise PluginError(
+            f"{origin}; here another package, {plugin.distribution}, has that name: uninstall it, and pip install "
+            f"{requirement}"
         )
-    return part
+    return plugin
 
 
-def _part(kind: Kind, entry: EntryPoint) -> OwnPart:
-    about = None if entry.dist is None else entry.dist.metadata
-    name, version = ("unknown", "unknown") if about is None else (about["Name"], about["Version"])
-    return OwnPart(kind, entry.name, name, version, entry.value)
-
-
-def _order(part: OwnPart) -> tuple[str, str]:
-    return part.name, part.distribution
-
-
-def _objection(part: OwnPart, names: list[str]) -> str:
-    if part.name in BUILT_IN[part.kind]:
-        return f"{part.distribution} calls it as a part of medgrape is called; it needs another name"
-    if not _NAME.fullmatch(part.name):
-        return f"{part.distribution} calls it {part.name!r}; a name has small letters, digits, and - . _ between them"
-    if names.count(part.name) > 1:
-        return "several packages have that name, so nobody knows which is meant; uninstall all but one"
+def _objection(plugin: OwnPart, names: list[str]) -> str:
+    if plugin.name in built_in(plugin.kind):
+        return f"{plugin.distribution} gives it the name of a part of medgrape; it needs another name"
+    if not _NAME.fullmatch(plugin.name):
+        return (
+            f"{plugin.distribution} names it {plugin.name!r}; a name has lower-case letters, digits, and - . _ "
+            "between them"
+        )
+    if names.count(plugin.name) > 1:
+        return "several packages have that name; uninstall all but one"
     return ""
 
 
-def _normal(distribution: str) -> str:
+def _normalised(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {first_line(error)}"

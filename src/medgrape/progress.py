@@ -1,4 +1,4 @@
-"""How long work tells that it is going on, without knowing who watches."""
+"""Progress of long work, reported without knowing how it is displayed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,28 +9,28 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Track(Protocol):
-    """Hands the items on one by one and shows how far it is."""
+    """Yields the items one by one and displays the progress."""
 
     def __call__(self, items: Iterable[T], label: str, total: int) -> Iterable[T]:
-        """The same items."""
+        """Return the same items."""
         ...
 
 
-def quietly(items: Iterable[T], label: str, total: int) -> Iterable[T]:  # noqa: ARG001 (nobody watches)
-    """The same items, with nothing shown."""
+def quietly(items: Iterable[T], label: str, total: int) -> Iterable[T]:  # noqa: ARG001 (nothing is displayed)
+    """Return the same items and display nothing."""
     return items
 
 
 @runtime_checkable
 class Watch(Protocol):
-    """Opens a bar for work whose news changes on the way; each call of what it yields is one step, with news."""
+    """Opens a progress bar with a changing message; each call of the yielded function is one step and its message."""
 
     def __call__(self, label: str, total: int, done: int = 0) -> AbstractContextManager[Callable[[str], None]]:
-        """A bar of ``total`` steps of which ``done`` were done before."""
+        """Open a bar of ``total`` steps of which ``done`` were done before."""
         ...
 
 
 @contextmanager
-def unwatched(label: str, total: int, done: int = 0) -> Iterator[Callable[[str], None]]:  # noqa: ARG001 (nobody watches)
-    """Steps that nobody sees."""
-    yield lambda news: None  # noqa: ARG005
+def unwatched(label: str, total: int, done: int = 0) -> Iterator[Callable[[str], None]]:  # noqa: ARG001
+    """Display nothing."""
+    yield lambda message: None  # noqa: ARG005

@@ -157,7 +157,7 @@ def test_a_concept_added_earlier_joins_the_diagnosis_later(graduate, ward, tmp_p
 
     assert typed("concept", "grow", "--model", added, "--out", grown).exit_code == 0
     again = typed("concept", "grow", "--model", grown, "--out", tmp_path / "again")
-    assert "judges by every concept already" in str(again.exception)
+    assert "uses every concept already" in str(again.exception)
     said = typed("concept", "grow", "--model", grown, "--out", fitted, "--data", ward, "--json")
 
     assert said.exit_code == 0, said.output

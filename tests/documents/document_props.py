@@ -6,7 +6,6 @@ import ipaddress
 import json
 from pathlib import Path
 
-from paper.published_films import publish_nih, publish_tbx11k
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,6 +18,7 @@ from medgrape.datasets.splits import SplitRule
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import PhantomFilm, draw
+from paper.published_films import publish_nih, publish_tbx11k
 from schooling import small
 
 SIDE = 512

@@ -1,11 +1,11 @@
 """A study that was written as DICOM, for all tests that look at it."""
 
 import pytest
+
 from dicom_scenes import (
     UPRIGHT,
     stored_film,
 )
-
 from medgrape.films.decoder import Decoder
 from medgrape.geometry import Box, Turn
 from medgrape.hospital.objects import write_dicom_reading

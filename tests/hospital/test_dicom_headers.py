@@ -3,10 +3,10 @@
 import warnings
 
 import pytest
-from dicom_scenes import UPRIGHT, complaints, stored_film
 from pydicom import Dataset, config, dcmread
 from pydicom.uid import UID
 
+from dicom_scenes import UPRIGHT, complaints, stored_film
 from medgrape.config import FilmLimits
 from medgrape.films.film import FilmError
 from medgrape.hospital.codes import meaning

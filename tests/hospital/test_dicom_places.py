@@ -4,6 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from highdicom.seg import segread
+from PIL import Image
+from pydicom import dcmread
+
 from dicom_scenes import (
     EDGES,
     UPRIGHT,
@@ -16,10 +20,6 @@ from dicom_scenes import (
     stored_film,
     upright_chest,
 )
-from highdicom.seg import segread
-from PIL import Image
-from pydicom import dcmread
-
 from medgrape.concepts import ConceptSet
 from medgrape.config import FilmLimits
 from medgrape.explain.explanation import tells

@@ -6,16 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dicom_scenes import (
-    UPRIGHT,
-    ask,
-    colour_film,
-    complaints,
-    groups,
-    said,
-    stored_film,
-    value,
-)
 from highdicom.sr import srread
 from pydicom import dcmread
 from pydicom.sr.codedict import codes
@@ -26,6 +16,16 @@ from pydicom.uid import (
     SecondaryCaptureImageStorage,
 )
 
+from dicom_scenes import (
+    UPRIGHT,
+    ask,
+    colour_film,
+    complaints,
+    groups,
+    said,
+    stored_film,
+    value,
+)
 from medgrape.concepts import Concept
 from medgrape.config import FilmLimits
 from medgrape.explain.explanation import in_words, tells

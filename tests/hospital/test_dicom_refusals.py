@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
+from pydicom import dcmread
+from typer.testing import CliRunner
+
 from dicom_scenes import (
     groups,
     stored_film,
     value,
 )
-from PIL import Image
-from pydicom import dcmread
-from typer.testing import CliRunner
-
 from medgrape.cli.app import app
 from medgrape.config import FilmLimits
 from medgrape.errors import UserError

@@ -516,12 +516,12 @@ def test_a_description_does_not_choose_whose_code_computes(dino, added):
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"model_type": "timm_backbone", "backbone": "resnet18", "stage_names": ["a"]}, "weights of other people"),
-        ({"model_type": "timm_wrapper", "stage_names": ["a"]}, "weights of other people"),
-        ({"model_type": "rf_detr", "backbone": "somebody/model"}, "no maps of features"),
-        ({"model_type": "dinov2", "hidden_act": "shrug"}, "builds no dinov2 of this config"),
-        ({"model_type": ["dinov2"]}, "knows no architecture"),
-        ([1], "holds no names and values"),
+        ({"model_type": "timm_backbone", "backbone": "resnet18", "stage_names": ["a"]}, "downloads weights of others"),
+        ({"model_type": "timm_wrapper", "stage_names": ["a"]}, "downloads weights of others"),
+        ({"model_type": "rf_detr", "backbone": "somebody/model"}, "no feature maps"),
+        ({"model_type": "dinov2", "hidden_act": "shrug"}, "cannot build dinov2 from this config"),
+        ({"model_type": ["dinov2"]}, "has no architecture"),
+        ([1], "is not a mapping"),
     ],
 )
 def test_an_architecture_that_transformers_cannot_build_from_its_config_alone_is_one_sentence(config, sentence):
@@ -557,14 +557,14 @@ def test_built_in_resnets_have_as_many_weights_as_their_papers_say(name, weights
         ({"name": LITE, "frozen_parts": 19}, "18 parts; frozen_parts may not be 19"),
         ({"name": LITE, "leave_off": 1, "frozen_parts": 13}, "12 parts"),
         ({"name": LITE, "leave_off": 4}, "at most 3, not 4"),
-        ({"name": LITE, "weights": "nowhere.safetensors"}, "no file of weights at nowhere.safetensors"),
-        ({"name": LITE, "weights": "w.safetensors", "pretrained": False}, "drop weights, or pretrained = false"),
+        ({"name": LITE, "weights": "nowhere.safetensors"}, "no file of weights and no run at nowhere.safetensors"),
+        ({"name": LITE, "weights": "w.safetensors", "pretrained": False}, "remove weights, or pretrained = false"),
         ({"name": "resnet-50"}, "give a file of weights"),
         ({"name": "resnet-18", "pretrained": False, "leave_off": 4}, "at most 3, not 4"),
         ({"name": "resnet-18", "pretrained": False, "leave_off": 3, "last_stride": False}, "no stride to remove"),
         ({"name": "vgg16"}, "no backbone vgg16"),
-        ({"name": "microsoft/resnet-50"}, "commit of 40 hex digits"),
-        ({"name": "microsoft/resnet-50", "revision": "main"}, "commit of 40 hex digits"),
+        ({"name": "microsoft/resnet-50"}, "commit, 40 hexadecimal digits"),
+        ({"name": "microsoft/resnet-50", "revision": "main"}, "commit, 40 hexadecimal digits"),
     ],
 )
 def test_a_backbone_that_cannot_be_built_is_refused_with_one_sentence(settings, sentence):
@@ -579,8 +579,8 @@ def test_a_folder_without_a_whole_model_is_refused(tmp_path):
         build(name=str(folder))
     for config, sentence in [
         ("nonsense", "not JSON"),
-        ("[]", "names and values"),
-        ('{"model_type": "bert"}', "no maps"),
+        ("[]", "a JSON object"),
+        ('{"model_type": "bert"}', "no feature maps"),
     ]:
         (folder / "config.json").write_text(config)
         with pytest.raises(UserError, match=sentence):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.graph_attention import GraphAttention
-from medgrape.model.heads.heads import build_head
+from medgrape.model.heads import build_head
+from medgrape.model.heads.gat import GraphAttention
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from schooling import small

@@ -4,7 +4,7 @@ import torch
 from medgrape.concepts import Concept
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import GrownHead, head_sizes
-from medgrape.model.heads.heads import build_head
+from medgrape.model.heads import build_head
 from medgrape.reader import Reader, load
 from medgrape.runs.checkpoint import load_run
 
@@ -52,5 +52,5 @@ def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(gra
 
 
 def test_no_concept_is_called_by_the_word_for_all_of_them():
-    with pytest.raises(Exception, match="every concept"):
+    with pytest.raises(Exception, match="all concepts"):
         Concept("all", "All", "Everything.")

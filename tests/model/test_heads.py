@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.graph_attention import GraphAttention
-from medgrape.model.heads.heads import Head, build_head
+from medgrape.model.heads import build_head
+from medgrape.model.heads.base import Head
+from medgrape.model.heads.gat import GraphAttention
 from oracles import equations
 
 with warnings.catch_warnings():

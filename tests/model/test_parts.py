@@ -7,7 +7,7 @@ from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.cam import CamHead, concept_vectors, pool
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.base import Standard
+from medgrape.model.heads.base import ScoreNormalizer
 from medgrape.model.projector import Projector
 from oracles import equations
 
@@ -70,7 +70,7 @@ def test_perturbed_copies_lie_near_their_anchor_and_differ():
 def test_standard_scores_are_centred_for_each_prototype_and_scaled_for_each_concept():
     torch.manual_seed(0)
     scores = torch.randn(50, 2, 4) * torch.tensor([[[0.1]], [[3.0]]])[:, 0] + 5.0
-    standard = Standard(2, 4)
+    standard = ScoreNormalizer(2, 4)
     torch.testing.assert_close(standard(scores), scores)  # no change before it has seen films
     standard.fit(scores)
     torch.testing.assert_close(standard(scores).mean(dim=0), torch.zeros(2, 4), atol=1e-4, rtol=0)

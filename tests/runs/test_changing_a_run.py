@@ -65,6 +65,6 @@ def test_what_killed_changes_left_behind_does_not_stop_the_next_one(run):
 
 def test_nothing_is_saved_into_another_run(run):
     loaded = load_run(run)
-    with pytest.raises(RunError, match="holds nothing but itself"):
+    with pytest.raises(RunError, match="must not contain other files"):
         loaded.save_changed(loaded.run, run / "inside")
     assert load_run(run).manifest.files == loaded.manifest.files

@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from dicom_scenes import stored_film
 from onnx import helper
 from onnxruntime import InferenceSession
 from PIL import Image
 from pydicom import dcmread
 
 import medgrape as mg
+from dicom_scenes import stored_film
 from medgrape.baselines.checkpoint import load_any
 from medgrape.config import Preprocessing
 from medgrape.datasets.dataset import Dataset
@@ -57,7 +57,7 @@ def coarse(sceptic, ward, tmp_path_factory) -> Path:
 @pytest.fixture
 def film(ward) -> Path:
     dataset = Dataset.load(ward)
-    return dataset.film_path(next(one for one in dataset.films if one.split == "test"))
+    return dataset.film_path(next(film for film in dataset.films if film.split == "test"))
 
 
 @pytest.fixture
@@ -65,15 +65,15 @@ def both(sceptic, exported, film):
     return mg.load(sceptic).open(film), mg.load(exported).open(film)
 
 
-def close(told, other):
+def close(values, other):
     """Plain data that differs by 1e-4 at the most, and in nothing but numbers."""
-    if isinstance(told, dict):
-        return told.keys() == other.keys() and all(close(told[key], other[key]) for key in told)
-    if isinstance(told, list | tuple):
-        return len(told) == len(other) and all(map(close, told, other))
-    if isinstance(told, float) and isinstance(other, float):
-        return abs(told - other) <= 1e-4
-    return told == other
+    if isinstance(values, dict):
+        return values.keys() == other.keys() and all(close(values[key], other[key]) for key in values)
+    if isinstance(values, list | tuple):
+        return len(values) == len(other) and all(map(close, values, other))
+    if isinstance(values, float) and isinstance(other, float):
+        return abs(values - other) <= 1e-4
+    return values == other
 
 
 def test_an_export_tells_the_same_explanation_as_its_run(both):
@@ -122,9 +122,9 @@ def test_an_export_does_not_learn_grow_change_or_become_a_run(exported, film, tm
         lambda: reader.save(tmp_path / "run"),
         lambda: export_onnx(reader.loaded, tmp_path / "again.onnx"),
     ):
-        with pytest.raises(UserError, match="exported model, which can read but not learn"):
+        with pytest.raises(UserError, match="exported model, which cannot be trained or changed"):
             attempt()
-    with pytest.raises(UserError, match="is a file; this wants the folder of a run"):
+    with pytest.raises(UserError, match="is a file, not the folder of a run"):
         load_run(exported)
     assert list(tmp_path.iterdir()) == []
 
@@ -132,14 +132,14 @@ def test_an_export_does_not_learn_grow_change_or_become_a_run(exported, film, tm
 def test_an_export_is_worth_what_its_run_is_worth(sceptic, exported, ward, tmp_path):
     before, _ = evaluate_run(load_any(sceptic), ward, tmp_path / "run")
     after, _ = evaluate_run(load_any(exported), ward, tmp_path / "export")
-    told, others = after.to_json(), before.to_json()
+    report, expected = after.to_json(), before.to_json()
     for part in ("classification", "detection", "localisation", "calibration"):
-        assert close(told[part], others[part]), part
-    checks = [one for one in others["interaction"]["checks"] if not one["name"].startswith("dropout")]
-    assert close(told["interaction"]["checks"], checks)
-    assert any("MC-dropout is left out" in one for one in told["interaction"]["warnings"])
-    assert told["facts"]["computed by"] == "ONNX Runtime, fp32"
-    assert told["facts"]["version"] == version_of(exported) != others["facts"]["version"]
+        assert close(report[part], expected[part]), part
+    checks = [check for check in expected["interaction"]["checks"] if not check["name"].startswith("dropout")]
+    assert close(report["interaction"]["checks"], checks)
+    assert any("MC-dropout is left out" in check for check in report["interaction"]["warnings"])
+    assert report["facts"]["computed by"] == "ONNX Runtime, fp32"
+    assert report["facts"]["version"] == version_of(exported) != expected["facts"]["version"]
 
 
 def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported, coarse, ward, sceptic):
@@ -147,7 +147,7 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     graph = onnx.load(coarse)
     quantised = {node.name for node in graph.graph.node if node.op_type == "Conv"}
     assert len(quantised) > 10
-    weights = {one.name: one.data_type for one in graph.graph.initializer}
+    weights = {tensor.name: tensor.data_type for tensor in graph.graph.initializer}
     integers = {name for name, kind in weights.items() if kind == onnx.TensorProto.INT8}
     packed = {node.output[0] for node in graph.graph.node if set(node.input) & integers}
     users = {node.op_type for node in graph.graph.node if set(node.input) & packed}
@@ -155,8 +155,8 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     loss = loss_of_export(load_run(sceptic), mg.load(coarse).loaded, ward, split="train")
     assert loss.same_answer >= 0.9
     assert _map_likeness(load_run(sceptic), mg.load(coarse).loaded, ward).min() >= 0.95
-    told = {one.key: one.value for one in graph.metadata_props}
-    assert json.loads(told["medgrape.calibrated_on"]) == {
+    properties = {prop.key: prop.value for prop in graph.metadata_props}
+    assert json.loads(properties["medgrape.calibrated_on"]) == {
         "name": Dataset.load(ward).name, "checksum": export.checksum(ward), "split": "train", "films": 24,
     }  # fmt: skip
 
@@ -164,18 +164,18 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
 def _map_likeness(run, export, data):
     """Correlation of each concept's maps over all films; figures such as an AUC hang on luck with so few of them."""
     dataset = Dataset.load(data)
-    before, after = (read_split(one, dataset, data, "train", quietly).readings.mean_maps for one in (run, export))
+    before, after = (read_split(reader, dataset, data, "train", quietly).readings.mean_maps for reader in (run, export))
     return np.array([np.corrcoef(before[:, k].ravel(), after[:, k].ravel())[0, 1] for k in range(before.shape[1])])
 
 
 def test_int8_is_calibrated_on_training_films_alone(sceptic, ward):
     dataset, run = Dataset.load(ward), load_run(sceptic).run
-    films = export._films(run, Calibration(ward, 10_000), quietly)
+    films, _ = export._calibration_films(run, Calibration(ward, 10_000), quietly)
     assert len(films) == len(dataset.in_split("train"))
     shown = {film.tobytes() for film in films}
     for record in dataset.in_split("test"):
-        seen = np.asarray(Image.open(dataset.film_path(record)), dtype=np.float32) / 255.0
-        assert seen.tobytes() not in shown
+        pixels = np.asarray(Image.open(dataset.film_path(record)), dtype=np.float32) / 255.0
+        assert pixels.tobytes() not in shown
 
 
 def test_too_few_films_to_calibrate_on_are_refused(sceptic, tmp_path):
@@ -194,8 +194,8 @@ def test_a_film_of_any_size_is_brought_to_the_models_own_inside_the_file(exporte
     Image.open(film).resize(size, Image.Resampling.BICUBIC).save(path)
     session = InferenceSession(exported, providers=["CPUExecutionProvider"])
     greys = np.asarray(Image.open(path), dtype=np.float32) / 255.0
-    (found,) = session.run(["probabilities"], {"films": greys[None]})
-    np.testing.assert_allclose(found, mg.load(exported).open(path).judged.probabilities.numpy(), atol=apart)
+    (probabilities,) = session.run(["probabilities"], {"films": greys[None]})
+    np.testing.assert_allclose(probabilities, mg.load(exported).open(path).judged.probabilities.numpy(), atol=apart)
 
 
 @pytest.mark.parametrize("size", [(65, 64), (150, 130), (210, 170), (301, 500), (1024, 900)], ids=str)
@@ -223,16 +223,16 @@ def test_a_client_that_has_neither_medgrape_nor_torch_reads_and_checks_alike(exp
         f"{blocked}; import runpy; sys.argv[0] = {str(CLIENT)!r}; runpy.run_path({str(CLIENT)!r}, run_name='__main__')"
     )
     words = [sys.executable, "-c", script, str(exported), str(path), *checks]
-    said = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    output = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
     study = mg.load(exported).open(film)
-    assert close(said["classes"], {name: study.prediction[name] for name in said["classes"]})
-    assert said["notice"] == "Research software, not a medical device."
-    for told, claim in zip(said["checks"], claims, strict=True):
+    assert close(output["classes"], {name: study.prediction[name] for name in output["classes"]})
+    assert output["notice"] == "Research software, not a medical device."
+    for result, claim in zip(output["checks"], claims, strict=True):
         concept, corners = claim.split(":")
         check = study.check(mg.Box(*map(float, corners.split(","))), concept)
-        assert (told["mismatch"], told["rival"]) == (check.mismatch, check.rival)
-        assert told["gap"] == pytest.approx(check.gap, abs=1e-5)
+        assert (result["mismatch"], result["rival"]) == (check.mismatch, check.rival)
+        assert result["gap"] == pytest.approx(check.gap, abs=1e-5)
 
 
 def test_a_file_that_is_no_whole_export_is_refused_in_one_sentence(exported, tmp_path):
@@ -242,9 +242,9 @@ def test_a_file_that_is_no_whole_export_is_refused_in_one_sentence(exported, tmp
     raw[0] ^= 1
     weights.graph.initializer[0].raw_data = bytes(raw)
     thresholds = onnx.load(exported)
-    next(one for one in thresholds.metadata_props if one.key == "medgrape.safety").value = "null"
+    next(prop for prop in thresholds.metadata_props if prop.key == "medgrape.safety").value = "null"
     newer = onnx.load(exported)
-    next(one for one in newer.metadata_props if one.key == "medgrape.format").value = "99"
+    next(prop for prop in newer.metadata_props if prop.key == "medgrape.format").value = "99"
     outside = onnx.load(exported)
     outside.graph.initializer[0].data_location = onnx.TensorProto.EXTERNAL
     value = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
@@ -253,7 +253,7 @@ def test_a_file_that_is_no_whole_export_is_refused_in_one_sentence(exported, tmp
         "altered after it was exported": (weights, thresholds),
         "another version": (newer,),
         "keeps its weights in another file": (outside,),
-        "not one that medgrape export made": (foreign,),
+        "medgrape export did not make it": (foreign,),
     }
     for sentence, graphs in cases.items():
         for graph in graphs:
@@ -262,7 +262,7 @@ def test_a_file_that_is_no_whole_export_is_refused_in_one_sentence(exported, tmp
                 mg.load(path)
     for content in (whole[: len(whole) // 2], b"\x89PNG\r\n\x1a\n" * 40):
         path.write_bytes(content)
-        with pytest.raises(UserError, match=r"no ONNX file, or cut short|not one that medgrape"):
+        with pytest.raises(UserError, match=r"no ONNX file, or incomplete|medgrape export did not make it"):
             mg.load(path)
     with pytest.raises(UserError, match="There is no file"):
         mg.load(tmp_path / "nowhere.onnx")
@@ -277,9 +277,9 @@ def test_an_export_that_answers_otherwise_than_torch_is_not_written(sceptic, tmp
 
 def test_an_export_has_a_name_of_its_own_outside_every_run(sceptic, tmp_path):
     for out, sentence in (
-        (tmp_path / "model.bin", "one .onnx file"),
+        (tmp_path / "model.bin", "has another suffix"),
         (sceptic / "model.onnx", "lies in the run"),
-        (tmp_path, "one .onnx file"),
+        (tmp_path, "has another suffix"),
     ):
         with pytest.raises(UserError, match=sentence):
             export_onnx(load_run(sceptic), out)
@@ -289,7 +289,7 @@ def test_an_export_uses_as_many_threads_as_torch_may(exported):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        assert mg.load(exported).loaded.run.model._sight.get_session_options().intra_op_num_threads == 1
+        assert mg.load(exported).loaded.run.model._whole.get_session_options().intra_op_num_threads == 1
     finally:
         torch.set_num_threads(before)
 

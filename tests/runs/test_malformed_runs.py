@@ -7,7 +7,7 @@ import pytest
 
 from medgrape.baselines.checkpoint import load_any
 from medgrape.model.backbones.base import BackboneError
-from medgrape.plugins import PartError
+from medgrape.plugins import PluginError
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import RunError, seal
 
@@ -20,9 +20,9 @@ def run(graduate, tmp_path):
     return tmp_path / "run"
 
 
-def rewrite(run, name, told):
-    """Something else in one file, under a right checksum."""
-    (run / name).write_text(json.dumps(told), "utf-8")
+def rewrite(run, name, payload):
+    """Replace the content of one file and its checksum."""
+    (run / name).write_text(json.dumps(payload), "utf-8")
     seal(run, WARD)
 
 
@@ -38,7 +38,7 @@ def other_backbone(run, config):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "payload"),
     [
         ("architecture.json", [1, 2]),
         ("architecture.json", "GRAPE"),
@@ -52,8 +52,8 @@ def other_backbone(run, config):
         ("learnt_from.json", None),
     ],
 )
-def test_a_file_in_another_form_is_one_sentence(run, name, told):
-    rewrite(run, name, told)
+def test_a_file_in_another_form_is_one_sentence(run, name, payload):
+    rewrite(run, name, payload)
     with pytest.raises(RunError, match="does not fit this version of medgrape: ") as refused:
         load_run(run)
     assert "\n" not in str(refused.value)
@@ -66,7 +66,7 @@ def test_a_file_in_another_form_is_one_sentence(run, name, told):
 def test_a_file_that_nobody_sealed_is_named(run, name):
     (run / name).unlink()
     seal(run, WARD)
-    with pytest.raises(RunError, match=rf"is not whole \(.*{name}.*\); copy it again, or train it anew"):
+    with pytest.raises(RunError, match=rf"is incomplete \(.*{name}.*\); copy it again, or train it anew"):
         load_run(run)
 
 
@@ -79,14 +79,14 @@ def test_settings_that_nobody_sealed_are_named(run):
 
 def test_what_a_backbone_or_a_part_says_for_itself_is_told_as_it_is(run):
     other_backbone(run, {"model_type": "oracle"})
-    with pytest.raises(BackboneError, match=r"^transformers .* knows no architecture 'oracle'\.$"):
+    with pytest.raises(BackboneError, match=r"^transformers .* has no architecture 'oracle'\.$"):
         load_run(run)
     other_backbone(run, [1])
-    with pytest.raises(BackboneError, match="holds no names and values"):
+    with pytest.raises(BackboneError, match="is not a mapping"):
         load_run(run)
     missing = {"head": {"name": "votes", "distribution": "nobodys", "version": "1"}}
     rewrite(run, "architecture.json", architecture(run) | {"own_parts": missing})
-    with pytest.raises(PartError, match="not installed here: pip install nobodys==1"):
+    with pytest.raises(PluginError, match="not installed here: pip install nobodys==1"):
         load_run(run)
 
 
@@ -94,24 +94,24 @@ def test_what_a_backbone_or_a_part_says_for_itself_is_told_as_it_is(run):
 def test_a_baseline_that_lacks_something_is_one_sentence_too(run, name):
     (run / name).unlink()
     rewrite(run, "architecture.json", architecture(run) | {"method": "black-box"})
-    with pytest.raises(RunError, match=rf"is not whole \(.*{name}"):
+    with pytest.raises(RunError, match=rf"is incomplete \(.*{name}"):
         load_any(run)
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("entries", "sentence"),
     [
-        ({"dataset": {}}, "does not name its data set"),
-        ({"dataset": "ward"}, "does not tell dataset by name"),
-        ({"versions": "1.0"}, "does not tell versions by name"),
-        ({"files": ["config.toml"]}, "does not tell files by name"),
-        ({"files": {"config.toml": None}}, "does not tell files by name"),
+        ({"dataset": {}}, "lacks the name or the checksum of its data set"),
+        ({"dataset": "ward"}, "dataset is not a mapping of names to text"),
+        ({"versions": "1.0"}, "versions is not a mapping of names to text"),
+        ({"files": ["config.toml"]}, "files is not a mapping of names to text"),
+        ({"files": {"config.toml": None}}, "files is not a mapping of names to text"),
     ],
 )
 @pytest.mark.parametrize("loading", [load_run, load_any])
-def test_a_manifest_in_another_form_is_one_sentence(run, told, sentence, loading):
+def test_a_manifest_in_another_form_is_one_sentence(run, entries, sentence, loading):
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
-    (run / "manifest.json").write_text(json.dumps(manifest | told), "utf-8")
+    (run / "manifest.json").write_text(json.dumps(manifest | entries), "utf-8")
     with pytest.raises(RunError, match=sentence):
         loading(run)
 

@@ -31,7 +31,7 @@ from medgrape.training.stages.head import head_loss
 from medgrape.training.stages.prototypes import Batch, PrototypeLesson, prototype_loss
 from medgrape.training.stages.vectors import open_vectors
 from medgrape.training.stored_features import Inputs, Views, open_inputs, open_patches
-from medgrape.vocabulary.lexical import LexicalEncoder
+from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 from schooling import small
 
 

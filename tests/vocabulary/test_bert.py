@@ -7,8 +7,8 @@ import torch
 from tiny_encoders import SENTENCES, TINY, Scene, scene
 from torch.nn.functional import normalize
 
-from medgrape.vocabulary.bert import load_bert
-from medgrape.vocabulary.encoder_folder import TextEncoderError
+from medgrape.vocabulary.encoders import TextEncoderError
+from medgrape.vocabulary.encoders.bert import load_bert
 
 CAVITY = ("a", "cavity", "in", "the", "apex", "of", "the", "left", "lung", ".")
 
@@ -170,7 +170,7 @@ def test_a_damaged_or_missing_file_is_an_error_that_says_what_to_do(like_biovil_
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "puts a prompt"),
         ("config.json", {"model_type": "gpt2"}, "of the family 'gpt2'.*lexical"),
         ("config.json", [], "config.json is damaged"),
-        ("config.json", TINY | {"model_type": "bert", "vocab_size": 5}, "more words than its network knows"),
+        ("config.json", TINY | {"model_type": "bert", "vocab_size": 5}, "more words than its network"),
     ],
 )
 def test_a_folder_that_asks_for_more_than_is_built_is_refused(sentence_encoder, name, table, complaint):

@@ -89,15 +89,17 @@ def test_the_head_hears_in_its_place_what_it_says_on_films_without_the_concept(r
     scores = study.evidence.scores.clone()
     scores[row, 2] = reader.loaded.run.usual.absent[row, 2]
     expected = reader.loaded.run.model.judge(scores.unsqueeze(0)).probabilities[0]
-    told = reader.discard("active_tb", [2]).open(film).prediction
-    assert [told[name] for name in reader.classes] == pytest.approx(expected.tolist(), abs=1e-6)
-    assert told != pytest.approx(dict(study.prediction), abs=1e-6)
+    prediction = reader.discard("active_tb", [2]).open(film).prediction
+    assert [prediction[name] for name in reader.classes] == pytest.approx(expected.tolist(), abs=1e-6)
+    assert prediction != pytest.approx(dict(study.prediction), abs=1e-6)
 
 
 def test_no_explanation_shows_the_film_behind_a_discarded_prototype(reader, film):
     def behind(reader):
-        (one,) = (one for one in reader.open(film).explain().concepts if one.concept.name == "active_tb")
-        return {exemplar.prototype for exemplar in one.exemplars}
+        (concept,) = (
+            concept for concept in reader.open(film).explain().concepts if concept.concept.name == "active_tb"
+        )
+        return {exemplar.prototype for exemplar in concept.exemplars}
 
     shown = behind(reader)
     curated = reader.discard("active_tb", shown) if len(shown) < 4 else reader.discard("active_tb", list(shown)[:3])
@@ -137,7 +139,7 @@ def test_a_safety_check_that_was_calibrated_on_other_maps_is_calibrated_no_more(
 
 
 @pytest.mark.parametrize(
-    ("numbers", "said"),
+    ("numbers", "message"),
     [
         ([4], "0 to 3; there is no 4"),
         ([-1], "there is no -1"),
@@ -145,8 +147,8 @@ def test_a_safety_check_that_was_calibrated_on_other_maps_is_calibrated_no_more(
         ([], "Name at"),
     ],
 )
-def test_what_cannot_be_discarded_is_refused_with_a_sentence(reader, numbers, said):
-    with pytest.raises(CurationError, match=said):
+def test_what_cannot_be_discarded_is_refused_with_a_sentence(reader, numbers, message):
+    with pytest.raises(CurationError, match=message):
         reader.discard("active_tb", numbers)
     assert states(reader).all()
 
@@ -155,7 +157,7 @@ def test_what_is_gone_cannot_be_discarded_again_and_what_is_there_cannot_be_rest
     curated = reader.discard("active_tb", [1])
     with pytest.raises(CurationError, match="Prototype 1 of active_tb is discarded already"):
         curated.discard("active_tb", [0, 1])
-    with pytest.raises(CurationError, match="Prototype 0 of active_tb is kept"):
+    with pytest.raises(CurationError, match="Prototype 0 of active_tb is not discarded"):
         curated.restore("active_tb", [0, 1])
     with pytest.raises(CurationError, match="without any"):
         curated.discard("active_tb", [0, 2, 3])

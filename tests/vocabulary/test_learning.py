@@ -21,7 +21,7 @@ from medgrape.reader import Reader
 from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.runs.safety_rule import SafetyRule
 from medgrape.vocabulary.curation import prototypes_of
-from medgrape.vocabulary.encoder_folder import TextEncoderError
+from medgrape.vocabulary.encoders import TextEncoderError
 from medgrape.vocabulary.learning import point_at
 from medgrape.vocabulary.new_concept import known_concepts
 from schooling import small
@@ -135,12 +135,12 @@ def test_a_saved_run_names_its_parent_and_answers_alike(reader, boxed, test_film
 
 def test_a_new_concept_is_at_once_in_findings_maps_scores_and_safety_checks(shown, test_films):
     study = shown.study(*test_films[0])
-    found = {one.concept.name: one for one in study.explain().concepts}
-    assert found["cavity"].concept.title == "Cavity"
-    assert found["cavity"].mean.shape == found["active_tb"].mean.shape
+    concepts = {concept.concept.name: concept for concept in study.explain().concepts}
+    assert concepts["cavity"].concept.title == "Cavity"
+    assert concepts["cavity"].mean.shape == concepts["active_tb"].mean.shape
     assert study.evidence.scores.shape[0] == 4
-    assert "cavity" in {one.name for one in study.check(mg.Box(0, 0, 20, 20), "active_tb").concepts}
-    assert (found["cavity"].moves, set(found["active_tb"].moves)) == (None, set(study.prediction))
+    assert "cavity" in {concept.name for concept in study.check(mg.Box(0, 0, 20, 20), "active_tb").concepts}
+    assert (concepts["cavity"].moves, set(concepts["active_tb"].moves)) == (None, set(study.prediction))
     assert set(shown.grow_head().study(*test_films[0]).moves) == set(shown.concepts.names)
 
 
@@ -159,11 +159,11 @@ def test_a_concept_known_by_its_description_alone_never_leads_and_is_not_called_
     run = told.loaded.run
     assert run.usual.absent_peak[3] == run.usual.present_peak[3]
     assert "cavity" in SafetyRule.of(run).unbelieved
-    said = told.study(*test_films[0]).explain().to_json()
-    (cavity,) = (one for one in said["concepts"] if one["name"] == "cavity")
+    explanation = told.study(*test_films[0]).explain().to_json()
+    (cavity,) = (concept for concept in explanation["concepts"] if concept["name"] == "cavity")
     assert cavity["words"] == "cannot be told"
     assert cavity["exemplars"] == []
-    assert any("Cavity" in warning for warning in said["warnings"])
+    assert any("Cavity" in warning for warning in explanation["warnings"])
     assert reader.loaded.run.metrics["untrained_concepts"] == [
         name for name in run.metrics["untrained_concepts"] if name != "cavity"
     ]
@@ -200,9 +200,9 @@ def test_example_films_are_shown_and_counted_as_learnt_from(reader, boxed, tmp_p
     learnt = reader.learn("cavity", HOLE, [film])
     run = learnt.loaded.run
     assert run.learnt_from == (*reader.loaded.run.learnt_from, fingerprint(sha256(film)))
-    found = {one.concept.name: one for one in learnt.open(film).explain().concepts}["cavity"]
-    assert {exemplar.film for exemplar in found.exemplars} == {"seen elsewhere"}
-    thumbnail = found.exemplars[0].thumbnail
+    concept = {concept.concept.name: concept for concept in learnt.open(film).explain().concepts}["cavity"]
+    assert {exemplar.film for exemplar in concept.exemplars} == {"seen elsewhere"}
+    thumbnail = concept.exemplars[0].thumbnail
     assert thumbnail.shape == (112, 112)
     small = cv2.resize(picture, (112, 112), interpolation=cv2.INTER_AREA)
     assert np.corrcoef(thumbnail.flatten(), small.flatten())[0, 1] > 0.95
@@ -211,9 +211,9 @@ def test_example_films_are_shown_and_counted_as_learnt_from(reader, boxed, tmp_p
 @pytest.mark.parametrize("rule", [{"show": False}, {"withheld": ("FILM",)}])
 def test_a_withheld_example_leaves_no_picture_in_the_run(reader, boxed, rule):
     film = boxed[0][0]
-    told = {name: (film.stem,) if value == ("FILM",) else value for name, value in rule.items()}
+    settings = {name: (film.stem,) if value == ("FILM",) else value for name, value in rule.items()}
     run = reader.loaded.run
-    config = run.config.model_copy(update={"exemplars": run.config.exemplars.model_copy(update=told)})
+    config = run.config.model_copy(update={"exemplars": run.config.exemplars.model_copy(update=settings)})
     discreet = Reader(replace(reader.loaded, run=replace(run, config=config)))
     learnt = discreet.learn("cavity", HOLE, [film]).loaded.run.exemplars
     assert (learnt.film[3] == -1).all()
@@ -232,8 +232,8 @@ def test_without_text_encoder_and_films_nothing_is_learnt_and_nothing_is_random(
 
 
 def test_learning_the_same_twice_gives_the_same_run(reader, boxed):
-    one, two = (reader.learn("cavity", HOLE, boxed, seed=5).grow_head().loaded.run.model for _ in range(2))
-    assert all(torch.equal(tensor, two.state_dict()[name]) for name, tensor in one.state_dict().items())
+    first, second = (reader.learn("cavity", HOLE, boxed, seed=5).grow_head().loaded.run.model for _ in range(2))
+    assert all(torch.equal(tensor, second.state_dict()[name]) for name, tensor in first.state_dict().items())
 
 
 def with_text(reader, encoder):
@@ -249,7 +249,7 @@ def test_a_run_whose_text_encoder_is_missing_learns_nothing(reader, boxed, encod
 
 
 def test_another_text_encoder_than_the_runs_own_is_refused(reader, monkeypatch):
-    monkeypatch.setattr("medgrape.vocabulary.lexical._WORD_WEIGHT", 5.0)
+    monkeypatch.setattr("medgrape.vocabulary.encoders.lexical._WORD_WEIGHT", 5.0)
     with pytest.raises(TextEncoderError, match="not the one that the run was trained with"):
         reader.learn("cavity", HOLE)
 
@@ -262,7 +262,7 @@ def test_another_text_encoder_than_the_runs_own_is_refused(reader, monkeypatch):
         ("cavity", " ", [], "needs a title and a description"),
         ("cavity", "...", [], "no words"),
         ("cavity", HOLE, ["nowhere.png"], "nowhere.png"),
-        ("cavity", HOLE, "film.png", "come as a list"),
+        ("cavity", HOLE, "film.png", "Examples are a list"),
     ],
 )
 def test_bad_input_is_one_clear_sentence(reader, name, description, examples, complaint):
@@ -294,8 +294,11 @@ def test_a_grown_head_listens_to_the_new_concept_and_answers_as_before(reader, s
     assert torch.equal(edges[:3, :3], old)
     assert edges[3].all()
     assert edges[:, 3].all()
-    assert [one.judged for one in known_concepts(shown.loaded.run)] == [True, True, True, False]
-    assert [(one.judged, one.trained) for one in known_concepts(grown.loaded.run)][2:] == [(True, True), (True, False)]
+    assert [concept.judged for concept in known_concepts(shown.loaded.run)] == [True, True, True, False]
+    assert [(concept.judged, concept.trained) for concept in known_concepts(grown.loaded.run)][2:] == [
+        (True, True),
+        (True, False),
+    ]
 
 
 def test_a_grown_head_goes_by_counted_edges_where_they_are_told(shown):
@@ -304,7 +307,7 @@ def test_a_grown_head_goes_by_counted_edges_where_they_are_told(shown):
 
 
 def test_a_head_that_knows_every_concept_does_not_grow(reader, shown):
-    with pytest.raises(UserError, match="judges by every concept already"):
+    with pytest.raises(UserError, match="uses every concept already"):
         reader.grow_head()
     with pytest.raises(UserError, match="4 x 4"):
         shown.grow_head(torch.zeros(3, 3))
@@ -333,16 +336,16 @@ def test_examples_of_another_shape_are_one_clear_sentence():
     script = """
 from medgrape.geometry import Box
 from medgrape.errors import UserError
-from medgrape.vocabulary.learning import sorted_out
+from medgrape.vocabulary.learning import group_boxes
 for wrong in ("film.png", [("film.png", (1, 2, 3, 4))], [3], ("film.png", Box(1, 1, 2, 2))):
     try:
-        sorted_out(wrong)
+        group_boxes(wrong)
     except UserError as error:
         print(error)
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    first, *others = said.splitlines()
-    assert "list, even one alone" in first
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    first, *others = output.splitlines()
+    assert "list, even if there is only one" in first
     assert len(others) == 3
     assert all(line.endswith("is neither.") for line in others)
 

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from medgrape.concepts import ConceptSet
-from medgrape.vocabulary.encoder_folder import TextEncoderError
-from medgrape.vocabulary.lexical import LexicalEncoder
+from medgrape.vocabulary.encoders import TextEncoderError
+from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 
 SENTENCES = ["Fluid in the pleural space.", "A cavity, a cavity, a cavity!", "Höhle im Oberlappen", "结核空洞"]
 FINGERPRINT = """
 import hashlib, sys
 from medgrape.config import TextSettings
-from medgrape.vocabulary.text_encoder import open_text_encoder
+from medgrape.vocabulary.encoders import open_text_encoder
 vectors = open_text_encoder(TextSettings(encoder="lexical")).encode(sys.argv[1:])
 print(hashlib.sha256(vectors.numpy().tobytes()).hexdigest(), "transformers" in sys.modules)
 """

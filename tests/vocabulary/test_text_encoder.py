@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from medgrape.config import TextSettings
-from medgrape.vocabulary.encoder_folder import TextEncoderError
-from medgrape.vocabulary.text_encoder import TextEncoder, open_text_encoder
+from medgrape.vocabulary.encoders import TextEncoder, TextEncoderError, open_text_encoder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from medgrape.vocabulary.lexical import LexicalEncoder
+from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 
 SAID_SO = {
     "cavity": ("cavitation", "cavitary", "lucency", "hole"),

@@ -13,7 +13,8 @@ from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.evidence import scores
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.heads import GatHead, build_head
+from medgrape.model.heads import build_head
+from medgrape.model.heads.gat import GatHead
 
 END_TO_END, SIDE, CLASSES = 1.02, 224, 3
 BATCHES = {1: 1.0, 8: 0.3, 32: 0.15}

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from medgrape.errors import UserError
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.graph_attention import GraphAttention
-from medgrape.model.heads.heads import GatHead
+from medgrape.model.heads.gat import GatHead, GraphAttention
 
 
 def graph_library(head: GatHead, graph: ConceptGraph, batch: int) -> Callable[[Tensor], Tensor]:

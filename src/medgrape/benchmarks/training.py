@@ -28,7 +28,7 @@ from medgrape.training.stages.head import HeadLesson
 from medgrape.training.stages.prototypes import PrototypeLesson
 from medgrape.training.stages.vectors import open_vectors
 from medgrape.training.stored_features import Inputs, Views
-from medgrape.vocabulary.lexical import LexicalEncoder
+from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 
 TARGET, FASTER, SOMEWHAT_FASTER = 100.0, 2.0, 1.5
 FILMS, LOOKED_AT, WIDE = 128, 32, 1152

@@ -12,7 +12,8 @@ from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.reader import Reader
-from medgrape.runs.checkpoint import ExemplarFilms, LoadedRun, Run, UsualScores
+from medgrape.runs.checkpoint import LoadedRun, Run, UsualScores
+from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.runs.manifest import Manifest
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")

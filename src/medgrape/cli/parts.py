@@ -7,7 +7,7 @@ import typer
 from medgrape.cli.console import note, print_json, table
 from medgrape.cli.options import Json
 from medgrape.errors import UserError
-from medgrape.plugins import BUILT_IN, KINDS, Kind, OwnPart, offered
+from medgrape.plugins import KINDS, Kind, OwnPart, built_in, offered
 
 MEDGRAPE = "medgrape"
 _SIDE = 224
@@ -38,7 +38,7 @@ def _rows(kind: Kind, *, check: bool) -> list[dict[str, Any]]:
     usable, refused = offered(kind)
     own = [(part, _problem(part) if check else "") for part in usable]
     own += [(one.part, one.reason) for one in refused]
-    rows = [{"kind": kind, "name": name, "from": MEDGRAPE, "version": None, "problem": ""} for name in BUILT_IN[kind]]
+    rows = [{"kind": kind, "name": name, "from": MEDGRAPE, "version": None, "problem": ""} for name in built_in(kind)]
     return rows + [
         {"kind": kind, "name": part.name, "from": part.distribution, "version": part.version, "problem": problem}
         for part, problem in own
@@ -67,13 +67,13 @@ def _try(part: OwnPart) -> None:
 
         build_backbone(BackboneSettings(name=part.name, pretrained=False)).grid(_SIDE)
     elif part.kind == "text encoder":
-        from medgrape.vocabulary.plugin import OwnEncoder
+        from medgrape.vocabulary.encoders.plugin import PluginEncoder
 
-        OwnEncoder(part)
+        PluginEncoder(part)
     else:
-        from medgrape.model.heads.plugin import OwnHead
+        from medgrape.model.heads.plugin import PluginHead
 
-        OwnHead(part, concepts=3, prototypes=4, classes=2, dropout=0.1)
+        PluginHead(part, concepts=3, prototypes=4, classes=2, dropout=0.1)
 
 
 def _print(found: list[dict[str, Any]], *, check: bool) -> None:

@@ -1,4 +1,4 @@
-"""Settings: one TOML file, typed and frozen. What the file does not say keeps the default written here."""
+"""Settings of a run: one TOML file, typed and frozen. Keys that the file omits keep the defaults defined here."""
 
 from medgrape.config.base import ConfigError, Settings
 from medgrape.config.loading import MAX_SEED, RECIPES, Config, config_path, load_config, parse_config, put, recipe_names
@@ -26,32 +26,8 @@ from medgrape.config.training import (
 )
 
 __all__ = [
-    "MAX_SEED",
-    "RECIPES",
-    "BackboneSettings",
-    "BlackBoxStage",
-    "CbmStage",
-    "ConceptStage",
-    "Config",
-    "ConfigError",
-    "EndToEndStage",
-    "ExemplarSettings",
-    "FilmLimits",
-    "HeadStage",
-    "ModelSettings",
-    "PipNetPartsStage",
-    "PipNetStage",
-    "Preprocessing",
-    "PrototypeStage",
-    "SafetySettings",
-    "Settings",
-    "StageSettings",
-    "TextSettings",
-    "TrainingSettings",
-    "VectorStage",
-    "config_path",
-    "load_config",
-    "parse_config",
-    "put",
-    "recipe_names",
-]
+    "MAX_SEED", "RECIPES", "BackboneSettings", "BlackBoxStage", "CbmStage", "ConceptStage", "Config", "ConfigError",
+    "EndToEndStage", "ExemplarSettings", "FilmLimits", "HeadStage", "ModelSettings", "PipNetPartsStage",
+    "PipNetStage", "Preprocessing", "PrototypeStage", "SafetySettings", "Settings", "StageSettings", "TextSettings",
+    "TrainingSettings", "VectorStage", "config_path", "load_config", "parse_config", "put", "recipe_names",
+]  # fmt: skip

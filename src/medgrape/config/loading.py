@@ -1,4 +1,4 @@
-"""The whole file: every table together, and how it is read."""
+"""The whole settings file, and how it is loaded."""
 
 import tomllib
 from pathlib import Path
@@ -18,16 +18,16 @@ from medgrape.config.model import (
 from medgrape.config.training import ExemplarSettings, StageSettings, TrainingSettings
 
 MAX_SEED = 2**32 - 1
-"""The largest seed that k-means takes."""
+"""The largest seed of scikit-learn's k-means."""
 RECIPES = Path(__file__).with_name("recipes")
-"""Settings that come with the package, by name: ``recipes/demo.toml`` is ``demo``."""
+"""The folder of packaged settings; ``recipes/demo.toml`` has the name ``demo``."""
 
 
 class Config(Settings):
-    """Everything a run can be told."""
+    """All settings of a run."""
 
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = 0
-    """Of everything that is drawn by lot: first weights, order of films, augmentation."""
+    """Random seed of initial weights, order of films, and augmentation."""
     limits: FilmLimits = FilmLimits()
     preprocessing: Preprocessing = Preprocessing()
     backbone: BackboneSettings = BackboneSettings()
@@ -40,25 +40,28 @@ class Config(Settings):
 
 
 def recipe_names() -> tuple[str, ...]:
-    """Names of the settings that come with the package."""
+    """Return the names of the packaged settings."""
     return tuple(sorted(path.stem for path in RECIPES.glob("*.toml")))
 
 
 def config_path(config: Path | str) -> Path:
-    """The file of a config that is given by path or, as in ``demo``, by name; a file that exists comes first."""
+    """Return the file of a config given by path or by name, such as ``demo``; an existing file comes first."""
     path = Path(config)
     if path.exists():
         return path
     packaged = RECIPES / f"{path.stem}.toml"
     by_name = len(path.parts) == 1 and path.suffix in ("", ".toml")
-    by_old_path = path.parts[:-1] == ("configs",)  # as in a clone of the repository, read from elsewhere
+    by_old_path = path.parts[:-1] == ("configs",)  # the path in a clone of the repository
     if (by_name or by_old_path) and packaged.is_file():
         return packaged
-    raise ConfigError(f"There is no config {str(config)!r}; give a file, or one of {', '.join(recipe_names())}.")
+    raise ConfigError(
+        f"Cannot read the settings in {config}: there is no such file; give a file, or one of "
+        f"{', '.join(recipe_names())}."
+    )
 
 
 def load_config(config: Path | str | None) -> Config:
-    """The settings in a file, or of a config that comes with the package; the defaults for None."""
+    """Load the settings of a file, or packaged ones by name; the defaults for None."""
     if config is None:
         return Config()
     path = config_path(config)
@@ -72,7 +75,7 @@ def load_config(config: Path | str | None) -> Config:
 
 
 def put(tables: dict[str, Any], key: str, value: object) -> None:
-    """``value`` under a dotted key; whether there is such a setting is found out when the whole is parsed."""
+    """Set a dotted key; unknown keys are detected when the tables are parsed."""
     *path, last = key.split(".")
     table: Any = tables
     for part in path:
@@ -83,7 +86,7 @@ def put(tables: dict[str, Any], key: str, value: object) -> None:
 
 
 def parse_config(tables: dict[str, Any], origin: str = "the settings") -> Config:
-    """Settings from plain data; ``origin`` names them in an error."""
+    """Validate settings; ``origin`` names them in an error."""
     try:
         return Config.model_validate(tables)
     except ValidationError as error:

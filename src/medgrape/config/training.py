@@ -1,4 +1,4 @@
-"""How the model learns: every stage as data."""
+"""Settings of training: each stage is data."""
 
 from typing import Annotated, Literal
 
@@ -14,177 +14,176 @@ SomeNames = Annotated[Names, Field(min_length=1)]
 
 
 class Schedule(Settings):
-    """What every stage that learns is told. AdamW with a cosine schedule in each."""
+    """Optimiser settings of a stage: AdamW with a cosine schedule."""
 
     epochs: Annotated[int, Field(ge=1)] = 20
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4
     weight_decay: Weight = 1e-4
     batch: Annotated[int, Field(ge=1)] = 128
-    """Films (in stage 3 vectors) that are seen at once, by all processes together."""
+    """Batch size in films (vectors in stage 3), summed over all processes."""
     accumulate: Annotated[int, Field(ge=1)] = 1
-    """Batches to a step: their gradients are averaged before the weights move, as if ``batch`` were so many times as
-    large, in the memory of one."""
+    """Batches per optimiser step: their gradients are averaged, as with a larger batch, in the memory of one."""
     warmup: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Share of the steps in which the rate rises from nothing."""
+    """Fraction of the steps in which the learning rate rises linearly from zero."""
     clip: Weight = 1.0
-    """Largest norm of the gradient; 0 does not clip."""
+    """Maximum norm of the gradient; 0: no clipping."""
     choose: Literal["best", "last"] = "best"
-    """Which epoch is kept: the best on validation films, or the last, for where those are too few to choose by."""
+    """The epoch to keep: the best one on validation films, or the last one, if there are too few validation films."""
     patience: Annotated[int, Field(ge=0)] = 0
-    """Stop after so many epochs without a better validation figure; 0 never stops early."""
+    """Stop after this number of epochs without a better validation figure; 0: never."""
 
 
 class ConceptStage(Schedule):
-    """Stage 1: backbone and CAM head learn which findings a film shows."""
+    """Stage 1: backbone and CAM head are trained to detect the concepts of a film."""
 
     learns: Annotated[tuple[Seeing, ...], Listed] = ("backbone", "cam")
-    """All else is frozen: no gradient, eval mode, no dropout."""
+    """The parts that are trained; all others are frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=0)] = 30
-    """0: nothing learns here, and the CAM stays as ``like`` lets it begin."""
+    """0: no training; the CAM keeps its initial weights, see ``like``."""
     like: dict[str, SomeNames] = Field(default_factory=dict)
-    """Concept to findings of the run in ``backbone.weights``: the concept's map begins as the mean of theirs."""
+    """Concept to findings of the run in ``backbone.weights``: the concept's map is initialised with their mean."""
     pooling: Literal["mean", "log-sum-exp", "top"] = "mean"
-    """How a map of logits becomes one: the paper averages; log-sum-exp lets a small lesion speak; ``top`` averages the
-    highest tenth."""
+    """Pooling of a map of logits: the mean (the paper), log-sum-exp, which favours small lesions, or ``top``, the mean
+    of the highest tenth."""
     sharpness: Annotated[float, Field(gt=0)] = 5.0
-    """Of log-sum-exp: 0 would be the mean, infinity the maximum."""
+    """Sharpness of log-sum-exp: near 0 it is the mean, at infinity the maximum."""
     balance: bool = True
-    """Weigh rare concepts up: positives by the root of absent over present films."""
+    """Weight the positives of each concept by the square root of absent over present films."""
     resample: bool = False
-    """Films with a rare concept come up more often, by the root of its rarity, and others not in every epoch."""
+    """Sample films with a rare concept more often, by the square root of its rarity."""
     box_weight: Weight = 0.0
-    """Of the loss that compares each patch with the boxes, where a film has them."""
+    """Weight of the loss that compares each patch with the boxes of a film."""
     box_rivals: bool = True
-    """False: inside the boxes of one concept the others learn nothing from ``box_weight``, neither that they are there
-    nor that they are not."""
+    """False: patches inside the boxes of one concept do not count in ``box_weight`` for other concepts."""
     telling_weight: Weight = 0.0
-    """Of the loss that asks which of the boxed concepts a box shows: the map of its own must lead inside it."""
+    """Weight of the loss that classifies each box: the map of its concept must lead inside it."""
     class_weight: Weight = 0.0
-    """Of a loss that also asks the features for the class, through maps that are thrown away afterwards."""
+    """Weight of an auxiliary loss that classifies films from the features, with maps that are discarded afterwards."""
     batch_statistics: bool = True
-    """False keeps the batch norms' running statistics as they came, so a batch may be small or split."""
+    """False keeps the running statistics of batch norms, so batches may be small or split."""
     augment: bool = True
-    """Turn, shift, zoom and change the greys of films by chance."""
+    """Rotate, shift, scale and change the grey levels of films at random."""
     mirror: bool = False
-    """Augmented views are mirror images half of the time: more films, but the heart is then on either side."""
+    """Mirror half of the augmented views, so the heart is on either side."""
     views: Annotated[int, Field(ge=0)] = 4
-    """Augmented views of each film that are kept on disk where the first parts of the backbone are frozen; 0 keeps
-    nothing: every epoch has views of its own, and the frozen parts run each time."""
+    """Number of augmented views of each film that are cached on disk if the first parts of the backbone are frozen; 0:
+    no cache, every epoch has its own views."""
 
 
 class VectorStage(Settings):
     """Stage 2: concept vectors of positive films, from the frozen backbone."""
 
     boxes: bool = False
-    """Look inside the boxes where a film has them, instead of where the CAM looks, and outside them for ordinary
-    tissue. False: boxes teach this stage and the next nothing."""
+    """Take concept vectors from inside the boxes of a film, instead of by the CAM, and normal tissue from outside them.
+    False: this stage and the next do not use boxes."""
     inside: Annotated[int, Field(ge=0)] = 0
-    """Patches of each box that are vectors of their own, drawn by lot, beside the one for the whole box; where there is
-    no box to look into, those around which the CAM is highest."""
+    """Number of random patches of each box that are vectors themselves, beside the vector of the whole box; without a
+    box, of the patches where the CAM is highest."""
     normal: Names = ()
-    """Classes whose films show nothing: ordinary tissue is taken from these and from beside a finding, and so a film
-    that is ill in another way may still look different from a healthy one. Empty: from every film."""
+    """Classes of films without findings: normal tissue is taken from these films and from beside a finding, so that
+    films with other diseases may differ from healthy ones. Empty: from every film."""
     ordinary: Annotated[int, Field(ge=1)] = 4
-    """Patches of ordinary tissue from each film: half of them those that the CAM likes best, the others by lot."""
+    """Patches of normal tissue from each film: half of them where the CAM is highest, the others at random."""
 
 
 class PrototypeStage(Schedule):
-    """Stage 3: projector, prototypes and text projection."""
+    """Stage 3: projector, prototypes and text projection are trained."""
 
     learns: Annotated[tuple[Comparing, ...], Listed] = ("projector", "atlas", "anchors")
-    """All else is frozen: no gradient, eval mode, no dropout."""
+    """The parts that are trained; all others are frozen."""
     scale: Annotated[float, Field(gt=0)] = 10.0
     """lambda of the contrastive loss."""
     sharpness: Annotated[float, Field(gt=0)] = 5.0
     """gamma of the soft assignment."""
     margin: float = 0.1
-    """delta, on the true concept's logit alone."""
+    """delta, added to the logit of the true concept only."""
     alignment: Weight = 0.1
-    """Of the loss that pulls prototypes to their text anchor; without a text encoder there is none."""
+    """Weight of the loss that aligns prototypes with their text anchor; unused without a text encoder."""
     mask_above: Annotated[float, Field(gt=0)] = 0.05
-    """theta_U: a sample gives no gradient to prototypes that disagree about it by more."""
+    """theta_U: a sample gives no gradient to the prototypes of a concept whose variance on it is higher."""
     dispersion: Weight = 0.0
-    """Of the loss that keeps a concept's prototypes apart."""
+    """Weight of the loss that keeps a concept's prototypes apart."""
     balance: bool = True
-    """Weigh vectors of rare concepts up, by the root of their rarity."""
+    """Weight vectors of rare concepts by the square root of their rarity."""
     background: bool = False
-    """One more set of prototypes for ordinary tissue, in the contrastive sum but in no output."""
+    """Add a set of prototypes for normal tissue to the contrastive loss; they are not part of any output."""
     push: bool = False
-    """In the end every prototype becomes the nearest vector of a training film that shows its concept."""
+    """At the end, replace every prototype by the nearest vector of a training film with its concept."""
     pointing: Weight = 0.0
-    """Of the loss that wants a concept's mean map higher at its findings than at ordinary tissue; needs background."""
+    """Weight of the loss that wants a concept's mean map higher at its findings than at normal tissue; needs
+    ``background``."""
     detection: Weight = 0.0
-    """Of the loss that wants a concept's mean map to peak higher on films that show it than on films that do not. For
-    it the features of every patch are kept on disk while the stage learns."""
+    """Weight of the loss that wants the peak of a concept's mean map higher on films with it than on films without it.
+    It caches the features of every patch on disk during the stage."""
 
 
 class HeadStage(Schedule):
-    """Stage 4: the head, on score matrices of the frozen rest."""
+    """Stage 4: the head is trained on the score matrices of the frozen other parts."""
 
     learns: Annotated[tuple[Judging, ...], Listed] = ("head",)
-    """All else is frozen: no gradient, eval mode, no dropout."""
+    """The parts that are trained; all others are frozen."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.05
     balance: bool = True
-    """Weigh rare classes up, by the root of their rarity."""
+    """Weight rare classes by the square root of their rarity."""
     views: Annotated[int, Field(ge=1)] = 1
-    """Score matrices for each training film: the film itself, and augmented views beyond the first."""
+    """Score matrices of each training film: one of the film itself, and the others of augmented views."""
 
 
 class EndToEndStage(Schedule):
-    """The variant without stages: the sum of the three losses, everything learns."""
+    """The variant without stages: everything is trained on the sum of the three losses."""
 
     learns: Annotated[tuple[Seeing | Comparing | Judging, ...], Listed] = (
         "backbone", "cam", "projector", "atlas", "anchors", "head",
     )  # fmt: skip
-    """All else is frozen: no gradient, eval mode, no dropout."""
+    """The parts that are trained; all others are frozen."""
     epochs: Annotated[int, Field(ge=1)] = 70
 
 
 class BlackBoxStage(Schedule):
-    """The plain backbone: one linear layer on the mean of its patches, everything learns."""
+    """The black box: backbone and one linear layer on the mean of its patches."""
 
     epochs: Annotated[int, Field(ge=1)] = 30
     balance: bool = True
-    """Weigh rare classes up, by the root of their rarity."""
+    """Weight rare classes by the square root of their rarity."""
 
 
 class CbmStage(BlackBoxStage):
-    """The concept bottleneck model, learnt jointly: findings first, classes from nothing but these."""
+    """The concept bottleneck model, trained jointly: classes are predicted from the predicted concepts alone."""
 
     concept_weight: Weight = 1.0
-    """lambda: of the loss of the findings, beside that of the classes."""
+    """lambda: weight of the loss of the concepts, relative to that of the classes."""
 
 
 class PipNetPartsStage(Schedule):
-    """PIP-Net's first phase: patches learn to be one of few parts, without any label."""
+    """PIP-Net's first phase: each patch is assigned to one of few parts, without labels."""
 
     epochs: Annotated[int, Field(ge=1)] = 10
     learning_rate: Annotated[float, Field(gt=0)] = 5e-4
     batch: Annotated[int, Field(ge=2)] = 64
     parts: Annotated[int, Field(ge=0)] = 0
-    """Prototypes; 0: one for each feature of the backbone, as published."""
+    """Number of prototypes; 0: one for each feature of the backbone, as published."""
     presence: Weight = 5.0
-    """Of the tanh loss, that every part turns up somewhere in a batch. The alignment's weight rises from 0 to 1."""
+    """Weight of the tanh loss, by which every part occurs in a batch. The weight of the alignment rises from 0 to 1."""
 
 
 class PipNetStage(BlackBoxStage):
-    """PIP-Net's second phase: few positive weights from parts to classes, and the parts learn on."""
+    """PIP-Net's second phase: sparse positive weights from parts to classes; the parts are trained further."""
 
     learning_rate: Annotated[float, Field(gt=0)] = 5e-4
     batch: Annotated[int, Field(ge=2)] = 64
     alignment: Weight = 5.0
-    """Of the loss that wants a patch to be the same part in two views of a film."""
+    """Weight of the loss that wants a patch to be the same part in two views of a film."""
     presence: Weight = 2.0
-    """Of the tanh loss."""
+    """Weight of the tanh loss."""
     class_weight: Weight = 2.0
-    """Of the classes' loss."""
+    """Weight of the loss of the classes."""
     hold: Annotated[int, Field(ge=0)] = 3
-    """Epochs at the start in which the weights to the classes learn alone."""
+    """Number of first epochs in which only the weights to the classes are trained."""
 
 
 class StageSettings(Settings):
-    """All stages; ``model.method`` and ``training.order`` say which run."""
+    """All stages; ``model.method`` and ``training.order`` choose which ones run."""
 
     concepts: ConceptStage = ConceptStage()
     vectors: VectorStage = VectorStage()
@@ -198,21 +197,21 @@ class StageSettings(Settings):
 
 
 class TrainingSettings(Settings):
-    """Where and in which order."""
+    """Order of training, precision and devices."""
 
     order: Literal["staged", "end-to-end"] = "staged"
     precision: Literal["fp32", "bf16"] = "fp32"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     processes: Annotated[int, Field(ge=1)] = 1
-    """One for each device; on a CPU, one for each share of its cores."""
+    """Number of processes: one for each device, or several that share the cores of a CPU."""
     threads: Annotated[int, Field(ge=0)] = 0
-    """Of each process, on a CPU; 0 takes what there is."""
+    """CPU threads of each process; 0: as many as there are."""
 
 
 class ExemplarSettings(Settings):
-    """The training films that a run carries along to show what its prototypes remind of."""
+    """Thumbnails of training films in a run, which are shown as examples of its prototypes."""
 
     show: bool = True
-    """False: the run holds no picture of any training film."""
+    """False: the run contains no picture of any training film."""
     withheld: Names = ()
     """Films or patients that are never shown."""

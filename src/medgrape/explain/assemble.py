@@ -8,7 +8,8 @@ from medgrape.films.film import Film
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Prediction
-from medgrape.runs.checkpoint import ExemplarFilms, Run
+from medgrape.runs.checkpoint import Run
+from medgrape.runs.exemplars import ExemplarFilms
 
 EXEMPLARS = 3
 """Films for each concept."""

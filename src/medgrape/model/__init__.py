@@ -1,1 +1,1 @@
-"""From patches to a prediction: the parts of GRAPE, and the whole."""
+"""The GRAPE model and its parts: from films to evidence and classes."""

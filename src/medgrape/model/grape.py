@@ -1,4 +1,4 @@
-"""GRAPE as a whole: backbone, CAM head, projector, atlas, graph, head. Film in, evidence and classes out."""
+"""The GRAPE model: backbone, CAM head, projector, atlas, graph and head. Films in, evidence and classes out."""
 
 from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
@@ -12,14 +12,14 @@ from medgrape.model.backbones.backbone import Backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.evidence import mean_maps, scores, strongest_maps
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.base import Standard
-from medgrape.model.heads.heads import Head, build_head
+from medgrape.model.heads import build_head
+from medgrape.model.heads.base import Head, ScoreNormalizer
 from medgrape.model.projector import Projector
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says about a batch of films."""
+    """The output of the model for a batch of films."""
 
     logits: Float[Tensor, "b classes"]
     scores: Float[Tensor, "b k m"]
@@ -33,17 +33,17 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Maps:
-    """Where the model sees each concept on a batch of films."""
+    """Maps of each concept for a batch of films."""
 
     mean: Float[Tensor, "b k h w"]
     strongest: Float[Tensor, "b k h w"]
     cam: Float[Tensor, "b trained h w"]
-    """Logits of the CAM head: only of the concepts that it was trained with, which are the first ones."""
+    """Logits of the CAM head, for the concepts that it was trained with, which come first."""
 
 
 @runtime_checkable
 class ReadingModel(Protocol):
-    """What reading films asks of a model, whoever computes it: torch here, or ONNX Runtime (``exported.py``)."""
+    """A model for inference: in torch here, or in ONNX Runtime (``runs/exported.py``)."""
 
     @property
     def atlas(self) -> Atlas:
@@ -52,36 +52,36 @@ class ReadingModel(Protocol):
 
     @property
     def judged(self) -> int:
-        """How many concepts, counted from the first, the head judges by."""
+        """Number of concepts, counted from the first, that the head uses."""
         ...
 
     @property
     def runtime(self) -> str:
-        """What computes it, in words."""
+        """Name of the library that computes it."""
         ...
 
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
-        """Every patch of the films, in the space of prototypes."""
+        """Return every patch of the films in the space of prototypes."""
         ...
 
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
-        """Classes from score matrices: what a head does, without a film."""
+        """Return the classes for score matrices: the head alone, without a film."""
         ...
 
     def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
-        """Classes and mean maps: all that reading many films needs."""
+        """Return classes and mean maps, which suffice for bulk reading."""
         ...
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
-        """Classes and maps from one pass."""
+        """Return classes and all maps from one pass."""
         ...
 
 
 class Grape(nn.Module):
-    """All parts under the names that the settings use for them.
+    """The whole model; its parts have the names that the settings use for them.
 
-    ``learnt_later`` counts concepts at the end of the vocabulary that were added after training: they have maps and
-    scores, and no part in the classes until the head is grown.
+    ``learnt_later`` is the number of concepts at the end of the vocabulary that were added after training: they have
+    maps and scores, but no effect on the classes until the head is grown.
     """
 
     def __init__(
@@ -104,21 +104,21 @@ class Grape(nn.Module):
         self.atlas = Atlas(concepts + learnt_later, settings.prototypes, settings.width, background=background)
         self.anchors = None if text is None else Anchors(text, settings.width)
         self.graph = graph
-        self.standard = Standard(concepts, settings.prototypes)
+        self.standard = ScoreNormalizer(concepts, settings.prototypes)
         self.head = build_head(settings.head, concepts, settings.prototypes, classes, settings.dropout)
 
     @property
     def judged(self) -> int:
-        """How many concepts, counted from the first, the head judges by."""
+        """Number of concepts, counted from the first, that the head uses."""
         return int(self.graph.edges.shape[0])
 
     @property
     def runtime(self) -> str:
-        """What computes it, in words."""
+        """Name of the library that computes it."""
         return "PyTorch"
 
     def features(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:
-        """What the backbone makes of the films; with ``mirror``, averaged with what it makes of their mirror images."""
+        """Return the backbone's features; with ``mirror``, their mean with those of the mirrored films."""
         maps: Tensor = self.backbone(films)
         if not self.mirror:
             return maps
@@ -126,26 +126,26 @@ class Grape(nn.Module):
         return (maps + mirrored.flip(-1)) / 2
 
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
-        """Every patch of the films, in the space of prototypes."""
+        """Return every patch of the films in the space of prototypes."""
         return self.projector.patches(self.features(films))
 
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
-        """Classes from score matrices: what a head does, without a film."""
-        heard = self.atlas.heard(found)[:, : self.judged]
-        verdict = cast(Head, self.head).judge(self.standard(heard), self.graph)
-        return Prediction(verdict.logits, found, verdict.attention)
+        """Return the classes for score matrices: the head alone, without a film."""
+        masked = self.atlas.heard(found)[:, : self.judged]
+        output = cast(Head, self.head).classify(self.standard(masked), self.graph)
+        return Prediction(output.logits, found, output.attention)
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
-        """Classes from films."""
+        """Return the classes for films."""
         return self.judge(scores(self.patches(films), self.atlas.prototypes))
 
     def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
-        """Classes and mean maps: all that reading many films needs."""
+        """Return classes and mean maps, which suffice for bulk reading."""
         patches = self.patches(films)
         return self.judge(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
-        """Classes and maps from one pass."""
+        """Return classes and all maps from one pass."""
         features, prototypes = self.features(films), self.atlas.in_use
         patches = self.projector.patches(features)
         maps = Maps(mean_maps(patches, prototypes), strongest_maps(patches, prototypes), self.cam(features))

@@ -1,7 +1,7 @@
-"""A head that learnt to listen to one more concept: the head it was, plus one over all concepts that starts silent.
+"""A head extended to more concepts: the old head, plus a new one over all concepts whose last layer starts at zero.
 
-Beside a head that is left as it is, the new one adds exactly nothing until it is trained. So the classes stay what they
-were, to the last bit, for every kind of head.
+Until the new head is trained, it adds exactly zero to the logits of the old one. So the classes stay the same, to the
+last bit, for every kind of head.
 """
 
 from typing import cast
@@ -13,73 +13,56 @@ from torch import Tensor, nn
 from medgrape.config import ModelSettings
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.base import Standard, Verdict
-from medgrape.model.heads.heads import Head, build_head
-from medgrape.plugins import PartError
+from medgrape.model.heads import build_head
+from medgrape.model.heads.base import AttentionHead, Head, HeadOutput, ScoreNormalizer
+from medgrape.plugins import PluginError
 
 
-class GrownHead(nn.Module):
-    """The sum of two heads."""
+class GrownHead(AttentionHead):
+    """The sum of the old head on the concepts that it knows and of a new head on all concepts."""
 
     def __init__(self, before: nn.Module, graph: ConceptGraph, added: nn.Module) -> None:
         super().__init__()
         self.before, self.graph, self.added = before, graph, added
-        last = _last_layer(added)
-        for weights in last.parameters():
+        for weights in _last_layer(added).parameters():
             nn.init.zeros_(weights)
 
-    def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
-        """Class logits."""
-        return self.judge(scores, graph).logits
-
-    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
-        """The mean of both heads'; only that of the old one, to which the new concept is deaf, while the new one is
-        silent."""
-        return self.judge(scores, graph).attention
-
-    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
-        """The sum of what both say, and whom they listened to."""
-        before = cast(Head, self.before).judge(scores[:, : self._known].contiguous(), self.graph)
-        added = cast(Head, self.added).judge(scores, graph)
-        return Verdict(before.logits + added.logits, self._heard(before.attention, added.attention))
-
-    def _heard(
-        self, earlier: Float[Tensor, "b known known"] | None, added: Float[Tensor, "b k k"] | None
-    ) -> Float[Tensor, "b k k"] | None:
-        if earlier is None or added is None:
-            return None
-        old = torch.eye(added.shape[-1], dtype=earlier.dtype, device=earlier.device).expand_as(added).clone()
-        old[:, : self._known, : self._known] = earlier
-        return torch.where(_last_layer(self.added).weight.any(), (old + added) / 2, old)
+    def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
+        """Attention is the mean of both heads; while the new head is untrained, that of the old one alone."""
+        known = self.graph.edges.shape[0]
+        old = cast(Head, self.before).classify(scores[:, :known].contiguous(), self.graph)
+        new = cast(Head, self.added).classify(scores, graph)
+        if old.attention is None or new.attention is None:
+            return HeadOutput(old.logits + new.logits, None)
+        attention = torch.eye(len(graph.edges), dtype=old.attention.dtype, device=old.attention.device)
+        attention = attention.expand_as(new.attention).clone()
+        attention[:, :known, :known] = old.attention
+        trained = _last_layer(self.added).weight.any()
+        return HeadOutput(old.logits + new.logits, torch.where(trained, (attention + new.attention) / 2, attention))
 
     @property
     def speaks(self) -> bool:
-        """Whether the new head was trained."""
+        """Whether the new head is trained."""
         return bool(_last_layer(self.added).weight.any())
-
-    @property
-    def _known(self) -> int:
-        return int(self.graph.edges.shape[0])
 
 
 def grow_head(model: Grape, settings: ModelSettings, probability: Float[Tensor, "k k"], classes: int) -> None:
-    """Let the head of ``model`` listen to all concepts of ``probability``, with no influence on the classes yet."""
+    """Extend the head of ``model`` to all concepts of ``probability``, without any effect on the classes yet."""
     graph, known = ConceptGraph(probability, settings.tau), model.judged
     added = build_head(settings.head, len(probability), settings.prototypes, classes, settings.dropout)
     head = GrownHead(model.head, model.graph, added)
-    _refuse_loud(added, graph, settings)
-    standard = Standard(len(probability), settings.prototypes)
-    standard.mean[:known] = model.standard.mean
-    standard.spread[:known] = model.standard.spread
-    model.head = head
-    model.graph, model.standard = graph, standard
+    _refuse_nonzero(added, graph, settings)
+    normalizer = ScoreNormalizer(len(probability), settings.prototypes)
+    normalizer.mean[:known] = model.standard.mean
+    normalizer.spread[:known] = model.standard.spread
+    model.head, model.graph, model.standard = head, graph, normalizer
 
 
-def head_sizes(head: nn.Module, judged: int) -> list[int]:
-    """How many concepts each head in the sum knows, the oldest first: what is needed to build it again."""
+def head_sizes(head: nn.Module, concepts: int) -> list[int]:
+    """Return the number of concepts of each head in the sum, oldest first; this suffices to build it again."""
     if not isinstance(head, GrownHead):
-        return [judged]
-    return [*head_sizes(head.before, int(head.graph.edges.shape[0])), judged]
+        return [concepts]
+    return [*head_sizes(head.before, int(head.graph.edges.shape[0])), concepts]
 
 
 def _last_layer(head: nn.Module) -> nn.Linear:
@@ -90,17 +73,17 @@ def _last_layer(head: nn.Module) -> nn.Linear:
 
 
 @torch.no_grad()
-def _refuse_loud(added: nn.Module, graph: ConceptGraph, settings: ModelSettings) -> None:
-    """Heads of other packages need not end in a linear layer; one that does not would change classes at once."""
+def _refuse_nonzero(added: nn.Module, graph: ConceptGraph, settings: ModelSettings) -> None:
+    """Refuse a plugin head that does not end in a linear layer: it would change the classes at once."""
     was_training = added.training
-    said = cast(Head, added.eval()).judge(torch.ones(1, len(graph.edges), settings.prototypes), graph).logits
+    output = cast(Head, added.eval()).classify(torch.ones(1, len(graph.edges), settings.prototypes), graph)
     added.train(was_training)
-    if said.any():
+    if output.logits.any():
         raise _cannot_grow()
 
 
-def _cannot_grow() -> PartError:
-    return PartError(
-        "This run's head comes from another package and does not end in a torch.nn.Linear, so it cannot learn to "
-        "listen to one more concept without a change of its classes; the concept has its map and scores all the same."
+def _cannot_grow() -> PluginError:
+    return PluginError(
+        "This run's head comes from another package and does not end in a torch.nn.Linear, so it cannot be extended to "
+        "one more concept without changing the classes; the concept has its map and scores all the same."
     )

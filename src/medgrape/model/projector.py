@@ -1,4 +1,4 @@
-"""From a backbone's features to the space in which patches and prototypes are compared (paper Eq. 1)."""
+"""The projection of backbone features into the space of prototypes (paper Eq. 1)."""
 
 import torch.nn.functional as F
 from einops import rearrange
@@ -9,10 +9,11 @@ from torch import Tensor, nn
 class Projector(nn.Module):
     """Linear, LayerNorm, ReLU, Linear, unit norm.
 
-    No batch norm: concept vectors, on which it learns, and patches, on which it is used, have different statistics.
+    There is no batch norm: the concept vectors that it is trained on and the patches that it is used on have different
+    statistics.
 
-    With ``smooth`` every patch is averaged with its eight neighbours afterwards. Similarity is a product, so all maps
-    and scores become averages over three by three patches: the middle of a finding wins over a lone patch at its edge.
+    With ``smooth`` every projected patch is averaged with its eight neighbours. Similarity is linear, so all maps and
+    scores become averages over 3 x 3 patches, which favours the centre of a finding over a single patch at its edge.
     """
 
     def __init__(self, features: int, width: int, *, smooth: bool = False) -> None:
@@ -21,11 +22,11 @@ class Projector(nn.Module):
         self.layers = nn.Sequential(nn.Linear(features, width), nn.LayerNorm(width), nn.ReLU(), nn.Linear(width, width))
 
     def forward(self, vectors: Float[Tensor, "*n c"]) -> Float[Tensor, "*n d"]:
-        """Vectors of any number of films and patches, features last."""
+        """Project vectors, features last, to unit vectors."""
         return F.normalize(self.layers(vectors), dim=-1)
 
     def patches(self, features: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:
-        """Every patch of a map projected."""
+        """Project every patch of a map."""
         projected: Tensor = self(rearrange(features, "b c h w -> b h w c"))
         patches = rearrange(projected, "b h w d -> b d h w")
         if not self.smooth:

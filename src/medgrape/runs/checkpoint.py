@@ -1,4 +1,4 @@
-"""A run on disk: one folder with weights, settings and everything that reading a film needs. Loads strictly, or not."""
+"""A run: a trained model with its settings, thresholds and exemplars, in one folder that is loaded strictly."""
 
 import json
 import shutil
@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -21,6 +20,7 @@ from medgrape.model.backbones.backbone import Backbone
 from medgrape.model.grape import Grape, ReadingModel
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.grown_head import grow_head, head_sizes
+from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.runs.manifest import (
     Manifest,
     RunError,
@@ -33,114 +33,65 @@ from medgrape.runs.manifest import (
 )
 from medgrape.runs.plugin_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 
-TENSORS, NAMES = "exemplars.safetensors", "exemplars.json"
-
-
-@dataclass(frozen=True)
-class ExemplarFilms:
-    """For each prototype a patch of a training film; pictures of each film once."""
-
-    grid: tuple[int, int]
-    films: tuple[str, ...]
-    thumbnails: UInt8[np.ndarray, "films side side"]
-    film: Int[np.ndarray, "k m"]
-    """Which of ``films``; -1 where no film may be shown."""
-    patch: Int[np.ndarray, "k m"]
-    """Counted row by row on ``grid``."""
-    similarity: Float[np.ndarray, "k m"]
-
-    def save(self, folder: Path) -> None:
-        """Two files."""
-        write_tensors(folder / TENSORS, self.tensors)
-        (folder / NAMES).write_text(json.dumps(self.names, indent=2) + "\n", "utf-8")
-
-    @classmethod
-    def load(cls, folder: Path) -> "ExemplarFilms":
-        """The inverse of ``save``."""
-        return cls.of(load_file(folder / TENSORS), json.loads((folder / NAMES).read_text("utf-8")))
-
-    @property
-    def tensors(self) -> dict[str, Tensor]:
-        """All pixels and numbers."""
-        return {
-            "thumbnails": torch.from_numpy(self.thumbnails),
-            "film": torch.from_numpy(self.film),
-            "patch": torch.from_numpy(self.patch),
-            "similarity": torch.from_numpy(self.similarity),
-        }
-
-    @property
-    def names(self) -> dict[str, Any]:
-        """All that is no tensor, as plain data."""
-        return {"grid": list(self.grid), "films": list(self.films)}
-
-    @classmethod
-    def of(cls, tensors: Mapping[str, Tensor], names: Mapping[str, Any]) -> "ExemplarFilms":
-        """From both again."""
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        return cls((names["grid"][0], names["grid"][1]), tuple(names["films"]), **arrays)
+ARCHITECTURE, METHOD = "architecture.json", "method"
+"""The file that describes the model, and its key that only runs of methods other than GRAPE have."""
+KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
+"""The training log: part of every run, and not read when it is loaded."""
 
 
 @dataclass(frozen=True)
 class SafetyThresholds:
-    """Learnt on the boxes of a data set: so that few correct boxes raise a false alarm, or so that right claims are
-    parted from wrong ones as well as can be."""
+    """Thresholds of the safety check, calibrated on the boxes of a data set."""
 
     by_concept: Mapping[str, float]
-    """By how much another concept must lead, for each concept with enough boxes to learn it from."""
+    """Lead that another concept needs for a warning (eta), for each concept with enough boxes."""
     pooled: float
-    """The same for every other concept, learnt from the boxes of all."""
+    """The lead for all other concepts, from the boxes of all."""
     gate: float | None
-    """Highest variance U of the leading concept at which it is believed (theta_V); None: it is always believed."""
+    """Highest variance U of the leading concept for a warning (theta_V); None: no limit."""
     max_false_alarms: float | None
-    """None, and no confidence either, where right and wrong claims were balanced and no rate is promised."""
+    """Bound on the false alarm rate; None, as is the confidence, where the calibration was balanced without a bound."""
     confidence: float | None
-    """How surely the share of false alarms stays below ``max_false_alarms``."""
+    """Confidence that the false alarm rate is below ``max_false_alarms``."""
     boxes: Mapping[str, int]
-    """How many patients with boxes of each concept were learnt from."""
+    """Number of patients with boxes of each concept."""
     data_set: Mapping[str, str]
-    """Name, checksum and split of what was learnt from."""
+    """Name, checksum and split of the data set."""
 
     def lead(self, concept: str) -> float:
-        """By how much another concept must lead over ``concept`` to be a warning."""
+        """Return the lead over ``concept`` that another concept needs for a warning."""
         return self.by_concept.get(concept, self.pooled)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return all fields as plain data."""
         return asdict(self)
-
-
-ARCHITECTURE, METHOD = "architecture.json", "method"
-"""Where a run tells how it is built, and there the key that only runs of other methods than GRAPE have."""
-KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
-"""How the model was trained: part of every run, and read by nobody here."""
 
 
 @dataclass(frozen=True)
 class UsualScores:
-    """What scores are on training films, to judge a new film's by."""
+    """Median scores on training films, as a reference for new films."""
 
     absent: Float[Tensor, "k m"]
-    """The median on films without the concept: what rejecting the concept puts in its place."""
+    """Score of each prototype on films without the concept; replaces the scores of a rejected concept."""
     absent_peak: Float[Tensor, " k"]
-    """Median peak of the mean map on films without the concept."""
+    """Peak of the mean map on films without the concept."""
     present_peak: Float[Tensor, " k"]
-    """The same on films with it."""
+    """Peak of the mean map on films with the concept."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What somebody did to a run after it was trained."""
+    """A change of a run after training."""
 
     parent: str
-    """Fingerprint of the run that it was done to."""
+    """Fingerprint of the run before."""
     what: str
-    """In one sentence."""
+    """Description, in one sentence."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A trained model with all that belongs to it."""
+    """A trained model with everything that inference needs."""
 
     config: Config = field(repr=False)
     concepts: ConceptSet
@@ -149,71 +100,77 @@ class Run:
     usual: UsualScores = field(repr=False)
     exemplars: ExemplarFilms = field(repr=False)
     metrics: dict[str, Any] = field(repr=False)
-    """Validation figures, chosen epochs, untrained concepts, the text encoder's name."""
+    """Validation metrics, chosen epochs, untrained concepts, the text encoder's name."""
     learnt_from: tuple[str, ...] = field(repr=False)
-    """Fingerprints of the films it was trained and chosen on: on these it cannot be tested."""
+    """Fingerprints of the training and validation films, on which the run must not be tested."""
     safety: SafetyThresholds | None = None
-    """None where nobody calibrated it; then the settings' own thresholds count."""
+    """None for a run that is not calibrated, which uses the thresholds of its settings."""
     changes: tuple[Change, ...] = ()
-    """Since training, the first one first."""
+    """Changes after training, oldest first."""
     own_parts: Records = field(default_factory=dict)
-    """Which parts of other packages it was trained with."""
+    """The plugins that it was trained with."""
 
     @property
     def grape(self) -> Grape:
-        """The model in torch, which alone can learn, be changed and be saved."""
+        """The model in torch, which is needed to train, change and save it."""
         if not isinstance(self.model, Grape):
             raise RunError(
-                "This is an exported model, which can read but not learn or be changed; do that to the run that it was "
-                "made from, and export that again."
+                "This is an exported model, which cannot be trained or changed; change the run that it was exported "
+                "from, and export that again."
             )
         return self.model
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
-        """Write everything into a folder of its own and seal it."""
-        write_tensors(folder / "model.safetensors", self.grape.state_dict())
+        """Write everything into a new folder, and the manifest last."""
+        names, model = self.concepts.names, self.grape
+        write_tensors(folder / "model.safetensors", model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
-        _write(folder / "concepts.json", {"classes": self.classes, "concepts": self.concepts.to_tables()})
-        _write(folder / ARCHITECTURE, _architecture(self.grape) | self._kept_parts())
-        _write(folder / "preprocessing.json", self.config.preprocessing.model_dump(mode="json"))
-        _write(folder / "thresholds.json", _rows(self.concepts, self.usual))
-        _write(folder / "absent_scores.json", dict(zip(self.concepts.names, self.usual.absent.tolist(), strict=True)))
-        _write(folder / "metrics.json", self.metrics)
-        _write(folder / "learnt_from.json", {"films": self.learnt_from})
-        _write(folder / "safety.json", {"calibrated": None if self.safety is None else self.safety.to_json()})
-        _write(folder / "changes.json", {"changes": [asdict(change) for change in self.changes]})
+        plugins = keep_parts(self.own_parts, model, self.config.preprocessing.size)
+        peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
+        documents: dict[str, object] = {
+            "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
+            ARCHITECTURE: _architecture(model) | plugins,
+            "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
+            "thresholds.json": {
+                name: {"absent_peak": absent, "present_peak": present} for name, absent, present in peaks
+            },
+            "absent_scores.json": dict(zip(names, self.usual.absent.tolist(), strict=True)),
+            "metrics.json": self.metrics,
+            "learnt_from.json": {"films": self.learnt_from},
+            "safety.json": {"calibrated": None if self.safety is None else self.safety.to_json()},
+            "changes.json": {"changes": [asdict(change) for change in self.changes]},
+        }
+        for name, document in documents.items():
+            (folder / name).write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", "utf-8")
         self.exemplars.save(folder)
         return seal(folder, dataset)
-
-    def _kept_parts(self) -> dict[str, Any]:
-        return keep_parts(self.own_parts, self.grape, self.config.preprocessing.size)
 
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run as it was found on disk."""
+    """A run with the folder and the manifest that it was loaded from."""
 
     folder: Path
     run: Run
     manifest: Manifest = field(repr=False)
     unsaved: bool = False
-    """Whether the run was changed since it was found there."""
+    """Whether the run was changed since it was loaded."""
 
     @property
     def name(self) -> str:
-        """What a report calls the model by: the fingerprint of its weights, as far as they are on disk."""
+        """Its name in reports: the fingerprint of the weights on disk, and whether they were changed since."""
         if not self.manifest.files:
             return "never saved"
         return f"{self.manifest.fingerprint}{', changed and not saved' if self.unsaved else ''}"
 
     def changed(self, run: Run, what: str) -> "LoadedRun":
-        """The same folder with another model; ``what`` says in one sentence what was done. Nothing is written."""
+        """Return this run with a changed model; ``what`` describes the change in one sentence. Nothing is written."""
         change = Change(self.manifest.fingerprint, what)
         return replace(self, run=replace(run, changes=(*self.run.changes, change)), unsaved=True)
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
-        """Write what became of this run, a new or the same folder; it is whole there, or as it was."""
-        _ = run.grape  # an export is refused before anything is written
+        """Write the changed run to a new folder, or in place of this one; atomically in both cases."""
+        _ = run.grape  # refuses an export before anything is written
         target = out.resolve()
         if self.folder.resolve() != target:
             refuse_inside_run(out)
@@ -221,10 +178,10 @@ class LoadedRun:
             return load_run(out)
         refuse_hub_copy(target)
         changed = target.with_name(f".{target.name}.changed")
-        shutil.rmtree(changed, ignore_errors=True)  # of an attempt that was killed
+        shutil.rmtree(changed, ignore_errors=True)  # left by an attempt that was killed
         try:
             self._write(run, changed)
-            _take_place(changed, target)
+            _replace_folder(target, changed)
         finally:
             shutil.rmtree(changed, ignore_errors=True)
         return load_run(out)
@@ -237,44 +194,46 @@ class LoadedRun:
 
 
 def load_run(folder: Path) -> LoadedRun:
-    """Everything in ``folder``, after every checksum was compared."""
+    """Load the run in ``folder`` after verifying every checksum."""
     manifest = unseal(folder)
     with fitting(folder):
-        _refuse_baseline(folder)
+        architecture = _read(folder / ARCHITECTURE) if (folder / ARCHITECTURE).is_file() else {}
+        if METHOD in architecture:
+            raise RunError(
+                f"{folder} is a run of {architecture[METHOD]}, which has no prototypes to read with, correct or "
+                "extend; only medgrape evaluate takes it."
+            )
         return LoadedRun(folder, _load(folder), manifest)
 
 
-def _refuse_baseline(folder: Path) -> None:
-    method = _read(folder / ARCHITECTURE).get(METHOD) if (folder / ARCHITECTURE).is_file() else None
-    if method is not None:
-        raise RunError(
-            f"{folder} is a run of {method}, which has no prototypes to read by, correct or extend; only medgrape "
-            "evaluate takes it."
-        )
-
-
 def _load(folder: Path) -> Run:
-    told = _read(folder / "concepts.json")
-    config, built = load_config(folder / "config.toml"), _read(folder / ARCHITECTURE)
-    concepts, classes = ConceptSet.from_tables(told["concepts"]), tuple(told["classes"])
-    refuse_missing(built)
-    model = _bare_model(config, len(classes), built)
+    vocabulary, architecture = _read(folder / "concepts.json"), _read(folder / ARCHITECTURE)
+    config = load_config(folder / "config.toml")
+    concepts, classes = ConceptSet.from_tables(vocabulary["concepts"]), tuple(vocabulary["classes"])
+    refuse_missing(architecture)
+    model = _build(config, len(classes), architecture)
     model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
-    peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
-    usual = UsualScores(
-        torch.tensor([absent[name] for name in concepts.names]),
-        torch.tensor([peaks[name]["absent_peak"] for name in concepts.names]),
-        torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
-    )
     model.eval().requires_grad_(False)
-    refuse_changed(built, model, config.preprocessing.size, folder)
-    metrics, learnt_from = _read(folder / "metrics.json"), tuple(_read(folder / "learnt_from.json")["films"])
+    refuse_changed(architecture, model, config.preprocessing.size, folder)
+    peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     calibrated = _read(folder / "safety.json")["calibrated"]
-    safety = None if calibrated is None else SafetyThresholds(**calibrated)
-    changes = tuple(Change(**change) for change in _read(folder / "changes.json")["changes"])
-    exemplars = ExemplarFilms.load(folder)
-    own = built.get(OWN_PARTS, {})
-    return Run(config, concepts, classes, model, usual, exemplars, metrics, learnt_from, safety, changes, own)
+    return Run(
+        config,
+        concepts,
+        classes,
+        model,
+        UsualScores(
+            torch.tensor([absent[name] for name in concepts.names]),
+            torch.tensor([peaks[name]["absent_peak"] for name in concepts.names]),
+            torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
+        ),
+        ExemplarFilms.load(folder),
+        metrics=_read(folder / "metrics.json"),
+        learnt_from=tuple(_read(folder / "learnt_from.json")["films"]),
+        safety=None if calibrated is None else SafetyThresholds(**calibrated),
+        changes=tuple(Change(**change) for change in _read(folder / "changes.json")["changes"]),
+        own_parts=architecture.get(OWN_PARTS, {}),
+    )
 
 
 def _architecture(model: Grape) -> dict[str, Any]:
@@ -287,17 +246,17 @@ def _architecture(model: Grape) -> dict[str, Any]:
     }
 
 
-def _bare_model(config: Config, classes: int, told: dict[str, Any]) -> Grape:
-    """The same parts with weights to be overwritten."""
-    concepts, width = told["concepts"], told["text_width"]
-    trained, *grown = told["judged_by_heads"]
+def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:
+    """Build the model with weights to be overwritten."""
+    concepts, text_width = architecture["concepts"], architecture["text_width"]
+    trained, *grown = architecture["judged_by_heads"]
     model = Grape(
-        Backbone.from_description(told["backbone"]),
+        Backbone.from_description(architecture["backbone"]),
         config.model,
         ConceptGraph(torch.zeros(trained, trained), config.model.tau),
         classes,
-        None if width is None else torch.zeros(concepts, width),
-        background=told["background"],
+        None if text_width is None else torch.zeros(concepts, text_width),
+        background=architecture["background"],
         learnt_later=concepts - trained,
     )
     for size in grown:
@@ -305,10 +264,10 @@ def _bare_model(config: Config, classes: int, told: dict[str, Any]) -> Grape:
     return model
 
 
-def _take_place(new: Path, old: Path) -> None:
-    """Two renames: between them, and only there, the run is called by another name."""
+def _replace_folder(old: Path, new: Path) -> None:
+    """Rename twice; between the two renames, and only there, the run has another name."""
     aside = set_aside(old)
-    shutil.rmtree(aside, ignore_errors=True)  # of an attempt that was killed at its very end
+    shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was killed at its very end
     old.rename(aside)
     try:
         new.rename(old)
@@ -316,17 +275,6 @@ def _take_place(new: Path, old: Path) -> None:
         aside.rename(old)
         raise
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _rows(concepts: ConceptSet, usual: UsualScores) -> dict[str, dict[str, float]]:
-    return {
-        name: {"absent_peak": float(usual.absent_peak[row]), "present_peak": float(usual.present_peak[row])}
-        for row, name in enumerate(concepts.names)
-    }
-
-
-def _write(path: Path, data: object) -> None:
-    path.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", "utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:

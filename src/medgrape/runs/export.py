@@ -1,7 +1,6 @@
-"""A run as one ONNX file: graph, weights, and all that a reading needs beside them."""
+"""Export of a run to one ONNX file: graph, weights, and everything else that inference needs."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,82 +23,85 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 CLOSE = 1e-4
-"""How far fp32 may be from torch, in any score, map or probability."""
+"""Largest difference between fp32 and torch in any score, map or probability."""
 LEAST_FILMS = 16
-_TRIED = (1, 3)
-"""Films in the batches that an export is compared with torch on."""
+_BATCHES = (1, 3)
+"""Batch sizes at which an export is compared with torch."""
 
 
 class ExportError(UserError):
-    """A run that cannot be exported as asked."""
+    """A run that cannot be exported as requested."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Films from which the ranges of int8 are learnt."""
+    """The films that int8 is calibrated on."""
 
     data: Path
     """A prepared data set."""
     films: int = 256
-    """How many of its training films, by lot."""
+    """Number of its training films, chosen at random."""
 
 
 def export_onnx(
     loaded: LoadedRun, out: Path, calibration: Calibration | None = None, *, track: Track = quietly
 ) -> LoadedRun:
-    """Write the run as an .onnx file, with an int8 backbone if there is anything to calibrate it on, and open it again.
+    """Write the run as an .onnx file, with an int8 backbone if it is to be calibrated, and load it again.
 
-    What is written was compared with torch before it got its name.
+    The file is compared with torch before it gets its name.
     """
     check_parts()
-    from medgrape.runs.onnx_graph import build_graph
-    from medgrape.runs.onnx_int8 import quantise
+    from medgrape.runs.onnx_graph import FEATURES, build_graph  # slow to import
+    from medgrape.runs.onnx_int8 import quantise  # slow to import
 
-    _check_place(out)
+    if out.suffix != SUFFIX:
+        raise ExportError(f"An export is a file *{SUFFIX}; {out} has another suffix.")
+    if out.is_dir():
+        raise ExportError(f"{out} is a folder; name the file to write.")
+    refuse_inside_run(out)
     run = loaded.run
-    films = None if calibration is None else _films(run, calibration, track)
+    films, calibrated_on = (None, None) if calibration is None else _calibration_films(run, calibration, track)
     graph = build_graph(run.grape, run.config.preprocessing.size)
     if films is not None:
         graph = quantise(graph, films)
-    told = record(loaded, "fp32" if films is None else "int8", _told(calibration))
-    _seal(graph, told | {f"{PREFIX}safety_rule": json.dumps(_rule(run))})
+    outputs = [output for output in graph.graph.output if output.name != FEATURES]
+    del graph.graph.output[:]
+    graph.graph.output.extend(outputs)
+    properties = record(loaded, "fp32" if films is None else "int8", calibrated_on)
+    _write_properties(graph, properties | {f"{PREFIX}safety_rule": json.dumps(_safety_rule(run))})
+    if graph.ByteSize() > LARGEST:
+        raise ExportError("This model is larger than an ONNX file may be, which is 2 GiB.")
     with whole_file(out) as draft:
-        draft.write_bytes(_bytes(graph))
+        draft.write_bytes(graph.SerializeToString())
         _compare(run, load_export(draft).run, exact=films is None)
     return load_export(out)
 
 
-def _check_place(out: Path) -> None:
-    if out.suffix != SUFFIX:
-        raise ExportError(f"An export is one {SUFFIX} file; {out} is called otherwise.")
-    if out.is_dir():
-        raise ExportError(f"{out} is a folder; name the file to write.")
-    refuse_inside_run(out)
-
-
-def _films(run: Run, calibration: Calibration, track: Track) -> list[Float[np.ndarray, "side side"]]:
-    """Some training films, as the model sees them; never those on which it is chosen or tested."""
+def _calibration_films(
+    run: Run, calibration: Calibration, track: Track
+) -> tuple[list[Float[np.ndarray, "side side"]], dict[str, Any]]:
+    """Return some training films as the model's input, never validation or test films, and their description."""
     dataset = Dataset.load(calibration.data)
     check_concepts(run.concepts, dataset)
     cached = cached_films(run.config, dataset, calibration.data, track)
-    there = [place for place in cached.readable() if dataset.pictured[place].split == "train"]
-    if len(there) < LEAST_FILMS:
+    positions = [position for position in cached.readable() if dataset.pictured[position].split == "train"]
+    if len(positions) < LEAST_FILMS:
         raise ExportError(
-            f"int8 is calibrated on at least {LEAST_FILMS} training films; {calibration.data} has {len(there)}."
+            f"int8 is calibrated on at least {LEAST_FILMS} training films; {calibration.data} has {len(positions)}."
         )
-    lots = np.random.default_rng(run.config.seed).permutation(len(there))[: calibration.films]
-    return [np.asarray(cached[there[lot]], dtype=np.float32) / 255.0 for lot in sorted(lots)]
+    chosen = sorted(np.random.default_rng(run.config.seed).permutation(len(positions))[: calibration.films])
+    films = [np.asarray(cached[positions[number]], dtype=np.float32) / 255.0 for number in chosen]
+    description = {
+        "name": dataset.name,
+        "checksum": checksum(calibration.data),
+        "split": "train",
+        "films": calibration.films,
+    }
+    return films, description
 
 
-def _told(calibration: Calibration | None) -> dict[str, Any] | None:
-    if calibration is None:
-        return None
-    name = Dataset.load(calibration.data).name
-    return {"name": name, "checksum": checksum(calibration.data), "split": "train", "films": calibration.films}
-
-
-def _rule(run: Run) -> dict[str, Any]:
-    """From when on a box is doubted, as numbers: for programs that know nothing else of medgrape."""
+def _safety_rule(run: Run) -> dict[str, Any]:
+    """Return the thresholds of the safety check for programs other than medgrape."""
     rule = SafetyRule.of(run)
     return {
         "lead": {name: rule.lead(name) for name in run.concepts.names},
@@ -109,39 +111,27 @@ def _rule(run: Run) -> dict[str, Any]:
     }
 
 
-def _seal(graph: "ModelProto", properties: Mapping[str, str]) -> None:
-    from medgrape.runs.onnx_graph import FEATURES
-
-    kept = [output for output in graph.graph.output if output.name != FEATURES]
-    del graph.graph.output[:]
-    graph.graph.output.extend(kept)
+def _write_properties(graph: "ModelProto", properties: dict[str, str]) -> None:
     graph.producer_name, graph.doc_string = "medgrape", properties[f"{PREFIX}notice"]
     del graph.metadata_props[:]
     for name, text in {**properties, SEAL: seal_of(graph, properties)}.items():
-        one = graph.metadata_props.add()
-        one.key, one.value = name, text
-
-
-def _bytes(graph: "ModelProto") -> bytes:
-    if graph.ByteSize() > LARGEST:
-        raise ExportError("This model is larger than an ONNX file may be, which is 2 GiB.")
-    return bytes(graph.SerializeToString())
+        graph.metadata_props.add(key=name, value=text)
 
 
 @torch.no_grad()
 def _compare(run: Run, export: Run, *, exact: bool) -> None:
-    """Refuse an export that answers otherwise than torch; int8 may, but must answer with numbers."""
+    """Refuse an export whose results differ from torch's; those of int8 may differ, but must be numbers."""
     side = run.config.preprocessing.size
-    for batch in _TRIED:
+    for batch in _BATCHES:
         films = torch.rand(batch, 1, side, side, generator=torch.Generator().manual_seed(batch))
-        (theirs, their_maps), (ours, our_maps) = run.model.read(films), export.model.read(films)
+        (expected, expected_maps), (actual, actual_maps) = run.model.read(films), export.model.read(films)
         pairs = {
-            "probabilities": (ours.probabilities, theirs.probabilities),
-            "scores": (ours.scores, theirs.scores),
-            "mean maps": (our_maps.mean, their_maps.mean),
-            "strongest maps": (our_maps.strongest, their_maps.strongest),
+            "probabilities": (actual.probabilities, expected.probabilities),
+            "scores": (actual.scores, expected.scores),
+            "mean maps": (actual_maps.mean, expected_maps.mean),
+            "strongest maps": (actual_maps.strongest, expected_maps.strongest),
         }
-        for what, (own, other) in pairs.items():
-            apart = float((own - other).abs().max())
-            if not apart <= (CLOSE if exact else float("inf")):
-                raise ExportError(f"The export's {what} differ from torch's by {apart:.2g}; nothing was written.")
+        for what, (ours, theirs) in pairs.items():
+            difference = float((ours - theirs).abs().max())
+            if not difference <= (CLOSE if exact else float("inf")):
+                raise ExportError(f"The export's {what} differ from torch's by {difference:.2g}; nothing was written.")

@@ -1,4 +1,4 @@
-"""Thresholds of the concept-mismatch check, as a run has them: calibrated, or those of its settings."""
+"""Thresholds of the concept-mismatch check that apply to a run: calibrated ones, or those of its settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from medgrape.runs.checkpoint import Run
 
 @dataclass(frozen=True)
 class SafetyRule:
-    """From when on a box is doubted."""
+    """When the safety check warns about a box."""
 
     lead: Callable[[str], float]
-    """By how much another concept must lead over this one (eta). Below 0: it is doubted unless it leads by so much."""
+    """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
     gate: float
-    """Highest variance at which the leading concept is believed (theta_V)."""
+    """Highest variance of the leading concept for a warning (theta_V)."""
     unbelieved: frozenset[str] = frozenset()
-    """Concepts that no film has taught: they are listed, and never lead."""
+    """Concepts without training films: they are listed, and never cause a warning."""
     calibrated: bool = False
     origin: str = "The thresholds are the paper's."
-    """Where they come from, in one sentence."""
+    """Their source, in one sentence."""
 
     @classmethod
     def plain(cls, lead: float = 0.05, gate: float = 2e-4) -> "SafetyRule":
-        """The paper's rule: one lead for all concepts."""
+        """Return the paper's rule: one lead for all concepts."""
         return cls(lambda _: lead, gate)
 
     @classmethod
     def of(cls, run: Run) -> "SafetyRule":
-        """What the run was calibrated to, or else what its settings say."""
+        """Return the calibrated thresholds of the run, or those of its settings."""
         untaught = frozenset(run.metrics.get("untrained_concepts", ()))
         if run.safety is None:
             lead = run.config.safety.lead

@@ -19,7 +19,7 @@ from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.runs.checkpoint import load_run
 from medgrape.training.films import TrainingError
-from medgrape.vocabulary.text_encoder import TextEncoder
+from medgrape.vocabulary.encoders import TextEncoder
 
 Module = TypeVar("Module", bound=nn.Module)
 LIKE, CUT = "stages.concepts.like", "model.cut"

@@ -27,7 +27,7 @@ from medgrape.training.stages.head import HeadLesson
 from medgrape.training.stages.prototypes import PrototypeLesson
 from medgrape.training.stages.vectors import open_vectors
 from medgrape.training.stored_features import Inputs, Views, open_patches, open_shared
-from medgrape.vocabulary.text_encoder import open_text_encoder
+from medgrape.vocabulary.encoders import open_text_encoder
 
 STAGED, WHOLE = ("concepts", "prototypes", "head"), ("end_to_end",)
 

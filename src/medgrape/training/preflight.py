@@ -8,7 +8,7 @@ from medgrape.baselines.checkpoint import BaselineRun
 from medgrape.config import Config
 from medgrape.datasets.cache import fingerprint
 from medgrape.errors import nearest
-from medgrape.plugins import BUILT_IN, get
+from medgrape.plugins import built_in, get
 from medgrape.runs.checkpoint import Run
 from medgrape.runs.plugin_record import parts_used
 from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, learnt_contents
@@ -32,7 +32,7 @@ def refuse_changed_films(out: Path, run: Run | BaselineRun, data: Path) -> None:
 
 def refuse_unknown_parts(config: Config) -> None:
     """A head that nobody has; backbones and encoders may also be folders, and are looked for where they are opened."""
-    if config.model.method == "grape" and config.model.head not in BUILT_IN["head"]:
+    if config.model.method == "grape" and config.model.head not in built_in("head"):
         get("head", config.model.head)
     parts_used(config)
 

@@ -12,7 +12,8 @@ from jaxtyping import Float
 
 from medgrape.model.evidence import mean_maps
 from medgrape.progress import Track
-from medgrape.runs.checkpoint import ExemplarFilms, Run, UsualScores
+from medgrape.runs.checkpoint import Run, UsualScores
+from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.training.assessment import ValidationFilms
 from medgrape.training.films import TrainingFilms, in_order
 from medgrape.training.scores import Scores

@@ -1,1 +1,1 @@
-"""Words for findings: text encoders."""
+"""Text encoders, and changes of the vocabulary: learn a concept from few examples, discard and restore prototypes."""

@@ -1,9 +1,8 @@
-"""A concept that a model did not have when it was trained: where it starts, and the model that knows it."""
+"""The parts of a new concept: its prototypes, its place in the vocabulary, and the model that includes it."""
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,86 +15,82 @@ from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.model.atlas import Atlas, perturbed
 from medgrape.model.grape import Grape
 from medgrape.model.grown_head import head_sizes
-from medgrape.plugins import same_again
+from medgrape.plugins import find_recorded_plugin
+from medgrape.records import Record
 from medgrape.runs.checkpoint import Run
-from medgrape.vocabulary.encoder_folder import TextEncoderError
+from medgrape.vocabulary.encoders import TextEncoderError, open_text_encoder
 from medgrape.vocabulary.few_shot import SHARPNESS, Example, likeness, softmax_over_patches, tune, weighted_mean
-from medgrape.vocabulary.text_encoder import open_text_encoder
 
-SAME_TEXT = 1e-3
-"""A sentence encoded again may differ by this much from what it was at training: machines round differently."""
+TEXT_TOLERANCE = 1e-3
+"""Largest difference of an embedding from that at training: machines round differently."""
 
 
 class NewConceptError(UserError):
-    """A concept that cannot be added as it was asked for."""
+    """A concept that cannot be added as requested."""
 
 
 @dataclass(frozen=True)
-class Taught:
-    """What a new concept brings along."""
+class ConceptWeights:
+    """The tensors of a new concept."""
 
     prototypes: Float[Tensor, "m d"]
     text: Float[Tensor, "1 t"] | None
-    """Its description, encoded; None for a model that reads no text."""
+    """The embedding of its description; None for a model without a text encoder."""
 
 
-@dataclass(frozen=True)
-class KnownConcept:
-    """A concept of a run, and how the run came to it."""
+class KnownConcept(Record):
+    """A concept of a run, and how the run learnt it."""
 
     name: str
     title: str
     description: str
     trained: bool
-    """Whether the whole model was trained with it; else it was learnt later."""
+    """Whether the whole model was trained with it; otherwise it was added later."""
     judged: bool
-    """Whether the head judges by it."""
+    """Whether the head uses it."""
     taught_by_films: bool
-    """False where only its description is known."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+    """False if only its description is known."""
 
 
 def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
-    """All concepts of a run, in its order."""
+    """Return all concepts of a run, in its order."""
     trained, untaught = head_sizes(run.grape.head, run.grape.judged)[0], set(run.metrics["untrained_concepts"])
     return tuple(
         KnownConcept(
-            c.name,
-            c.title,
-            c.description,
-            row < trained,
-            row < run.grape.judged,
-            taught_by_films=c.name not in untaught,
+            name=concept.name,
+            title=concept.title,
+            description=concept.description,
+            trained=row < trained,
+            judged=row < run.grape.judged,
+            taught_by_films=concept.name not in untaught,
         )
-        for row, c in enumerate(run.concepts)
+        for row, concept in enumerate(run.concepts)
     )
 
 
 def with_concept(concepts: ConceptSet, concept: Concept) -> ConceptSet:
-    """The vocabulary with one more; refused where it has that name, or a concept that people call so, already."""
+    """Return the vocabulary with one more concept; a name or title that is already in use is an error."""
     titles = {known.title.casefold(): known.name for known in concepts}
-    for called in (concept.name, concept.title):
-        latin = slug(called) != slug("")  # a title in another script leaves nothing to compare but itself
-        taken = concepts.published(called) if latin else titles.get(called.casefold())
-        if taken is not None:
-            raise NewConceptError(f"The model has {called!r} already, as concept {taken!r}; choose another name.")
+    for label in (concept.name, concept.title):
+        latin = slug(label) != slug("")  # a title in another script has no slug to compare
+        existing = concepts.published(label) if latin else titles.get(label.casefold())
+        if existing is not None:
+            raise NewConceptError(f"The model has {label!r} already, as concept {existing!r}; choose another name.")
     return ConceptSet((*concepts.concepts, concept))
 
 
-def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int = 0) -> Taught:
-    """The prototypes of a new concept, from its description, from films, or from both."""
+def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int = 0) -> ConceptWeights:
+    """Return the prototypes of a new concept, from its description, from films, or from both."""
     text = _encoded(run, concept.description)
     if text is None and not examples:
         raise NewConceptError(
-            f"This model reads no text (its text.encoder is 'none'), so {concept.name} needs at least one example film."
+            f"This model has no text encoder (text.encoder is 'none'), so {concept.name} needs at least one example "
+            "film."
         )
     anchor = None if text is None or run.grape.anchors is None else run.grape.anchors.of(text)[0].detach()
     others = all_but(run.grape.atlas)
     start = starting_prototypes(anchor, examples, others, run.config.model.prototypes, seed=seed)
-    return Taught(tune(start, examples, others, seed=seed), text)
+    return ConceptWeights(tune(start, examples, others, seed=seed), text)
 
 
 def starting_prototypes(
@@ -106,59 +101,58 @@ def starting_prototypes(
     *,
     seed: int,
 ) -> Float[Tensor, "m d"]:
-    """Copies of the text anchor, each moved a little (paper Eq. 9); without text, of what the films show."""
+    """Return perturbed copies of the text anchor (paper Eq. 9); without text, of the mean of the examples."""
     if anchor is None:
-        seen = torch.stack([_unlike_others(example, others) for example in examples])
-        anchor = nn.functional.normalize(seen.mean(dim=0), dim=-1)
+        vectors = []
+        for example in examples:
+            weights = example.inside
+            if weights is None:  # the patches least similar to anything known
+                weights = softmax_over_patches(-SHARPNESS * likeness(example.patches, others))
+            vectors.append(weighted_mean(example.patches, weights))
+        anchor = nn.functional.normalize(torch.stack(vectors).mean(dim=0), dim=-1)
     return perturbed(anchor, count, torch.Generator().manual_seed(seed))
 
 
 def all_but(atlas: Atlas, row: int | None = None) -> Float[Tensor, "n d"]:
-    """Prototypes in use of every concept, except perhaps one, and those of ordinary tissue."""
-    own = [one for number, one in enumerate(atlas.in_use) if number != row]
-    ordinary = [] if atlas.ordinary is None else [nn.functional.normalize(atlas.ordinary, dim=-1)]
-    return torch.cat([atlas.prototypes.new_empty(0, atlas.prototypes.shape[-1]), *own, *ordinary]).detach()
+    """Return the prototypes in use of all concepts but ``row``, and those of normal tissue."""
+    concepts = [vectors for number, vectors in enumerate(atlas.in_use) if number != row]
+    normal = [] if atlas.ordinary is None else [nn.functional.normalize(atlas.ordinary, dim=-1)]
+    return torch.cat([atlas.prototypes.new_empty(0, atlas.prototypes.shape[-1]), *concepts, *normal]).detach()
 
 
 def covered(boxes: Sequence[Box], film: FilmSize, grid: tuple[int, int]) -> Float[Tensor, "h w"]:
-    """How much of each patch, from 0 to 1, the boxes cover; where two overlap, the larger share."""
+    """Return the fraction of each patch, from 0 to 1, that a box covers; the largest one where boxes overlap."""
     patches = PatchGrid(film, *grid)
     return torch.from_numpy(np.maximum.reduce([patches.overlap(box) for box in boxes])).float()
 
 
-def widened(model: Grape, taught: Taught, silent: Float[Tensor, " m"]) -> Grape:
-    """A copy of the model with one more concept. What it knew before, and how it judges, stays to the last bit."""
-    wider = deepcopy(model)
-    atlas = wider.atlas
-    vectors = torch.cat([atlas.vectors.detach(), taught.prototypes.unsqueeze(0)])
+def widened(model: Grape, added: ConceptWeights, silent: Float[Tensor, " m"]) -> Grape:
+    """Return a copy of the model with one more concept; everything else stays the same to the last bit."""
+    model = deepcopy(model)
+    atlas = model.atlas
+    vectors = torch.cat([atlas.vectors.detach(), added.prototypes.unsqueeze(0)])
     atlas.vectors = nn.Parameter(vectors, requires_grad=atlas.vectors.requires_grad)
     atlas.kept = torch.cat([atlas.kept, torch.ones_like(atlas.kept[:1])])
     atlas.silent = torch.cat([atlas.silent, silent.unsqueeze(0)])
-    if wider.anchors is not None and taught.text is not None:
-        wider.anchors.text = torch.cat([wider.anchors.text, taught.text])
-    return wider
-
-
-def _unlike_others(example: Example, others: Float[Tensor, "n d"]) -> Float[Tensor, " d"]:
-    """The inside of the box; without one, the patches that look least like anything that is known."""
-    if example.inside is not None:
-        return weighted_mean(example.patches, example.inside)
-    return weighted_mean(example.patches, softmax_over_patches(-SHARPNESS * likeness(example.patches, others)))
+    if model.anchors is not None and added.text is not None:
+        model.anchors.text = torch.cat([model.anchors.text, added.text])
+    return model
 
 
 def _encoded(run: Run, description: str) -> Float[Tensor, "1 t"] | None:
-    """The description as a vector, by the very encoder that the run was trained with; None where it had none."""
+    """Encode the description with the encoder that the run was trained with; None if it has none."""
     anchors = run.grape.anchors
     if anchors is None:
         return None
     if "text encoder" in run.own_parts:
-        same_again("text encoder", run.own_parts["text encoder"])  # or the package to install for it
+        find_recorded_plugin("text encoder", run.own_parts["text encoder"])  # or say which package to install
     encoder = open_text_encoder(run.config.text)
-    told = [run.concepts.concepts[0].description, description]
-    found = None if encoder is None else encoder.encode(told)
-    if found is None or found.shape[1] != anchors.text.shape[1] or (found[0] - anchors.text[0]).abs().max() > SAME_TEXT:
+    sentences = [run.concepts.concepts[0].description, description]
+    text = None if encoder is None else encoder.encode(sentences)
+    same_width = text is not None and text.shape[1] == anchors.text.shape[1]
+    if text is None or not same_width or (text[0] - anchors.text[0]).abs().max() > TEXT_TOLERANCE:
         raise TextEncoderError(
             f"The text encoder {run.config.text.encoder!r} is not the one that the run was trained with "
-            f"({run.metrics['text_encoder']}); put that one in its place."
+            f"({run.metrics['text_encoder']}); install that one."
         )
-    return found[1:].to(anchors.text.dtype)
+    return text[1:].to(anchors.text.dtype)

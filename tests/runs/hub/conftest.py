@@ -1,4 +1,4 @@
-"""A hub's cache of its own for every test, and nothing that asks the real hub."""
+"""A separate hub cache for every test; no test contacts the real hub."""
 
 from pathlib import Path
 
@@ -22,9 +22,9 @@ def home(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def hub(home, monkeypatch):  # noqa: ARG001 (with its cache)
     """A stand-in for the hub, which the library takes for the real one."""
-    with stand_in() as found:
+    with stand_in() as server:
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "ENDPOINT", found.address)
-        template = found.address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "ENDPOINT", server.address)
+        template = server.address + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        yield found
+        yield server

@@ -23,8 +23,8 @@ class Repository:
     def commit(self, branch, changed, deleted=()):
         before = self.commits.get(self.names.get(branch) or self.names.get("main"), {})
         files = {name: content for name, content in (before | changed).items() if name not in deleted}
-        told = json.dumps({name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())})
-        commit = hashlib.sha1(f"{told}{len(self.commits)}".encode(), usedforsecurity=False).hexdigest()
+        checksums = json.dumps({name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())})
+        commit = hashlib.sha1(f"{checksums}{len(self.commits)}".encode(), usedforsecurity=False).hexdigest()
         self.commits[commit], self.names[branch] = files, commit
         return commit
 
@@ -41,11 +41,11 @@ class Hub:
     asked: list = field(default_factory=list)
 
 
-class _Desk(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
-        """It keeps its own list."""
+        """Requests are recorded in ``Hub.asked``."""
 
     @property
     def hub(self):
@@ -120,32 +120,32 @@ class _Desk(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
-    def _create(self, told):
-        name = f"{told['organization']}/{told['name']}"
-        there = name in self.hub.repositories
-        if not there:
-            self.hub.repositories[name] = Repository(private=told.get("visibility") == "private")
+    def _create(self, request):
+        name = f"{request['organization']}/{request['name']}"
+        exists = name in self.hub.repositories
+        if not exists:
+            self.hub.repositories[name] = Repository(private=request.get("visibility") == "private")
             self.hub.repositories[name].commit("main", {".gitattributes": b"*.safetensors filter=lfs\n"})
-        self._answer(409 if there else 200, {"url": f"{self.hub.address}/{name}"})
+        self._answer(409 if exists else 200, {"url": f"{self.hub.address}/{name}"})
 
     def _write(self, parts, body):
         name, what, branch = "/".join(parts[2:4]), parts[4], parts[5]
         repository = self.hub.repositories[name]
         if what == "preupload":
             files = [
-                {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
-                for one in json.loads(body)["files"]
+                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for file in json.loads(body)["files"]
             ]
             self._answer(200, {"files": files})
         elif what == "branch":
-            there = branch in repository.names
+            exists = branch in repository.names
             repository.names.setdefault(branch, repository.names["main"])
-            self._answer(409 if there else 200, {})
+            self._answer(409 if exists else 200, {})
         else:
             lines = [json.loads(line) for line in body.splitlines() if line]
             added = {o["value"]["path"]: base64.b64decode(o["value"]["content"]) for o in lines if o["key"] == "file"}
-            gone = [one["value"]["path"] for one in lines if one["key"] == "deletedFile"]
-            commit = repository.commit(branch, added, gone)
+            deleted = [line["value"]["path"] for line in lines if line["key"] == "deletedFile"]
+            commit = repository.commit(branch, added, deleted)
             url = f"{self.hub.address}/{name}/commit/{commit}"
             self._answer(200, {"success": True, "commitOid": commit, "commitUrl": url})
 
@@ -153,7 +153,7 @@ class _Desk(BaseHTTPRequestHandler):
 @contextmanager
 def stand_in():
     """A hub that answers until the block ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Desk)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     server.hub = Hub(f"http://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

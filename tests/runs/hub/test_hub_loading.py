@@ -62,7 +62,7 @@ def test_what_the_manifest_does_not_name_is_never_opened(published, monkeypatch)
 
     strange = {os.path.realpath(published / name) for name in ("pytorch_model.bin", "modeling.py", "README.md")}
     assert opened
-    assert not strange & {os.path.realpath(one) for one in opened}
+    assert not strange & {os.path.realpath(file) for file in opened}
     assert {path.name for path in reader.loaded.folder.iterdir()}.isdisjoint({"README.md", "pytorch_model.bin"})
 
 
@@ -100,9 +100,9 @@ def test_a_damaged_cache_that_was_mended_is_loaded_again(published):
     ["../../elsewhere.json", "/etc/passwd.json", "model.bin", "code.py", "a\\b.json", "./config.toml", "a//b.json"],
 )
 def test_a_manifest_that_names_what_no_run_holds_is_refused(home, graduate, name):
-    told = json.loads((graduate / "manifest.json").read_text("utf-8"))
-    told["files"][name] = "0" * 64
-    cached(home, contents(graduate) | {"manifest.json": json.dumps(told).encode()}, COMMIT, main=COMMIT)
+    manifest = json.loads((graduate / "manifest.json").read_text("utf-8"))
+    manifest["files"][name] = "0" * 64
+    cached(home, contents(graduate) | {"manifest.json": json.dumps(manifest).encode()}, COMMIT, main=COMMIT)
 
     with pytest.raises(UserError, match="which no run of medgrape holds"):
         mg.load("org/tb")
@@ -111,12 +111,12 @@ def test_a_manifest_that_names_what_no_run_holds_is_refused(home, graduate, name
 @pytest.mark.usefixtures("published")
 def test_a_copy_from_the_hub_is_changed_elsewhere_only(tmp_path):
     reader = mg.load("org/tb")
-    with pytest.raises(UserError, match="stays as it was fetched"):
+    with pytest.raises(UserError, match="must not be changed"):
         reader.save(reader.loaded.folder)
 
-    own = reader.save(tmp_path / "own")
+    copy = reader.save(tmp_path / "own")
 
-    assert own.origin is None
+    assert copy.origin is None
     assert mg.load("org/tb").origin == reader.origin
 
 
@@ -150,7 +150,7 @@ def test_a_copy_that_lost_its_note_gets_it_again():
     reader = mg.load("org/tb")
 
     assert reader.origin == HubOrigin("org/tb", COMMIT)
-    with pytest.raises(UserError, match="stays as it was fetched"):
+    with pytest.raises(UserError, match="must not be changed"):
         reader.save(folder)
 
 
@@ -159,9 +159,9 @@ def test_a_copy_that_lost_its_note_gets_it_again():
 def test_loading_without_a_commit_tells_which_one_it_took(name, caplog):
     mg.load(name)
 
-    told = [record.getMessage() for record in caplog.records if record.name == "medgrape.hub"]
+    messages = [record.getMessage() for record in caplog.records if record.name == "medgrape.hub"]
     pinned = name.endswith(COMMIT)
-    assert told == ([] if pinned else [f"{name} is commit {COMMIT} today; to keep to it, write org/tb@{COMMIT}."])
+    assert messages == ([] if pinned else [f"{name} is commit {COMMIT} today; to keep to it, write org/tb@{COMMIT}."])
 
 
 @pytest.mark.usefixtures("home")

@@ -19,9 +19,9 @@ def test_a_run_that_was_pushed_is_loaded_again_by_its_commit(hub, graduate):
     done = push(graduate, Publishing("org/tb", "apache-2.0", pictures=True), private=True)
     reader = mg.load("org/tb", revision=done.commit)
 
-    there = hub.repositories["org/tb"]
-    assert there.private
-    assert set(there.commits[done.commit]) == {".gitattributes", "README.md", *contents(graduate)}
+    repository = hub.repositories["org/tb"]
+    assert repository.private
+    assert set(repository.commits[done.commit]) == {".gitattributes", "README.md", *contents(graduate)}
     assert reader.loaded.manifest == mg.load(graduate).loaded.manifest
     assert (reader.origin.repository, reader.origin.commit) == ("org/tb", done.commit)
 
@@ -58,10 +58,10 @@ def test_a_branch_of_its_own_leaves_the_others_alone(graduate, sceptic):
 
 
 def test_files_of_the_run_before_are_removed_and_nobody_elses(hub, graduate):
-    told = json.loads((graduate / "manifest.json").read_text("utf-8"))
-    told["files"]["older.json"] = "0" * 64
+    manifest = json.loads((graduate / "manifest.json").read_text("utf-8"))
+    manifest["files"]["older.json"] = "0" * 64
     repository = hub.repositories["org/tb"] = Repository()
-    files = {"manifest.json": json.dumps(told).encode(), "older.json": b"{}", "paper.pdf": b"%PDF"}
+    files = {"manifest.json": json.dumps(manifest).encode(), "older.json": b"{}", "paper.pdf": b"%PDF"}
     repository.commit("main", files)
 
     done = push(graduate, Publishing("org/tb", pictures=True))
@@ -122,7 +122,7 @@ def test_what_a_hub_answers_is_told_in_one_sentence(hub, graduate, scene, senten
 def test_what_should_be_private_is_not_pushed_where_everybody_looks(graduate):
     push(graduate, Publishing("org/tb", pictures=True))
 
-    with pytest.raises(RunError, match="org/tb is there already, and public"):
+    with pytest.raises(RunError, match="org/tb already exists and is public"):
         push(graduate, Publishing("org/tb", pictures=True), private=True)
 
 

@@ -104,8 +104,8 @@ def test_a_head_fitted_on_another_data_set_did_not_learn_from_one_alone(graduate
     refitted = card_of_changed(graduate, metrics=metrics, changes=(Change("abc", what),))
 
     assert "all from one data set" not in refitted
-    assert "Before it was changed (see below), it learnt from" in refitted
-    assert "These are the films of its training; what it learnt from later" in refitted
+    assert "Before it was changed (see below), it was trained on" in refitted
+    assert "These are the films of its training; any later data" in refitted
     assert f"- {what}" in refitted
     assert ("all from one data set" in card_of_changed(graduate, metrics=metrics)) == (source == "table")
 
@@ -126,8 +126,8 @@ def test_what_pip_is_told_to_install_suffices_for_the_lines_below_it(graduate):
 
 
 def test_films_that_do_not_go_along_are_not_promised(judged):
-    assert "shows which training films" in card_of(judged)
-    assert "shows which training films" not in card_of(judged, removed=True)
+    assert "shows the most similar training films" in card_of(judged)
+    assert "shows the most similar training films" not in card_of(judged, removed=True)
 
 
 @pytest.mark.parametrize(("split", "known", "tested"), [("test", 0, True), ("test", 2, False), ("val", 16, False)])
@@ -156,14 +156,14 @@ def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judge
 
     assert packed.pictures == 0
     names = before.loaded.run.exemplars.films
-    told = "".join(path.read_text("utf-8") for path in packed.folder.glob("*.json"))
-    assert not [name for name in names if name in told]
+    text = "".join(path.read_text("utf-8") for path in packed.folder.glob("*.json"))
+    assert not [name for name in names if name in text]
     film = next(ward.parent.rglob("*.png"))
     assert published.open(film).prediction == before.open(film).prediction
     text = (tmp_path / "README.md").read_text("utf-8")
     assert "No picture of any training film" in text
     assert "model-index" in text  # measured before they were taken out, and said so
-    assert "Weights and answers are those that were measured" in text
+    assert "Weights and predictions are those that were measured" in text
 
 
 @pytest.mark.parametrize("pictures", [True, False, None])
@@ -175,21 +175,21 @@ def test_who_must_not_be_shown_is_not_named_either(judged, ward, tmp_path, pictu
     if pictures is None:  # a run without a picture, where nothing has to be decided
         none = replace(run.exemplars, films=(), thumbnails=run.exemplars.thumbnails[:0])
         run = replace(run, exemplars=replace(none, film=np.full_like(none.film, -1)))
-    own = reader.changed(run, "Jane does not want to be shown.").save(tmp_path / "run")
+    changed = reader.changed(run, "Jane does not want to be shown.").save(tmp_path / "run")
 
-    packed = pack(own.loaded.folder, tmp_path / "out", Publishing("org/tb", pictures=pictures))
+    packed = pack(changed.loaded.folder, tmp_path / "out", Publishing("org/tb", pictures=pictures))
 
     assert not [name for name in packed.files if b"Doe^Jane" in (packed.folder / name).read_bytes()]
     assert packed.warnings == ()
     text = (packed.folder / "README.md").read_text("utf-8")
-    assert "Names of films or patients that it never shows were taken out" in text
+    assert "Names of films or patients that it never shows were removed" in text
     (packed.folder / "README.md").unlink()
     published = mg.load(packed.folder)
     assert published.loaded.run.config.exemplars.withheld == ()
     assert "Names of films or patients" in published.loaded.run.changes[-1].what
     assert len(published.loaded.run.exemplars.films) == (len(run.exemplars.films) if pictures else 0)
     film = next(ward.parent.rglob("*.png"))
-    assert published.open(film).prediction == own.open(film).prediction
+    assert published.open(film).prediction == changed.open(film).prediction
 
 
 def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
@@ -204,22 +204,22 @@ def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
 
     (line,) = [line for line in text.splitlines() if "pip install" in line]
     assert line.endswith("\" clinic==1.2 'lab; rm==3'")  # words is needed only by whoever adds a concept
-    assert "This runs code of other people's packages" in text
+    assert "This runs code of other packages" in text
     limits = text.partition("## Limits")[2].partition("\n## ")[0]
     assert "backbone “pocketnet” is code of clinic 1.2" in limits
     assert "text encoder “synonyms” is code of words 4" in limits
-    assert "other people's packages" not in card_of(judged)
+    assert "code of other packages" not in card_of(judged)
 
 
 def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(judged, tmp_path):
     reader = mg.load(judged)
     run = reader.loaded.run
     config = run.config.model_copy(update={"text": run.config.text.model_copy(update={"encoder": "/home/dr/encoder"})})
-    own = reader.changed(replace(run, config=config), "Moved.").save(tmp_path / "run")
+    changed = reader.changed(replace(run, config=config), "Moved.").save(tmp_path / "run")
 
-    packed = pack(own.loaded.folder, tmp_path / "out", Publishing(pictures=False))
+    packed = pack(changed.loaded.folder, tmp_path / "out", Publishing(pictures=False))
 
-    assert packed.warnings == ("config.toml tells of a folder on your machine: text.encoder = '/home/dr/encoder'.",)
+    assert packed.warnings == ("config.toml names a folder on your machine: text.encoder = '/home/dr/encoder'.",)
 
 
 def test_nobody_decides_about_pictures_by_saying_nothing(judged, tmp_path):

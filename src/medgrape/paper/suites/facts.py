@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from medgrape.model.heads.heads import ATTENTION_HEADS, HIDDEN
+from medgrape.model.heads.base import ATTENTION_HEADS, HIDDEN
 from medgrape.paper.jobs import Job, Role
 from medgrape.paper.measures.methods import BATCHES
 from medgrape.paper.recipes import fixed_recipes

@@ -1,4 +1,4 @@
-"""Runs on a model hub: a folder as a hub keeps it, a model card written from the run, and bringing both there."""
+"""Runs on a model hub: download, model card, and publication."""
 
 from medgrape.runs.hub.card import card_of
 from medgrape.runs.hub.publish import Packed, Publishing, Pushed, pack, push

@@ -1,7 +1,7 @@
-"""A model card, written from a run and from the report and audit beside it; no figure on it comes from elsewhere."""
+"""The model card of a run, from the run itself and the report and audit beside it."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,12 @@ from medgrape.runs.exported import NOTICE
 from medgrape.runs.hub.download import NEEDED, refuse_unnameable
 from medgrape.runs.hub.figures import Measured, measured_beside
 from medgrape.runs.manifest import RunError, version_of
-from medgrape.runs.plugin_record import Records, needed_parts
+from medgrape.runs.plugin_record import needed_parts
 
+CARD = "README.md"
+"""The file name that hubs display."""
 TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
 UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
-
-
-def changed(run: Run) -> bool:
-    """Whether what its training found may be of another model than this one."""
-    return any(change.what not in (TAKEN_OUT, UNNAMED) for change in run.changes)
-
-
 TAGS = (
     "chest-x-ray",
     "concept-based",
@@ -32,29 +27,89 @@ TAGS = (
     "research-only",
 )
 TASK = "image-classification"
+FEW = 100
+"""Number of test patients below which figures are called rough: intervals of proportions are then 20 points wide."""
+_PHANTOM = "phantom"
+_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
+"""The extra of medgrape that each kind of backbone needs."""
+
+
+def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
+    """Return the card of the run in a folder; ``removed``: without its pictures of training films."""
+    return written(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
+
+
+def written(
+    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
+) -> str:
+    """Return front matter and text; ``unnamed``: without the names of patients who must not be shown."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError  # slow to import
+
+    if repository:
+        refuse_unnameable(repository)
+    run = loaded.run
+    environment = Environment(  # Markdown, which hubs sanitise
+        loader=PackageLoader("medgrape.runs.hub"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,  # noqa: S701
+    )  # fmt: skip
+    environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
+    name = repository.rpartition("/")[2] or loaded.folder.name
+    try:
+        return environment.get_template("card.md").render(
+            head=front_matter(loaded, measured, name, licence).strip(),
+            name=name,
+            repository=repository,
+            licence=licence,
+            notice=NOTICE,
+            run=run,
+            manifest=loaded.manifest,
+            version=version_of(loaded.folder),
+            data=run.metrics.get("data"),
+            stages=_stages(run),
+            measured=measured,
+            changed=changed(run),
+            limits=list(limits(loaded, measured)),
+            pictures=0 if removed else len(run.exemplars.films),
+            removed=removed,
+            unnamed=unnamed,
+            installed=_requirements(run),
+            parts=run.own_parts,
+        )
+    except UserError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
+        raise RunError(
+            f"No card can be written of {loaded.folder}: its metrics.json, or the report beside it, lacks something or "
+            f"has it in another form ({type(error).__name__}: {first_line(error)}); train or evaluate it again."
+        ) from error
+
+
+def changed(run: Run) -> bool:
+    """Whether the run was changed after training in a way that may change its validation figures."""
+    return any(change.what not in (TAKEN_OUT, UNNAMED) for change in run.changes)
 
 
 def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str) -> str:
-    """The lines between the dashes. Every figure of ours is followed by what the trivial answer gets."""
+    """Return the YAML of the card; each figure is followed by that of the trivial baseline."""
     try:
         from huggingface_hub import EvalResult, ModelCardData
     except ModuleNotFoundError as missing:
         raise RunError(f"A model card for a hub needs one more package: {NEEDED}.") from missing
     results = []
-    if measured.report is not None and measured.tested:  # hubs rank models by these, and show no warning
-        data_set, split = measured.report["data_set"], measured.report["split"]
-        told = [(row.kind, row.name, row.value) for row in measured.rows]
-        told += [
+    if measured.report is not None and measured.tested:  # hubs rank models by these, without any caveat
+        figures = [(row.kind, row.name, row.value) for row in measured.rows]
+        figures += [
             (row.kind, f"{row.name}, by the trivial answer: {row.trivial}", row.trivial_value)
             for row in measured.rows
             if row.trivial_value is not None
         ]
         results = [
             EvalResult(
-                task_type=TASK, dataset_type="private", dataset_name=data_set, dataset_split=split, metric_type=kind,
-                metric_name=title, metric_value=round(value, 4), verified=False,
+                task_type=TASK, dataset_type="private", dataset_name=measured.report["data_set"],
+                dataset_split=measured.report["split"], metric_type=kind, metric_name=title,
+                metric_value=round(value, 4), verified=False,
             )
-            for kind, title, value in dict.fromkeys(told)
+            for kind, title, value in dict.fromkeys(figures)
         ]  # fmt: skip
     data = ModelCardData(
         library_name="medgrape",
@@ -67,191 +122,104 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
     return str(data.to_yaml())
 
 
-FEW = 100
-"""Test patients below which figures are called rough: an interval of a share is then about 20 points wide."""
-_DRAWN = "phantom"
-_WHEN = {"text encoder": "a concept is added to it (it can be loaded without)"}
+def limits(loaded: LoadedRun, measured: Measured) -> Iterator[str]:
+    """Yield the limits of the model, one sentence or two each."""
+    yield _data_limit(loaded)
+    yield from _training_limits(loaded.run)
+    yield from _report_limits(loaded.run, measured)
+    if measured.audit is None:
+        yield "Differences between women and men, young and old were not measured (medgrape audit)."
+    else:
+        yield from map(str, measured.audit["headline"])
+    for kind, part in loaded.run.own_parts.items():
+        when = "a concept is added to it (it can be loaded without)" if kind == "text encoder" else "it is loaded"
+        yield (
+            f"Its {kind} “{part['name']}” is code of {part['distribution']} {part['version']}, a package of somebody "
+            f"else, which is executed whenever {when}. Nobody of medgrape has reviewed it: install it from its "
+            "makers, as a package of that name elsewhere may be another one, and only if you trust them."
+        )
 
 
-def limits(loaded: LoadedRun, measured: Measured) -> list[str]:
-    """One sentence for each."""
-    told = [*_of_data(loaded), *_of_training(loaded), *_of_report(loaded.run, measured), *_of_audit(measured)]
-    return [*told, *_of_parts(loaded.run.own_parts)]
-
-
-def _of_data(loaded: LoadedRun) -> list[str]:
+def _data_limit(loaded: LoadedRun) -> str:
     data, name = loaded.run.metrics.get("data"), loaded.manifest.dataset["name"]
-    learnt = "Before it was changed (see below), it learnt from" if changed(loaded.run) else "It learnt from"
+    trained = "Before it was changed (see below), it was trained on" if changed(loaded.run) else "It was trained on"
     if data is None:
-        return [
-            f"{learnt} {loaded.run.metrics['films']:,} films of “{name}”; the run does not say whether these "
-            "are real, nor how many patients they are of."
-        ]
+        return (
+            f"{trained} {loaded.run.metrics['films']:,} films of “{name}”; the run does not record whether these "
+            "are real, nor the number of patients."
+        )
     films = data["splits"]["train"]
     size = f"{films['films']:,} films of {films['patients']:,} patients"
-    if data["source"] == _DRAWN:
-        return [
-            f"{learnt} {size} that were **drawn by a program**: no real film was among them. It shows how the "
+    if data["source"] == _PHANTOM:
+        return (
+            f"{trained} {size} that were **drawn by a program**: no real film was among them. It shows how the "
             "software works, and knows nothing about patients."
-        ]
-    whose = f"of the data set “{name}”" if changed(loaded.run) else f"all from one data set (“{name}”)"
-    return [
-        f"{learnt} {size}, {whose}. On films of other hospitals, machines, countries or "
-        "ages it may do worse; measure that there before any use."
-    ]
+        )
+    source = f"of the data set “{name}”" if changed(loaded.run) else f"all from one data set (“{name}”)"
+    return (
+        f"{trained} {size}, {source}. On films of other hospitals, machines, countries or ages it may do worse; "
+        "measure that there before any use."
+    )
 
 
-def _of_training(loaded: LoadedRun) -> list[str]:
-    run, metrics = loaded.run, loaded.run.metrics
-    told = [
-        f"No training film shows {run.concepts[name].title}: its prototypes have learnt nothing."
-        for name in metrics["untrained_concepts"]
-    ]
+def _training_limits(run: Run) -> Iterator[str]:
+    metrics = run.metrics
+    for name in metrics["untrained_concepts"]:
+        yield f"No training film shows {run.concepts[name].title}: its prototypes are untrained."
     if run.safety is None:
         why = metrics.get("safety_not_calibrated", "Nobody asked for it.")
-        told.append(f"The safety check is not calibrated, so it promises no rate of false alarms. {why}")
+        yield f"The safety check is not calibrated, so it promises no rate of false alarms. {why}"
     if str(metrics["text_encoder"]).startswith("lexical"):
-        told.append(
+        yield (
             "Descriptions are compared by their spelling (text encoder “lexical”), not by their meaning: a concept "
             "added by a sentence alone begins as little more than a name."
         )
     if metrics["films_refused"]:
-        told.append(f"{metrics['films_refused']:,} films could not be read, and taught it nothing.")
-    return told
+        yield f"{metrics['films_refused']:,} films could not be read and were not used for training."
 
 
-def _of_parts(parts: Records) -> list[str]:
-    """Whose code a reader would run."""
-    return [
-        f"Its {kind} “{part['name']}” is code of {part['distribution']} {part['version']}, a package of somebody else, "
-        f"which is executed whenever {_WHEN.get(kind, 'it is loaded')}. Nobody of medgrape has looked at it: install "
-        "it from where its makers say, as whatever goes by that name elsewhere may be another, and only if you trust "
-        "them."
-        for kind, part in parts.items()
-    ]
-
-
-def _of_report(run: Run, measured: Measured) -> list[str]:
+def _report_limits(run: Run, measured: Measured) -> Iterator[str]:
     report = measured.report
     if report is None:
-        which = "the model before it was changed, on " if changed(run) else ""
-        return [
+        before = "the model before it was changed, on " if changed(run) else ""
+        yield (
             "Nobody has tested exactly this model, or the report does not lie beside the run. The figures below are of "
-            f"{which}the validation films that it was chosen by, and so flatter it."
-        ]
-    own = [] if report["interaction"] is None else report["interaction"]["warnings"]  # said above, from the run
-    told = [str(warning) for warning in report["warnings"] if warning not in own]
+            f"{before}the validation films that it was chosen by, and so flatter it."
+        )
+        return
+    known = [] if report["interaction"] is None else report["interaction"]["warnings"]  # in the limits already
+    yield from (str(warning) for warning in report["warnings"] if warning not in known)
     patients = report["films"]["patients"]
     if patients < FEW:
-        told.append(f"It was tested on {patients} patients: every figure is rough, as its interval says.")
+        yield f"It was tested on {patients} patients: every figure is rough, as its interval shows."
     if measured.tested and report["facts"]["trained on this data set"]:
-        told.append("It was tested on other patients of the data set that it learnt from, not on another hospital's.")
-    return [*told, *_weak(report)]
-
-
-def _weak(report: Mapping[str, Any]) -> list[str]:
-    """Concepts whose maps point no better than a point that looks at no film."""
+        yield "It was tested on other patients of the data set that it was trained on, not on another hospital's."
     weak = [
-        one["title"]
-        for one in report["localisation"]["concepts"]
-        if one["pointing"] is not None and one["pointing"]["mean"]["share"] <= one["pointing"]["fixed"]
+        concept["title"]
+        for concept in report["localisation"]["concepts"]
+        if concept["pointing"] is not None and concept["pointing"]["mean"]["share"] <= concept["pointing"]["fixed"]
     ]
-    if not weak:
-        return []
-    return [f"Its maps point at {' and '.join(weak)} no better than one fixed point on every film."]
+    if weak:
+        yield f"Its maps point at {' and '.join(weak)} no better than one fixed point on every film."
 
 
-def _of_audit(measured: Measured) -> list[str]:
-    if measured.audit is None:
-        return ["How it does for women and men, young and old was not looked at (medgrape audit)."]
-    return [str(sentence) for sentence in measured.audit["headline"]]
-
-
-CARD = "README.md"
-"""Where a hub looks for it."""
-_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
-"""What else of medgrape a backbone of each kind takes."""
-
-
-def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
-    """The card of the run in a folder; ``removed``: it is published without its pictures of training films."""
-    return written(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
-
-
-def written(
-    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
-) -> str:
-    """Head and text; ``unnamed``: it is published without the names of whom it never shows."""
-    from jinja2 import UndefinedError  # slow to import
-
-    if repository:
-        refuse_unnameable(repository)
-    try:
-        return _rendered(loaded, measured, repository=repository, licence=licence, removed=removed, unnamed=unnamed)
-    except UserError:
-        raise
-    except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
-        raise RunError(
-            f"No card can be written of {loaded.folder}: its metrics.json, or the report beside it, lacks something or "
-            f"has it in another form ({type(error).__name__}: {first_line(error)}); train or evaluate it again."
-        ) from error
-
-
-def _rendered(
-    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool
-) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
-
-    environment = Environment(  # Markdown, which a hub cleans before it shows it
-        loader=PackageLoader("medgrape.runs.hub"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, autoescape=False,  # noqa: S701
-    )  # fmt: skip
-    environment.filters["cell"] = _cell
-    name = repository.rpartition("/")[2] or loaded.folder.name
-    return environment.get_template("card.md").render(
-        head=front_matter(loaded, measured, name, licence).strip(),
-        name=name,
-        repository=repository,
-        licence=licence,
-        notice=NOTICE,
-        run=loaded.run,
-        manifest=loaded.manifest,
-        version=version_of(loaded.folder),
-        data=loaded.run.metrics.get("data"),
-        stages=_stages(loaded.run),
-        measured=measured,
-        changed=changed(loaded.run),
-        limits=limits(loaded, measured),
-        pictures=0 if removed else len(loaded.run.exemplars.films),
-        removed=removed,
-        unnamed=unnamed,
-        installed=_installed(loaded.run),
-        parts=loaded.run.own_parts,
-    )
-
-
-def _installed(run: Run) -> str:
-    """What pip is told to install: this package and, in their versions, the packages that reading needs."""
+def _requirements(run: Run) -> str:
+    """Return the arguments of pip: this package and, in their versions, the plugins that inference needs."""
     extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
-    others = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
-    return " ".join([f'"medgrape[{extras}]"', *(shlex.quote(one) for one in sorted(others))])
+    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
+    return " ".join([f'"medgrape[{extras}]"', *map(shlex.quote, sorted(plugins))])
 
 
 def _stages(run: Run) -> list[dict[str, Any]]:
-    """What validation said of each stage, with the trivial answer's figure where there is one."""
+    """Return the validation figure of each stage, and that of the trivial baseline if there is one."""
     metrics, trivial = run.metrics, {"mean AUC": "0.500"}
     if "data" in metrics:
-        known = metrics["data"]["trivial"]
-        trivial["macro-F1"] = f"{known['macro_f1']:.3f} (always “{known['answer']}”)"
-        shown = sum(count > 0 for count in metrics["data"]["splits"]["val"]["concepts"].values())
-        kinds = shown + run.config.stages.prototypes.background  # ordinary tissue is one more to tell apart
+        majority = metrics["data"]["trivial"]
+        trivial["macro-F1"] = f"{majority['macro_f1']:.3f} (always “{majority['answer']}”)"
+        present = sum(count > 0 for count in metrics["data"]["splits"]["val"]["concepts"].values())
+        kinds = present + run.config.stages.prototypes.background  # normal tissue is one more kind
         trivial["balanced accuracy"] = f"{1 / max(kinds, 1):.3f} (one answer for {kinds} kinds of tissue)"
     return [
-        {"stage": stage, "trivial": trivial.get(told["figure"], "not known"), **told}
-        for stage, told in metrics["validation"].items()
+        {"stage": stage, "trivial": trivial.get(result["figure"], "not known"), **result}
+        for stage, result in metrics["validation"].items()
     ]
-
-
-def _cell(text: object) -> str:
-    """In a table's cell, on one line."""
-    return " ".join(str(text).split()).replace("|", "\\|")

@@ -1,6 +1,6 @@
-"""A run on a model hub: exactly the files that its manifest names are fetched, compared and laid out as a run.
+"""Download of a run from a model hub: exactly the files that its manifest names, verified, in a folder of their own.
 
-A repository may hold whatever else: a README, other people's weights, code. None of it is asked for.
+A repository may contain other files: a README, other weights, code. They are not downloaded.
 """
 
 import re
@@ -16,70 +16,17 @@ from medgrape.files import linked, sha256, whole_folder
 from medgrape.progress import Track, quietly
 from medgrape.runs.manifest import MANIFEST, HubOrigin, RunError, manifest_files, origin_of
 
-_LOGIN = "log in with: hf auth login, or set HF_TOKEN"
-
-
-def told_of_hub(error: Exception, wanted: str, file: str = MANIFEST) -> str:
-    """Why something could not be fetched from the hub, or brought there."""
-    from huggingface_hub import errors
-
-    repository, _, revision = wanted.partition("@")
-    sentences: tuple[tuple[type[Exception], str], ...] = (
-        (errors.GatedRepoError, f"{repository} is gated: ask for access on its page of the hub, then {_LOGIN}."),
-        (
-            errors.RepositoryNotFoundError,
-            f"The hub has no {repository}, or does not show it to you: check the name, or {_LOGIN}. There is no "
-            f"folder {repository} here either.",
-        ),
-        (errors.RevisionNotFoundError, f"{repository} has no branch, tag or commit {revision!r}; see its history."),
-        (errors.LocalEntryNotFoundError, _unreachable(wanted, file)),
-        (errors.EntryNotFoundError, _lacking(wanted, file)),
-        (errors.HFValidationError, f"{repository!r} is no name on a model hub; give org/name."),
-        (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE forbids to ask the hub; unset it."),
-        (errors.HfHubHTTPError, _answered(error)),
-    )
-    for kind, sentence in sentences:
-        if isinstance(error, kind):
-            return sentence
-    if isinstance(error, ValueError):  # its word for a card that it cannot show
-        return f"The hub refuses the model card; is the licence spelled as hubs do? {' '.join(str(error).split())}"
-    return (
-        f"The hub cannot be asked about {wanted} ({type(error).__name__}): check name, network and HF_ENDPOINT; "
-        "with HF_HUB_OFFLINE=1 what was fetched before is taken."
-    )
-
-
-def _unreachable(wanted: str, file: str) -> str:
-    what = f"no folder {wanted} here" if file == MANIFEST else f"no {file} of {wanted}"
-    return (
-        f"There is {what} nor in the hub's cache, and the hub cannot be reached; check the path, the network and "
-        "HF_HUB_OFFLINE."
-    )
-
-
-def _lacking(wanted: str, file: str) -> str:
-    if file == MANIFEST:
-        return f"{wanted} is on the hub, but no run of medgrape: it has no {MANIFEST}."
-    return f"{wanted} lacks {file}, which its manifest names; ask whoever published it to push it again."
-
-
-def _answered(error: Exception) -> str:
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if status in (401, 403):
-        return f"The hub does not let you do that; {_LOGIN}, with a token that may write if you push."
-    return f"The hub answered {status or 'with an error'}; try again later."
-
-
 NEEDED = "pip install 'medgrape[hub]'"
+_LOGIN = "log in with: hf auth login, or set HF_TOKEN"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_KINDS = (".safetensors", ".json", ".jsonl", ".toml", ".png", ".tfevents.medgrape")
-"""What files of a run are: numbers, text and pictures, none of which is ever executed or unpickled."""
+_SUFFIXES = (".safetensors", ".json", ".jsonl", ".toml", ".png", ".tfevents.medgrape")
+"""Types of the files of a run: numbers, text and pictures, which are never executed or unpickled."""
 
 
 @dataclass(frozen=True)
 class HubName:
-    """A repository and, if somebody said so, a branch, a tag or a commit of it."""
+    """A repository and, optionally, a branch, a tag or a commit of it."""
 
     repository: str
     revision: str | None = None
@@ -89,54 +36,57 @@ class HubName:
 
     @property
     def pinned(self) -> bool:
-        """Whether it means the same files for ever: a branch moves on, and a tag can be moved."""
+        """Whether it names a commit, which never changes; branches and tags can move."""
         return self.revision is not None and _COMMIT.fullmatch(self.revision) is not None
 
     def told(self, commit: str) -> str:
-        """What to say of a name that may mean another model tomorrow."""
+        """Return a notice for a name that may mean another model tomorrow."""
         return f"{self} is commit {commit} today; to keep to it, write {self.repository}@{commit}."
 
 
 def hub_name(run: Path | str, revision: str | None = None) -> HubName | None:
-    """``org/name`` or ``org/name@revision``, unless something here goes by that name: then it is a path, told as None.
+    """Parse ``org/name`` or ``org/name@revision``; None for a path.
 
-    Where there is a folder ``org`` here, ``org/name`` is taken for a path in it that was mistyped; a revision says
-    that the hub is meant.
+    An existing path comes first. If there is a folder ``org`` here, ``org/name`` without a revision is a mistyped path.
     """
     text = run.as_posix() if isinstance(run, Path) else run
-    name, at, said = text.partition("@")
-    if Path(text).exists() or not _NAME.fullmatch(name) or name.endswith(".onnx") or (at and not said):
+    name, at, own_revision = text.partition("@")
+    if Path(text).exists() or not _NAME.fullmatch(name) or name.endswith(".onnx") or (at and not own_revision):
         if revision is not None:
             raise RunError(f"{run} is no org/name on a model hub, so it has no revision {revision!r}; leave that out.")
         return None
-    if revision is not None and said:
+    if revision is not None and own_revision:
         raise RunError(f"{run} names a revision already; leave revision={revision!r} out.")
-    wanted = revision or said or None
-    return None if wanted is None and Path(name.partition("/")[0]).is_dir() else HubName(name, wanted)
+    revision = revision or own_revision or None
+    return None if revision is None and Path(name.partition("/")[0]).is_dir() else HubName(name, revision)
 
 
 def refuse_unnameable(repository: str) -> None:
-    """What cannot be a repository's name on a hub."""
+    """Refuse text that cannot be a repository's name on a hub."""
     if not _NAME.fullmatch(repository):
         raise RunError(f"{repository!r} is no repository on a model hub; give ORG/NAME.")
 
 
 def fetch_run(wanted: HubName, *, track: Track = quietly) -> Path:
-    """The folder of a run from the hub, or from the hub's cache on this disk; every checksum was compared."""
+    """Return the folder of a run from the hub or its local cache, after verifying every checksum."""
     manifest = _manifest(wanted)
     origin = HubOrigin(wanted.repository, manifest.parent.name)
     checksums = manifest_files(manifest.parent)
-    _refuse_strange(origin, checksums)
+    for name in checksums:  # a manifest is untrusted: it may only name files inside the run, of known types
+        path = PurePosixPath(name)
+        outside = path.is_absolute() or ".." in path.parts or path.as_posix() != name
+        if outside or "\\" in name or not name.endswith(_SUFFIXES):
+            raise RunError(f"{origin} names {name!r}, which no run of medgrape holds; it is not fetched.")
     names = sorted(checksums)
     files = {
-        name: _fetched(wanted, name, origin.commit)
+        name: _downloaded(wanted, name, origin.commit)
         for name in track(names, f"fetching {wanted.repository}", len(names))
     }
-    return _laid_out(origin, manifest, files, checksums)
+    return _run_folder(origin, manifest, files, checksums)
 
 
 def _manifest(wanted: HubName) -> Path:
-    """Of what a name means now: a branch is looked up on the hub each time, unless that is forbidden."""
+    """Download the manifest; a branch is looked up on the hub each time, unless the library is offline."""
     try:
         from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     except ModuleNotFoundError as missing:
@@ -148,40 +98,31 @@ def _manifest(wanted: HubName) -> Path:
         if isinstance(cached, str):
             return Path(cached)
     if not constants.is_offline_mode():
-        try:  # once, and quickly: the library itself would go on trying for half a minute
+        try:  # once and quickly: the library itself would retry for half a minute
             get_hf_file_metadata(hf_hub_url(wanted.repository, MANIFEST, revision=wanted.revision))
-        except Exception as error:  # every kind of transport has errors of its own
-            raise RunError(told_of_hub(error, str(wanted))) from error
-    return _fetched(wanted, MANIFEST, wanted.revision)
+        except Exception as error:  # every kind of transport has its own exceptions
+            raise RunError(hub_error_message(error, str(wanted))) from error
+    return _downloaded(wanted, MANIFEST, wanted.revision)
 
 
-def _fetched(wanted: HubName, name: str, revision: str | None) -> Path:
+def _downloaded(wanted: HubName, name: str, revision: str | None) -> Path:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class Silent(tqdm):
-        """Whoever waits sees our own bar."""
+        """No bar: medgrape shows its own."""
 
-        def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 (passed on)
-            super().__init__(*given, **(named | {"disable": True}))  # type: ignore[no-untyped-call]
+        def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 (passed on)
+            super().__init__(*args, **(named | {"disable": True}))  # type: ignore[no-untyped-call]
 
     try:
         return Path(hf_hub_download(wanted.repository, name, revision=revision, tqdm_class=Silent))
-    except Exception as error:  # every kind of transport has errors of its own
-        raise RunError(told_of_hub(error, str(wanted), name)) from error
+    except Exception as error:  # every kind of transport has its own exceptions
+        raise RunError(hub_error_message(error, str(wanted), name)) from error
 
 
-def _refuse_strange(origin: HubOrigin, checksums: Mapping[str, str]) -> None:
-    """A manifest is somebody else's text: nothing that it names may lie elsewhere, or be what a run has no use for."""
-    for name in checksums:
-        path = PurePosixPath(name)
-        strange = path.is_absolute() or ".." in path.parts or path.as_posix() != name  # nor by a second name
-        if strange or "\\" in name or not name.endswith(_KINDS):
-            raise RunError(f"{origin} names {name!r}, which no run of medgrape holds; it is not fetched.")
-
-
-def _laid_out(origin: HubOrigin, manifest: Path, files: Mapping[str, Path], checksums: Mapping[str, str]) -> Path:
-    """A folder with the run's files and nothing else, as second names of what is in the hub's cache."""
+def _run_folder(origin: HubOrigin, manifest: Path, files: Mapping[str, Path], checksums: Mapping[str, str]) -> Path:
+    """Return a folder with the run's files and nothing else, hard links to the hub's cache where possible."""
     from huggingface_hub import constants
 
     folder = Path(constants.HF_HOME) / "medgrape" / origin.repository.replace("/", "--") / origin.commit
@@ -190,33 +131,69 @@ def _laid_out(origin: HubOrigin, manifest: Path, files: Mapping[str, Path], chec
     with FileLock(f"{folder}.lock"):
         if _altered(folder, expected) is not None:
             shutil.rmtree(folder, ignore_errors=True)
-            origin.note(folder)  # before there is a copy: one that nobody knows for a copy could be changed
+            origin.note(folder)  # first, as a copy without a recorded origin could be changed
             with whole_folder(folder) as draft:
                 for name, source in {**files, MANIFEST: manifest}.items():
                     (draft / name).parent.mkdir(parents=True, exist_ok=True)
                     linked(source.resolve(), draft / name)
-                _refuse_altered(origin, draft, expected, manifest.parent)
+                wrong = _altered(draft, expected)
+                if wrong is not None:
+                    raise RunError(
+                        f"{origin}: {wrong} is not the file of its manifest. It was altered on the hub, or the copy in "
+                        f"{manifest.parent} is damaged: remove that and try again, or ask whoever published it."
+                    )
         elif origin_of(folder) != origin:
             origin.note(folder)
     return folder
 
 
-def _refuse_altered(origin: HubOrigin, folder: Path, expected: Mapping[str, str], cached: Path) -> None:
-    wrong = _altered(folder, expected)
-    if wrong is not None:
-        raise RunError(
-            f"{origin}: {wrong} is not the file of its manifest. It was altered on the hub, or the copy in "
-            f"{cached} is damaged: remove that and try again, or ask whoever published it."
-        )
-
-
 def _altered(folder: Path, expected: Mapping[str, str]) -> str | None:
-    """The first file that is not as expected, if any."""
-    return next(
+    """Return the first file that is missing or has another checksum."""
+    for name, checksum in sorted(expected.items()):
+        if not (folder / name).is_file() or sha256(folder / name) != checksum:
+            return name
+    return None
+
+
+def hub_error_message(error: Exception, wanted: str, file: str = MANIFEST) -> str:
+    """Return one sentence for an exception of the hub's library."""
+    from huggingface_hub import errors
+
+    repository, _, revision = wanted.partition("@")
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    answer = f"The hub answered {status or 'with an error'}; try again later."
+    if status in (401, 403):
+        answer = f"The hub does not let you do that; {_LOGIN}, with a token that may write if you push."
+    missing = f"no folder {wanted} here" if file == MANIFEST else f"no {file} of {wanted}"
+    lacking = f"{wanted} lacks {file}, which its manifest names; ask whoever published it to push it again."
+    if file == MANIFEST:
+        lacking = f"{wanted} is on the hub, but no run of medgrape: it has no {MANIFEST}."
+    messages: tuple[tuple[type[Exception], str], ...] = (  # subclasses first
+        (errors.GatedRepoError, f"{repository} is gated: ask for access on its page of the hub, then {_LOGIN}."),
         (
-            name
-            for name, checksum in sorted(expected.items())
-            if not (folder / name).is_file() or sha256(folder / name) != checksum
+            errors.RepositoryNotFoundError,
+            f"The hub has no {repository}, or does not show it to you: check the name, or {_LOGIN}. There is no "
+            f"folder {repository} here either.",
         ),
-        None,
+        (errors.RevisionNotFoundError, f"{repository} has no branch, tag or commit {revision!r}; see its history."),
+        (
+            errors.LocalEntryNotFoundError,
+            f"There is {missing} nor in the hub's cache, and the hub cannot be reached; check the path, the network "
+            "and HF_HUB_OFFLINE.",
+        ),
+        (errors.EntryNotFoundError, lacking),
+        (errors.HFValidationError, f"{repository!r} is no name on a model hub; give org/name."),
+        (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it."),
+        (errors.HfHubHTTPError, answer),
+        (  # raised for a model card that the hub does not accept
+            ValueError,
+            f"The hub refuses the model card; is the licence spelled as hubs do? {' '.join(str(error).split())}",
+        ),
+    )
+    for kind, message in messages:
+        if isinstance(error, kind):
+            return message
+    return (
+        f"The hub cannot be asked about {wanted} ({type(error).__name__}): check name, network and HF_ENDPOINT; "
+        "with HF_HUB_OFFLINE=1 the copy in its cache is used."
     )

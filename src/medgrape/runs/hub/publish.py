@@ -1,4 +1,4 @@
-"""Bringing a run to a model hub: one commit with the run's files and its card, or nothing."""
+"""Publication of a run on a model hub: one commit with the run's files and its model card."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,39 +12,41 @@ import numpy as np
 from medgrape.files import copied, whole_folder
 from medgrape.runs.checkpoint import Change, LoadedRun, Run, load_run
 from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, written
-from medgrape.runs.hub.download import NEEDED, refuse_unnameable, told_of_hub
+from medgrape.runs.hub.download import NEEDED, hub_error_message, refuse_unnameable
 from medgrape.runs.hub.figures import measured_beside
 from medgrape.runs.manifest import MANIFEST, RunError, manifest_files, refuse_inside_run
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+MAIN = "main"
+
 
 @dataclass(frozen=True)
 class Publishing:
-    """What whoever publishes a run has to decide."""
+    """Decisions of the person who publishes a run."""
 
     repository: str = ""
     """``org/name``, for the card."""
     licence: str = "other"
     pictures: bool | None = None
-    """Whether pictures of training films go with it; None: nobody has decided, and a run that has any is refused."""
+    """Whether to publish pictures of training films; None: undecided, and a run with pictures is refused."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What would be, or was, brought to a hub."""
+    """A folder that is ready to be pushed to a hub."""
 
     folder: Path
     files: tuple[str, ...]
     size: int
-    """Bytes."""
+    """In bytes."""
     pictures: int
-    """Of training films."""
+    """Number of pictures of training films."""
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return all fields as plain data."""
         return {
             "folder": str(self.folder), "files": list(self.files), "bytes": self.size, "pictures": self.pictures,
             "warnings": list(self.warnings),
@@ -52,11 +54,17 @@ class Packed:
 
 
 def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
-    """Write the very folder that a hub is given; ``out`` must be new or empty."""
+    """Write the folder that ``push`` uploads; ``out`` must be new or empty."""
     refuse_inside_run(out)
     loaded = load_run(run)
-    _refuse_undecided(loaded.run, publishing.pictures)
-    removed = publishing.pictures is False and bool(loaded.run.exemplars.films)
+    films = len(loaded.run.exemplars.films)
+    if films and publishing.pictures is None:
+        raise RunError(
+            f"This run carries pictures of {films} training films, and their names, which everybody who gets it can "
+            "see: decide with --with-pictures that all of these patients may be shown, or with --without-pictures "
+            "to publish it without them."
+        )
+    removed = publishing.pictures is False and films > 0
     withheld = bool(loaded.run.config.exemplars.withheld)
     card = written(
         loaded, measured_beside(run), repository=publishing.repository, licence=publishing.licence, removed=removed,
@@ -67,52 +75,36 @@ def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             copied(source.folder / name, draft / name)
         (draft / CARD).write_text(card, "utf-8")
-        pictures, warnings = len(source.run.exemplars.films), tuple(_told_of_machine(source.run))
+        pictures, warnings = len(source.run.exemplars.films), tuple(_local_paths(source.run))
     files = sorted(path for path in out.rglob("*") if path.is_file())
     names = tuple(path.relative_to(out).as_posix() for path in files)
     return Packed(out, names, sum(path.stat().st_size for path in files), pictures, warnings)
 
 
-def _refuse_undecided(run: Run, pictures: bool | None) -> None:
-    films = len(run.exemplars.films)
-    if films and pictures is None:
-        raise RunError(
-            f"This run carries pictures of {films} training films, and their names, which everybody who gets it can "
-            "look at: decide with --with-pictures that all of these patients may be shown, or with --without-pictures "
-            "to publish it without them."
-        )
-
-
 @contextmanager
 def _published(loaded: LoadedRun, *, removed: bool, withheld: bool) -> Iterator[LoadedRun]:
-    """The run itself, or one that answers as it does and tells less of patients."""
+    """Yield the run itself, or a copy with the same predictions and less data of patients."""
     if not (removed or withheld):
         yield loaded
         return
     run, parent = loaded.run, loaded.manifest.fingerprint
+    exemplars, settings, changes = run.exemplars, run.config.exemplars, list(run.changes)
     if removed:
-        run = _without_pictures(run, Change(parent, TAKEN_OUT))
-    if withheld:  # who must not be shown must not be named either
-        run = _without_names(run, Change(parent, UNNAMED))
+        nowhere = np.full_like(exemplars.film, -1)
+        exemplars = replace(exemplars, films=(), thumbnails=exemplars.thumbnails[:0], film=nowhere)
+        settings = settings.model_copy(update={"show": False})
+        changes.append(Change(parent, TAKEN_OUT))
+    if withheld:  # the names of patients who must not be shown
+        settings = settings.model_copy(update={"withheld": ()})
+        changes.append(Change(parent, UNNAMED))
+    config = run.config.model_copy(update={"exemplars": settings})
+    run = replace(run, exemplars=exemplars, config=config, changes=tuple(changes))
     with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
         yield loaded.save_changed(run, Path(folder) / "run")
 
 
-def _without_pictures(run: Run, change: Change) -> Run:
-    shown = run.exemplars
-    blank = replace(shown, films=(), thumbnails=shown.thumbnails[:0], film=np.full_like(shown.film, -1))
-    config = run.config.model_copy(update={"exemplars": run.config.exemplars.overridden(show=False)})
-    return replace(run, exemplars=blank, config=config, changes=(*run.changes, change))
-
-
-def _without_names(run: Run, change: Change) -> Run:
-    told = run.config.exemplars.model_copy(update={"withheld": ()})
-    config = run.config.model_copy(update={"exemplars": told})
-    return replace(run, config=config, changes=(*run.changes, change))
-
-
-def _told_of_machine(run: Run) -> Iterator[str]:
-    """Settings that tell of somebody's disk: they are part of the run, and stay in it."""
+def _local_paths(run: Run) -> Iterator[str]:
+    """Warn about paths of this machine in the settings, which are part of the run and are published."""
     settings = run.config
     places = {
         "backbone.name": settings.backbone.name,
@@ -121,82 +113,72 @@ def _told_of_machine(run: Run) -> Iterator[str]:
     }
     for key, value in places.items():
         if Path(value).is_absolute() or value.startswith("~"):
-            yield f"config.toml tells of a folder on your machine: {key} = {value!r}."
-
-
-MAIN = "main"
+            yield f"config.toml names a folder on your machine: {key} = {value!r}."
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """What is on the hub now."""
+    """A run on the hub."""
 
     repository: str
     commit: str
     packed: Packed
     removed: tuple[str, ...]
-    """Files of the run that was there before, which this one does not have."""
+    """Files of the previous run that this one does not have."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        told = {"repository": self.repository, "commit": self.commit, "removed": list(self.removed)}
-        return told | {name: value for name, value in self.packed.to_json().items() if name != "folder"}
+        """Return all fields but the folder as plain data."""
+        packed = {name: value for name, value in self.packed.to_json().items() if name != "folder"}
+        return {"repository": self.repository, "commit": self.commit, "removed": list(self.removed)} | packed
 
 
 def push(run: Path | str, publishing: Publishing, *, branch: str = MAIN, private: bool = False) -> Pushed:
-    """Pack a run and bring it to the repository, which is made if it is not there."""
+    """Pack a run and upload it to the repository, which is created if it does not exist."""
     refuse_unnameable(publishing.repository)
-    api = _api()
-    with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
-        packed = pack(Path(run), Path(folder) / "run", publishing)
-        try:
-            return _brought(api, publishing.repository, packed, branch, private=private)
-        except RunError:
-            raise
-        except Exception as error:  # every kind of transport has errors of its own
-            raise RunError(told_of_hub(error, f"{publishing.repository}@{branch}")) from error
-
-
-def _api() -> "HfApi":
     try:
         from huggingface_hub import HfApi
     except ModuleNotFoundError as missing:
-        raise RunError(f"To bring a run to a model hub takes one more package: {NEEDED}.") from missing
-    return HfApi(library_name="medgrape")
+        raise RunError(f"To push a run to a model hub takes one more package: {NEEDED}.") from missing
+    with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
+        packed = pack(Path(run), Path(folder) / "run", publishing)
+        try:
+            return _upload(HfApi(library_name="medgrape"), publishing.repository, packed, branch, private=private)
+        except RunError:
+            raise
+        except Exception as error:  # every kind of transport has its own exceptions
+            raise RunError(hub_error_message(error, f"{publishing.repository}@{branch}")) from error
 
 
-def _brought(api: "HfApi", repository: str, packed: Packed, branch: str, *, private: bool) -> Pushed:
+def _upload(api: "HfApi", repository: str, packed: Packed, branch: str, *, private: bool) -> Pushed:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    api.create_repo(repository, private=private or None, exist_ok=True)  # else as its owner has it by default
+    api.create_repo(repository, private=private or None, exist_ok=True)  # None: the owner's default
     if private and not api.model_info(repository).private:
-        raise RunError(
-            f"{repository} is there already, and public; make it private on the hub, or leave --private out."
-        )
+        raise RunError(f"{repository} already exists and is public; make it private on the hub, or omit --private.")
     if branch != MAIN:
         api.create_branch(repository, branch=branch, exist_ok=True)
-    gone = sorted(_there_before(api, repository, branch) - set(packed.files))
+    removed = sorted(_previous_files(api, repository, branch) - set(packed.files))
     commit = api.create_commit(
         repository,
         [
             *(CommitOperationAdd(name, str(packed.folder / name)) for name in packed.files),
-            *(CommitOperationDelete(name) for name in gone),
+            *(CommitOperationDelete(name) for name in removed),
         ],
         commit_message="A run of medgrape",
         revision=branch,
     )
-    return Pushed(repository, str(commit.oid), packed, tuple(gone))
+    return Pushed(repository, str(commit.oid), packed, tuple(removed))
 
 
-def _there_before(api: "HfApi", repository: str, branch: str) -> set[str]:
-    """Files of an earlier run on the branch, as far as they are there; nobody else's are ever removed."""
+def _previous_files(api: "HfApi", repository: str, branch: str) -> set[str]:
+    """Return the files of an earlier run on the branch; other files are never removed."""
     from huggingface_hub.errors import EntryNotFoundError
 
-    there = set(api.list_repo_files(repository, revision=branch))
-    if MANIFEST not in there:
+    present = set(api.list_repo_files(repository, revision=branch))
+    if MANIFEST not in present:
         return set()
     try:
         manifest = Path(api.hf_hub_download(repository, MANIFEST, revision=branch))
-        return there & set(manifest_files(manifest.parent))
-    except (EntryNotFoundError, RunError):  # not one of ours
+        return present & set(manifest_files(manifest.parent))
+    except (EntryNotFoundError, RunError):  # not a run of medgrape
         return set()

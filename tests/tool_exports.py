@@ -37,7 +37,7 @@ def cvat(*images, labels=("Cavity", "Pleural fluid"), extra="", before=""):
     return f"""<?xml version="1.0" encoding="utf-8"?>
 {before}<annotations>
   <version>1.1</version>
-  <meta><task><id>4</id><name>ward</name><size>{len(images)}</size><mode>annotation</mode>
+  <meta><task><id>4</id><name>drawn_dataset</name><size>{len(images)}</size><mode>annotation</mode>
     <labels>{listed}{extra}</labels><owner><username>ada</username><email></email></owner></task>
     <dumped>2026-11-18 11:38:28.799808+00:00</dumped></meta>
   {films}

@@ -44,9 +44,9 @@ def test_lists_keep_their_order_and_name_films_beside_themselves(films, tmp_path
     assert names == [str(films[3]), str(films[1]), "memory://elsewhere/a.png", str(films[2]), str(films[0])]
 
 
-def test_a_prepared_data_set_is_read_in_its_own_order(ward, tmp_path):
-    dataset = Dataset.load(ward)
-    assert listed(ward, path=tmp_path) == [str(dataset.film_path(film)) for film in dataset.pictured]
+def test_a_prepared_data_set_is_read_in_its_own_order(drawn_dataset, tmp_path):
+    dataset = Dataset.load(drawn_dataset)
+    assert listed(drawn_dataset, path=tmp_path) == [str(dataset.film_path(film)) for film in dataset.pictured]
 
 
 def test_folders_and_lists_in_storage_are_read_like_those_on_disk(films, tmp_path):

@@ -13,8 +13,8 @@ from medgrape.errors import UserError
 
 
 @pytest.fixture
-def run(graduate, tmp_path):
-    return shutil.copytree(graduate, tmp_path / "run")
+def run(trained_run, tmp_path):
+    return shutil.copytree(trained_run, tmp_path / "run")
 
 
 def medgrape(*words):
@@ -36,8 +36,8 @@ def test_list_tells_what_each_prototype_is_reminded_of_and_draws_the_sheet(run, 
     assert "strongest on" not in printed
 
 
-def test_list_with_data_tells_how_often_each_prototype_speaks(run, ward):
-    told = json.loads(medgrape("atlas", "list", run, "--concept", "active_tb", "--data", ward, "--json"))
+def test_list_with_data_tells_how_often_each_prototype_speaks(run, drawn_dataset):
+    told = json.loads(medgrape("atlas", "list", run, "--concept", "active_tb", "--data", drawn_dataset, "--json"))
     cards = told["prototypes"]
     assert sum(card["strongest"] for card in cards) == cards[0]["shown"] > 0
 
@@ -56,8 +56,19 @@ def test_discard_may_change_a_run_in_its_place(run):
     assert mg.load(run).loaded.run.model.atlas.kept[0].sum() == 3
 
 
-def test_discard_with_a_refit_tells_what_changed_on_validation(run, ward, tmp_path):
-    words = ("atlas", "discard", run, "active_tb", "0", "--out", tmp_path / "curated", "--refit", "--data", ward)
+def test_discard_with_a_refit_tells_what_changed_on_validation(run, drawn_dataset, tmp_path):
+    words = (
+        "atlas",
+        "discard",
+        run,
+        "active_tb",
+        "0",
+        "--out",
+        tmp_path / "curated",
+        "--refit",
+        "--data",
+        drawn_dataset,
+    )
     told = json.loads(medgrape(*words, "--json"))
     saved = mg.load(tmp_path / "curated").loaded
     assert told["fingerprint"] == saved.manifest.fingerprint

@@ -16,7 +16,7 @@ from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
 from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.faithfulness import faithfulness
 from medgrape.training.run import Order, train
-from schooling import small
+from small_settings import small
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +28,18 @@ def town(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bottleneck(ward, tmp_path_factory):
+def bottleneck(drawn_dataset, tmp_path_factory):
     """A run of a method without prototypes."""
     brief = {"concepts": {"views": 3}, "cbm": {"epochs": 2, "batch": 16}}
-    return train(Order(small(model={"method": "cbm"}, stages=brief), ward, tmp_path_factory.mktemp("runs") / "cbm"))
+    return train(
+        Order(small(model={"method": "cbm"}, stages=brief), drawn_dataset, tmp_path_factory.mktemp("runs") / "cbm")
+    )
 
 
 @pytest.fixture(scope="module")
-def audited(graduate, town, tmp_path_factory):
+def audited(trained_run, town, tmp_path_factory):
     run = tmp_path_factory.mktemp("audited") / "run"
-    shutil.copytree(graduate, run)
+    shutil.copytree(trained_run, run)
     return run, medgrape("audit", run, "--data", town, "--by", "sex,view,sex+age")
 
 
@@ -77,21 +79,21 @@ def test_an_audit_prints_a_table_for_each_attribute_and_each_flagged_gap_as_a_se
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pupil", ["graduate", pytest.param("bottleneck", marks=pytest.mark.slow)])
-def test_insertion_and_deletion_are_counted_when_asked_for_whatever_the_method(pupil, ward, tmp_path, request):
+@pytest.mark.parametrize("pupil", ["trained_run", pytest.param("bottleneck", marks=pytest.mark.slow)])
+def test_insertion_and_deletion_are_counted_when_asked_for_whatever_the_method(pupil, drawn_dataset, tmp_path, request):
     run = request.getfixturevalue(pupil)
     words = ("--by", "sex", "--split", "train", "--out", tmp_path / "out", "--faithfulness", "--json")
-    ended = medgrape("audit", run, "--data", ward, *words)
+    ended = medgrape("audit", run, "--data", drawn_dataset, *words)
     assert ended.returncode == 0, ended.stderr
     figures = {one["measure"]: one for one in json.loads(ended.stdout)["whole"]["figures"]}
-    own = changed_by_hand(run, ward)
+    own = changed_by_hand(run, drawn_dataset)
     for name, areas in (("deletion", own.deletion), ("insertion", own.insertion)):
         assert figures[name]["value"] == pytest.approx(areas.mean(), abs=1e-3)
         (blind,) = figures[name]["trivial"]
         assert blind["title"] == "patches in a random order"
         assert 0 < blind["value"] < 1
     assert {"pointing", "energy"} <= set(figures)
-    assert ("caught" in figures) == (pupil == "graduate"), "a baseline has no safety check"
+    assert ("caught" in figures) == (pupil == "trained_run"), "a baseline has no safety check"
 
 
 @torch.no_grad()
@@ -110,24 +112,26 @@ def changed_by_hand(run, data):
     return faithfulness(answer, films, getattr(shown, "strongest", shown).amax(dim=1))
 
 
-def test_an_audit_of_a_baseline_writes_its_page(bottleneck, ward, tmp_path):
-    ended = medgrape("audit", bottleneck, "--data", ward, "--by", "sex", "--split", "train", "--out", tmp_path / "out")
+def test_an_audit_of_a_baseline_writes_its_page(bottleneck, drawn_dataset, tmp_path):
+    ended = medgrape(
+        "audit", bottleneck, "--data", drawn_dataset, "--by", "sex", "--split", "train", "--out", tmp_path / "out"
+    )
     assert ended.returncode == 0, ended.stderr
     assert "pointing" in ended.stdout
     assert "false alarms" not in ended.stdout
     assert "insertion" not in (tmp_path / "out" / "audit.html").read_text("utf-8")
 
 
-def test_an_audit_in_json_goes_to_the_folder_that_is_asked_for(graduate, ward, tmp_path):
-    ended = medgrape("audit", graduate, "--data", ward, "--by", "age", "--out", tmp_path / "here", "--json")
+def test_an_audit_in_json_goes_to_the_folder_that_is_asked_for(trained_run, drawn_dataset, tmp_path):
+    ended = medgrape("audit", trained_run, "--data", drawn_dataset, "--by", "age", "--out", tmp_path / "here", "--json")
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout) == json.loads((tmp_path / "here" / "audit.json").read_text("utf-8"))
 
 
-def test_an_audit_never_writes_into_a_run(graduate, ward):
-    ended = medgrape("audit", graduate, "--data", ward, "--out", graduate / "audit")
+def test_an_audit_never_writes_into_a_run(trained_run, drawn_dataset):
+    ended = medgrape("audit", trained_run, "--data", drawn_dataset, "--out", trained_run / "audit")
     assert ended.returncode == 2
-    assert not (graduate / "audit").exists()
+    assert not (trained_run / "audit").exists()
 
 
 @pytest.mark.parametrize(
@@ -138,8 +142,8 @@ def test_an_audit_never_writes_into_a_run(graduate, ward):
         (("--split", "tset"), "A split is one of train, val, test"),
     ],
 )
-def test_what_cannot_be_audited_is_one_sentence_and_exit_code_two(graduate, ward, tmp_path, words, told):
-    ended = medgrape("audit", graduate, "--data", ward, "--out", tmp_path / "out", *words)
+def test_what_cannot_be_audited_is_one_sentence_and_exit_code_two(trained_run, drawn_dataset, tmp_path, words, told):
+    ended = medgrape("audit", trained_run, "--data", drawn_dataset, "--out", tmp_path / "out", *words)
     assert ended.returncode == 2
     assert told in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
@@ -153,11 +157,13 @@ def test_what_cannot_be_audited_is_one_sentence_and_exit_code_two(graduate, ward
         ({"split": "train"}, "has no films in split 'test'"),
     ],
 )
-def test_a_set_that_tells_nothing_or_has_no_films_there_is_refused_by_name(graduate, ward, tmp_path, facts, told):
-    known = Dataset.load(ward)
+def test_a_set_that_tells_nothing_or_has_no_films_there_is_refused_by_name(
+    trained_run, drawn_dataset, tmp_path, facts, told
+):
+    known = Dataset.load(drawn_dataset)
     films = tuple(replace(film, **facts) for film in known.films)
     replace(known, films=films).save(tmp_path / "set")
-    ended = medgrape("audit", graduate, "--data", tmp_path / "set", "--out", tmp_path / "out")
+    ended = medgrape("audit", trained_run, "--data", tmp_path / "set", "--out", tmp_path / "out")
     assert ended.returncode == 2
     assert told in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1

@@ -19,16 +19,16 @@ def run(tmp_path):
     return typed
 
 
-def test_boxes_go_out_come_back_and_are_joined_by_others(run, ward, tmp_path):
-    told = run("boxes", "export", ward, "--out", "boxes.json", "--json")
+def test_boxes_go_out_come_back_and_are_joined_by_others(run, drawn_dataset, tmp_path):
+    told = run("boxes", "export", drawn_dataset, "--out", "boxes.json", "--json")
     assert told.returncode == 0, told.stderr
-    before = Dataset.load(ward)
+    before = Dataset.load(drawn_dataset)
     assert json.loads(told.stdout) == {"films": 48, "marks": len(before.boxes), "out": "boxes.json"}
     film = next(film for film in before.films if film.path)
     name = f"/data/upload/1/abcd1234-{film.path.rpartition('/')[2]}"
     new = rectangle(10, 10, 20, 20, "Active tuberculosis", size=(64, 64))
     (tmp_path / "project.json").write_text(label_studio(task(name, [new])))
-    added = run("boxes", "import", ward, "project.json", "--out", "more")
+    added = run("boxes", "import", drawn_dataset, "project.json", "--out", "more")
     assert added.returncode == 0, added.stderr
     assert "note: boxes of Label Studio: 1 new" in added.stdout
     assert len(Dataset.load(tmp_path / "more").boxes) == len(before.boxes) + 1
@@ -43,9 +43,9 @@ def test_boxes_go_out_come_back_and_are_joined_by_others(run, ward, tmp_path):
         (("readings", "export", "WARD", "--out", "all.csv"), "holds no readings"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing_behind(run, ward, tmp_path, words, sentence):
+def test_a_mistake_is_one_sentence_and_leaves_nothing_behind(run, drawn_dataset, tmp_path, words, sentence):
     (tmp_path / "bad.json").write_text("{")
-    told = run(*(ward if word == "WARD" else word for word in words))
+    told = run(*(drawn_dataset if word == "WARD" else word for word in words))
     assert (told.returncode, told.stdout) == (2, "")
     assert sentence in told.stderr
     assert "Traceback" not in told.stderr

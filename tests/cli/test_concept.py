@@ -21,9 +21,9 @@ def typed(*words):
 
 
 @pytest.fixture(scope="module")
-def example(ward):
+def example(drawn_dataset):
     """A training film with a box, as it is typed."""
-    dataset = Dataset.load(ward)
+    dataset = Dataset.load(drawn_dataset)
     film = next(film for film in dataset.in_split("train") if film.id in dataset.boxes_by_film)
     corners = dataset.boxes_by_film[film.id][0].box.corners
     return f"{dataset.film_path(film)}:{','.join(f'{corner:g}' for corner in corners)}"
@@ -49,10 +49,10 @@ def test_a_box_that_is_none_is_refused(text):
         parsed_example(text)
 
 
-def test_a_concept_is_added_grown_and_listed(graduate, example, tmp_path):
+def test_a_concept_is_added_grown_and_listed(trained_run, example, tmp_path):
     out = tmp_path / "new"
     said = typed(
-        "concept", "add", "cavity", "--model", graduate, "--out", out, "--description", HOLE, "--title", "Cave",
+        "concept", "add", "cavity", "--model", trained_run, "--out", out, "--description", HOLE, "--title", "Cave",
         "--example", example, "--grow",
     )  # fmt: skip
     assert said.exit_code == 0, said.output
@@ -61,7 +61,7 @@ def test_a_concept_is_added_grown_and_listed(graduate, example, tmp_path):
     assert "in its box" in said.output
     known = json.loads(typed("concept", "list", "--model", out, "--json").stdout)
     assert [(one["name"], one["trained"], one["judged"]) for one in known[2:]] == [
-        (mg.load(graduate).concepts.names[2], True, True),
+        (mg.load(trained_run).concepts.names[2], True, True),
         ("cavity", False, True),
     ]
     listed = typed("concept", "list", "--model", out).output
@@ -69,10 +69,10 @@ def test_a_concept_is_added_grown_and_listed(graduate, example, tmp_path):
     assert "later" in listed
 
 
-def test_adding_speaks_json_with_the_parent_and_where_it_points(graduate, example, tmp_path):
-    words = ("concept", "add", "cavity", "--model", graduate, "--description", HOLE, "--json")
+def test_adding_speaks_json_with_the_parent_and_where_it_points(trained_run, example, tmp_path):
+    words = ("concept", "add", "cavity", "--model", trained_run, "--description", HOLE, "--json")
     shown = json.loads(typed(*words, "--out", tmp_path / "shown", "--example", example).stdout)
-    parent = mg.load(graduate).loaded.manifest.fingerprint
+    parent = mg.load(trained_run).loaded.manifest.fingerprint
     assert shown["parent"] == parent != shown["fingerprint"]
     assert shown["concept"]["judged"] is False
     pointed = shown["examples"][0]
@@ -82,14 +82,14 @@ def test_adding_speaks_json_with_the_parent_and_where_it_points(graduate, exampl
     assert (told["examples"], told["concept"]["taught_by_films"]) == ([], False)
 
 
-def test_a_concept_that_no_film_taught_is_said_to_be_a_guess(graduate, tmp_path):
-    said = typed("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "n", "--description", HOLE)
+def test_a_concept_that_no_film_taught_is_said_to_be_a_guess(trained_run, tmp_path):
+    said = typed("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "n", "--description", HOLE)
     assert said.exit_code == 0, said.output
     assert "is a guess" in said.output
 
 
-def test_the_trial_prints_every_concept_beside_blind_pointing_and_writes_json(graduate, ward, tmp_path):
-    words = ("concept", "trial", "--model", graduate, "--data", ward, "--examples", "0,1", "--seeds", 2)
+def test_the_trial_prints_every_concept_beside_blind_pointing_and_writes_json(trained_run, drawn_dataset, tmp_path):
+    words = ("concept", "trial", "--model", trained_run, "--data", drawn_dataset, "--examples", "0,1", "--seeds", 2)
     said = typed(*words, "--out", tmp_path / "trial.json")
     assert said.exit_code == 0, said.output
     for heading in ("full supervision", "fixed point", "random point", "Mean over concepts"):
@@ -117,31 +117,35 @@ def test_the_trial_prints_every_concept_beside_blind_pointing_and_writes_json(gr
         (("trial", "--data", "DATA", "--out", "RUN/trial.json"), "lies in the run"),
     ],
 )
-def test_bad_input_is_one_sentence_and_nothing_is_written(words, complaint, graduate, ward, example, tmp_path):
-    places = {"OUT": tmp_path / "new", "RUN": graduate, "DATA": ward, "BOX": example.rpartition(":")[0]}
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    words, complaint, trained_run, drawn_dataset, example, tmp_path
+):
+    places = {"OUT": tmp_path / "new", "RUN": trained_run, "DATA": drawn_dataset, "BOX": example.rpartition(":")[0]}
     spelled = list(words)
     for name, place in places.items():
         spelled = [str(place) + word.removeprefix(name) if word.startswith(name) else word for word in spelled]
-    before = {path: path.stat().st_mtime_ns for path in graduate.rglob("*")}
-    refusal = typed("concept", *spelled, "--model", graduate).exception
+    before = {path: path.stat().st_mtime_ns for path in trained_run.rglob("*")}
+    refusal = typed("concept", *spelled, "--model", trained_run).exception
     assert isinstance(refusal, UserError)
     assert complaint in str(refusal)
     assert "\n" not in str(refusal)
     assert list(tmp_path.iterdir()) == []
-    assert {path: path.stat().st_mtime_ns for path in graduate.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in trained_run.rglob("*")} == before
 
 
-def test_bad_input_ends_the_command_with_exit_code_2(graduate, tmp_path):
-    words = ("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "n", "--description", " ")
+def test_bad_input_ends_the_command_with_exit_code_2(trained_run, tmp_path):
+    words = ("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "n", "--description", " ")
     said = medgrape(*words)
     assert said.returncode == 2, said.stderr
     assert len(said.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(graduate, ward, example, tmp_path):
-    words = ("--description", HOLE, "--example", example, "--refit", "--data", ward, "--json")
-    said = typed("concept", "add", "cavity", "--model", graduate, "--out", tmp_path / "new", *words)
+def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(
+    trained_run, drawn_dataset, example, tmp_path
+):
+    words = ("--description", HOLE, "--example", example, "--refit", "--data", drawn_dataset, "--json")
+    said = typed("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "new", *words)
     assert said.exit_code == 0, said.output
     told = json.loads(said.stdout)
     assert told["concept"]["judged"] is True
@@ -151,14 +155,16 @@ def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(
     assert model.head.speaks
 
 
-def test_a_concept_added_earlier_joins_the_diagnosis_later(graduate, ward, tmp_path):
+def test_a_concept_added_earlier_joins_the_diagnosis_later(trained_run, drawn_dataset, tmp_path):
     added, grown, fitted = (tmp_path / name for name in ("added", "grown", "fitted"))
-    assert typed("concept", "add", "cavity", "--model", graduate, "--out", added, "--description", HOLE).exit_code == 0
+    assert (
+        typed("concept", "add", "cavity", "--model", trained_run, "--out", added, "--description", HOLE).exit_code == 0
+    )
 
     assert typed("concept", "grow", "--model", added, "--out", grown).exit_code == 0
     again = typed("concept", "grow", "--model", grown, "--out", tmp_path / "again")
     assert "uses every concept already" in str(again.exception)
-    said = typed("concept", "grow", "--model", grown, "--out", fitted, "--data", ward, "--json")
+    said = typed("concept", "grow", "--model", grown, "--out", fitted, "--data", drawn_dataset, "--json")
 
     assert said.exit_code == 0, said.output
     assert json.loads(said.stdout)["refit"]["films"] > 0

@@ -16,15 +16,15 @@ from medgrape.server.storage.tables import FilmRow
 
 
 @pytest.fixture
-def sceptic(graduate):
-    """The graduate, who doubts every box in which another finding leads."""
-    reader = load(graduate)
+def strict_run(trained_run):
+    """The trained_run, who doubts every box in which another finding leads."""
+    reader = load(trained_run)
     thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
     return replace(reader, loaded=replace(reader.loaded, run=replace(reader.loaded.run, safety=thresholds)))
 
 
 @pytest.fixture
-def opened(graduate, ward, tmp_path, monkeypatch):
+def opened(trained_run, drawn_dataset, tmp_path, monkeypatch):
     """Opens the demo's room without anybody coming: the films in it, the newest first."""
     monkeypatch.setattr(demo, "_open_once_it_answers", lambda *_: None)
 
@@ -40,15 +40,15 @@ def opened(graduate, ward, tmp_path, monkeypatch):
             ready.lock.release()
 
         monkeypatch.setattr(process, "run", run)
-        demo.open_room(load(graduate), ward, tmp_path / "room", port=0)
+        demo.open_room(load(trained_run), drawn_dataset, tmp_path / "room", port=0)
         return found
 
     return open_room
 
 
-def test_films_hang_with_view_sex_and_age(opened, ward):
+def test_films_hang_with_view_sex_and_age(opened, drawn_dataset):
     films = opened()
-    test_films = len(list(Dataset.load(ward).in_split("test")))
+    test_films = len(list(Dataset.load(drawn_dataset).in_split("test")))
     assert len(films) == min(test_films, demo.FILMS_IN_ROOM)
     for film in films:
         assert film.facts["format"] == "DICOM"
@@ -61,20 +61,20 @@ def test_opening_the_room_again_hangs_nothing_twice(opened):
     assert [film.id for film in opened()] == [film.id for film in opened()]
 
 
-def test_what_is_suggested_is_a_claim_to_which_the_model_objects(sceptic, ward):
-    suggestion = demo.suggest(sceptic, Dataset.load(ward))
-    assert suggestion is not None, "the sceptic objects to nothing; draw other films for the ward"
-    study = sceptic.open(Dataset.load(ward).film_path(suggestion.film))
+def test_what_is_suggested_is_a_claim_to_which_the_model_objects(strict_run, drawn_dataset):
+    suggestion = demo.suggest(strict_run, Dataset.load(drawn_dataset))
+    assert suggestion is not None, "the strict_run objects to nothing; draw other films for the drawn_dataset"
+    study = strict_run.open(Dataset.load(drawn_dataset).film_path(suggestion.film))
     assert study.check(suggestion.box, suggestion.concept).mismatch
-    assert demo.hung(Dataset.load(ward), suggestion)[-1] == suggestion.film
+    assert demo.hung(Dataset.load(drawn_dataset), suggestion)[-1] == suggestion.film
     address = demo.page("0" * 16, suggestion)
     assert address.startswith(f"#/try/{'0' * 16}/{suggestion.concept}/")
     assert len(address.rsplit("/", 1)[1].split(",")) == 4
 
 
-def test_without_a_suggestion_the_film_is_simply_opened(ward):
+def test_without_a_suggestion_the_film_is_simply_opened(drawn_dataset):
     assert demo.page("0" * 16, None) == f"#/films/{'0' * 16}"
-    assert len(demo.hung(Dataset.load(ward), None)) > 1
+    assert len(demo.hung(Dataset.load(drawn_dataset), None)) > 1
 
 
 def test_what_the_room_would_lack_is_told_before_the_work(monkeypatch):

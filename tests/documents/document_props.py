@@ -19,7 +19,7 @@ from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import PhantomFilm, draw
 from paper.published_films import publish_nih, publish_tbx11k
-from schooling import small
+from small_settings import small
 
 SIDE = 512
 CHEST = 120

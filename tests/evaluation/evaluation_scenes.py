@@ -62,7 +62,7 @@ def patch_box(row: int, column: int, size=(800, 640), side: int = SIDE) -> Box:
     return Box(column * wide, row * high, (column + 1) * wide, (row + 1) * high)
 
 
-def ward(count: int = 60, seed: int = 0, classes=("healthy", "latent", "active")) -> Readings:
+def drawn_dataset(count: int = 60, seed: int = 0, classes=("healthy", "latent", "active")) -> Readings:
     """Some sixty films read by a middling model, as many to train on, two films from each patient."""
     chance = np.random.default_rng(seed)
     films, boxes, maps = [], {}, []

@@ -2,7 +2,7 @@ import time
 
 import numpy as np
 import pytest
-from evaluation_scenes import bump, dataset, film, readings, ward
+from evaluation_scenes import bump, dataset, drawn_dataset, film, readings
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
@@ -36,7 +36,7 @@ def test_a_model_that_is_always_right_has_one_throughout():
 
 
 def test_figures_on_a_whole_ward_are_those_of_scikit_learn():
-    read = ward()
+    read = drawn_dataset()
     found, truth = classify(read), true_classes(read)
     answers = read.probabilities.argmax(axis=1)
     assert found.macro_f1 == pytest.approx(f1_score(truth, answers, average="macro"))
@@ -45,7 +45,7 @@ def test_figures_on_a_whole_ward_are_those_of_scikit_learn():
 
 
 def test_the_trivial_answer_is_the_most_frequent_class_of_training_and_not_of_the_films_read():
-    read = ward()
+    read = drawn_dataset()
     films = read.dataset.in_split("train")
     trained = [read.dataset.classes.index(one.class_name) for one in films]
     dummy = DummyClassifier(strategy="most_frequent").fit(np.zeros((len(trained), 1)), trained)
@@ -84,7 +84,7 @@ def test_without_training_films_there_is_no_trivial_answer_and_the_report_says_s
 
 
 def test_the_interval_holds_the_figure_and_the_seed_decides_it():
-    read = ward()
+    read = drawn_dataset()
     found = classify(read)
     assert found.interval.low < found.macro_f1 < found.interval.high
     assert classify(read).interval == found.interval

@@ -110,9 +110,9 @@ def test_intervals_are_wider_where_the_same_boxes_come_from_few_patients():
 
 
 @pytest.fixture(scope="module")
-def scene(graduate, ward):
-    loaded, data = load_run(graduate), Dataset.load(ward)
-    return loaded, data, cached_films(loaded.run.config, data, ward)
+def scene(trained_run, drawn_dataset):
+    loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
+    return loaded, data, cached_films(loaded.run.config, data, drawn_dataset)
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +147,13 @@ def test_the_gate_only_ever_holds_warnings_back(study):
     assert paper.false_alarms.share <= ungated.false_alarms.share
 
 
-def test_a_calibrated_run_is_judged_by_its_own_thresholds(scene, ward):
+def test_a_calibrated_run_is_judged_by_its_own_thresholds(scene, drawn_dataset):
     loaded, data, cached = scene
-    safety = calibrate(loaded, ward, max_false_alarms=0.4, confidence=0.6).thresholds
+    safety = calibrate(loaded, drawn_dataset, max_false_alarms=0.4, confidence=0.6).thresholds
     found = simulate_mistakes(replace(loaded.run, safety=safety), data, cached, "val")
     assert found.main.name == "calibrated"
     assert found.bound == 0.4
-    again = calibrate(loaded, ward, max_false_alarms=0.4, confidence=0.6).check
+    again = calibrate(loaded, drawn_dataset, max_false_alarms=0.4, confidence=0.6).check
     assert found.main.caught.share == pytest.approx(again.caught)
     assert found.main.false_alarms.share == pytest.approx(again.false_alarms)
 
@@ -242,9 +242,9 @@ def test_without_validation_boxes_dropout_is_left_out_and_said_so(scene):
     assert any("no commonest finding" in warning for warning in found.warnings)
 
 
-def test_a_check_that_is_no_better_than_one_answer_is_told_so(scene, study, ward, tmp_path):
+def test_a_check_that_is_no_better_than_one_answer_is_told_so(scene, study, drawn_dataset, tmp_path):
     loaded, _, _ = scene
-    evaluation, _ = evaluate_run(loaded, ward, tmp_path)
+    evaluation, _ = evaluate_run(loaded, drawn_dataset, tmp_path)
     told = (evaluation.classification, evaluation.localisation)
     trivial = study.named("majority")
     poor = replace(study, checks=(replace(trivial, name="paper"), trivial))
@@ -254,9 +254,9 @@ def test_a_check_that_is_no_better_than_one_answer_is_told_so(scene, study, ward
     assert f"without looking, at {trivial.caught.share:.3f} and {trivial.false_alarms.share:.3f}." in sentence
 
 
-def test_the_report_has_the_study_as_data_and_as_a_section(scene, study, ward, tmp_path):
+def test_the_report_has_the_study_as_data_and_as_a_section(scene, study, drawn_dataset, tmp_path):
     loaded, _, _ = scene
-    _, files = evaluate_run(loaded, ward, tmp_path)
+    _, files = evaluate_run(loaded, drawn_dataset, tmp_path)
     told = json.loads(files.json.read_text("utf-8"))["interaction"]
     assert told["checks"][0]["caught"]["share"] == study.checks[0].caught.share
     html = unescape(files.html.read_text("utf-8"))
@@ -274,12 +274,12 @@ def test_the_report_has_the_study_as_data_and_as_a_section(scene, study, ward, t
     assert "do the maps tell which finding it is" in section
 
 
-def test_a_data_set_with_fewer_concepts_in_another_order_gets_the_same_maps(scene, ward, tmp_path):
+def test_a_data_set_with_fewer_concepts_in_another_order_gets_the_same_maps(scene, drawn_dataset, tmp_path):
     loaded, data, _ = scene
     kept = ConceptSet(tuple(data.concepts)[:0:-1])
     boxes = tuple(drawn for drawn in data.boxes if drawn.concept in kept)
     fewer = replace(data, concepts=kept, boxes=boxes)
-    some, every = (read_split(loaded, one, ward, "test", quietly).readings for one in (fewer, data))
+    some, every = (read_split(loaded, one, drawn_dataset, "test", quietly).readings for one in (fewer, data))
     np.testing.assert_array_equal(some.mean_maps, every.mean_maps[:, :0:-1])
     np.testing.assert_array_equal(some.max_maps, every.max_maps[:, :0:-1])
     fewer.save(tmp_path / "fewer")
@@ -289,8 +289,8 @@ def test_a_data_set_with_fewer_concepts_in_another_order_gets_the_same_maps(scen
     assert [one.name for one in evaluation.interaction.checks[0].concepts] == list(kept.names)
 
 
-def test_a_data_set_with_a_concept_that_the_model_does_not_know_is_refused(scene, ward):
+def test_a_data_set_with_a_concept_that_the_model_does_not_know_is_refused(scene, drawn_dataset):
     loaded, data, _ = scene
     more = replace(data, concepts=ConceptSet((*data.concepts, Concept("gout", "Gout", "In a toe."))))
     with pytest.raises(VocabularyError, match="also has gout"):
-        read_split(loaded, more, ward, "test", quietly)
+        read_split(loaded, more, drawn_dataset, "test", quietly)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from evaluation_scenes import CAVITY, bump, dataset, film, patch_box, readings
-from evaluation_scenes import ward as sixty_films
+from evaluation_scenes import drawn_dataset as sixty_films
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -152,11 +152,11 @@ def test_a_finding_learnt_later_has_no_cam_and_leaves_the_pooled_one_without():
     assert found.per_pair.mean.hits == 2
 
 
-def test_the_cam_maps_come_from_the_same_single_look_of_the_backbone(graduate, ward):
-    loaded, data = load_run(graduate), Dataset.load(ward)
+def test_the_cam_maps_come_from_the_same_single_look_of_the_backbone(trained_run, drawn_dataset):
+    loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
     looks = []
     loaded.run.model.backbone.register_forward_hook(lambda *seen: looks.append(seen[2]))
-    read = read_split(loaded, data, ward, "test", quietly).readings
+    read = read_split(loaded, data, drawn_dataset, "test", quietly).readings
     assert sum(len(look) for look in looks) == len(read.films)
     wanted = loaded.run.model.cam(torch.cat(looks)).numpy()
     assert list(read.cam_maps) == list(data.concepts.names)
@@ -165,12 +165,12 @@ def test_the_cam_maps_come_from_the_same_single_look_of_the_backbone(graduate, w
 
 
 @pytest.mark.parametrize("grown", [False, True])
-def test_a_model_that_learnt_a_finding_later_reads_it_without_a_cam(graduate, ward, grown):
-    reader = load(graduate).learn("cavity", "A thick-walled lucency.")
+def test_a_model_that_learnt_a_finding_later_reads_it_without_a_cam(trained_run, drawn_dataset, grown):
+    reader = load(trained_run).learn("cavity", "A thick-walled lucency.")
     reader = reader.grow_head() if grown else reader
-    data = Dataset.load(ward)
+    data = Dataset.load(drawn_dataset)
     data = replace(data, concepts=ConceptSet((CAVITY, *data.concepts)))
-    read = read_split(reader.loaded, data, ward, "test", quietly).readings
+    read = read_split(reader.loaded, data, drawn_dataset, "test", quietly).readings
     assert list(read.cam_maps) == list(data.concepts.names[1:])
     assert read.mean_maps.shape[1] == 4
     shown = next(one for one in read.films if one.id in data.boxes_by_film)

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 import torch
-from evaluation_scenes import ward
+from evaluation_scenes import drawn_dataset
 
 from medgrape.evaluation.examples import example_films, example_pairs
 from medgrape.evaluation.report import NOTICE, evaluate_readings, write_report
@@ -41,7 +41,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def read():
-    return ward(classes=("healthy", EVIL, "active & $open$"))
+    return drawn_dataset(classes=("healthy", EVIL, "active & $open$"))
 
 
 @pytest.fixture(scope="module")

@@ -18,13 +18,13 @@ from medgrape.runs.checkpoint import load_run
 
 
 @pytest.fixture(scope="module")
-def loaded(graduate):
-    return load_run(graduate)
+def loaded(trained_run):
+    return load_run(trained_run)
 
 
 @pytest.fixture(scope="module")
-def tried(loaded, ward):
-    return leave_one_out(loaded, ward, TrialPlan((2, 0, 1), seeds=2))
+def tried(loaded, drawn_dataset):
+    return leave_one_out(loaded, drawn_dataset, TrialPlan((2, 0, 1), seeds=2))
 
 
 def shots(films, *by_seed):
@@ -36,20 +36,20 @@ def concept(name, full, *found):
 
 
 def scene(*concepts):
-    return VocabularyTrial("run", "ward", "test", True, concepts)
+    return VocabularyTrial("run", "drawn_dataset", "test", True, concepts)
 
 
-def test_full_supervision_is_what_the_evaluation_of_the_run_finds(loaded, ward, tried):
-    read = read_split(loaded, Dataset.load(ward), ward, "test", quietly).readings
+def test_full_supervision_is_what_the_evaluation_of_the_run_finds(loaded, drawn_dataset, tried):
+    read = read_split(loaded, Dataset.load(drawn_dataset), drawn_dataset, "test", quietly).readings
     pointing = {one.name: one.pointing for one in localise(read).concepts if one.pointing is not None}
     for one in tried.concepts:
         assert one.full == pytest.approx(pointing[one.name].mean.share)
         assert one.pairs == pointing[one.name].count
 
 
-def test_blind_pointing_stands_beside_every_concept(ward, tried):
+def test_blind_pointing_stands_beside_every_concept(drawn_dataset, tried):
     for one in tried.concepts:
-        blind = guess(Dataset.load(ward), one.name, ("test",))
+        blind = guess(Dataset.load(drawn_dataset), one.name, ("test",))
         assert (one.chance, one.fixed) == (pytest.approx(blind.random), pytest.approx(blind.fixed))
 
 
@@ -60,7 +60,7 @@ def test_every_number_of_films_is_tried_with_every_seed_from_few_to_many(tried):
         assert all(len(found.by_seed) == 2 for found in one.shots)
 
 
-def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervision(loaded, ward, monkeypatch):
+def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervision(loaded, drawn_dataset, monkeypatch):
     atlas, rows = loaded.run.model.atlas, []
 
     def remembered(start, examples, others, *, seed):  # noqa: ARG001
@@ -69,7 +69,7 @@ def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervisio
         return own
 
     monkeypatch.setattr(few_shot, "tune", remembered)
-    tried = leave_one_out(loaded, ward, TrialPlan((0, 1), seeds=2))
+    tried = leave_one_out(loaded, drawn_dataset, TrialPlan((0, 1), seeds=2))
     assert len(rows) == 4 * len(tried.concepts)
     for one in tried.concepts:
         assert all(figure == one.full for found in one.shots for figure in found.by_seed)
@@ -77,7 +77,9 @@ def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervisio
 
 
 @pytest.mark.parametrize("boxes", [True, False])
-def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(loaded, ward, monkeypatch, boxes):
+def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(
+    loaded, drawn_dataset, monkeypatch, boxes
+):
     seen, drawn = [], []
     tune, original = few_shot.tune, few_shot.Candidate.drawn
 
@@ -92,15 +94,15 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(lo
 
     monkeypatch.setattr(few_shot, "tune", watched)
     monkeypatch.setattr(few_shot.Candidate, "drawn", noted)
-    leave_one_out(loaded, ward, TrialPlan((1,), seeds=2, boxes=boxes))
+    leave_one_out(loaded, drawn_dataset, TrialPlan((1,), seeds=2, boxes=boxes))
     assert {film.split for film in drawn} == {"train"}
     assert seen
     assert all((example.inside is not None) == boxes for example in seen)
     assert all(example.inside.max() > 0 for example in seen if boxes)
 
 
-def test_more_films_are_the_same_films_and_others_besides(ward):
-    films = Dataset.load(ward).in_split("train")
+def test_more_films_are_the_same_films_and_others_besides(drawn_dataset):
+    films = Dataset.load(drawn_dataset).in_split("train")
     candidate = few_shot.Candidate("active_tb", 0, films, films)
     draws = [{film.id for film in candidate.drawn(5, seed)} for seed in range(4)]
     assert {film.id for film in candidate.drawn(2, 0)} < draws[0]
@@ -108,8 +110,8 @@ def test_more_films_are_the_same_films_and_others_besides(ward):
     assert len(candidate.drawn(10_000, 0)) == len(films)
 
 
-def test_the_same_trial_twice_gives_the_same_figures(loaded, ward, tried):
-    again = leave_one_out(loaded, ward, TrialPlan((0, 1, 2), seeds=2))
+def test_the_same_trial_twice_gives_the_same_figures(loaded, drawn_dataset, tried):
+    again = leave_one_out(loaded, drawn_dataset, TrialPlan((0, 1, 2), seeds=2))
     assert [[found.by_seed for found in one.shots] for one in again.concepts] == [
         [found.by_seed for found in one.shots] for one in tried.concepts
     ]
@@ -153,25 +155,25 @@ def test_figures_are_written_as_json(tried, tmp_path):
     assert {"mean", "sd", "se", "seconds", "films"} <= set(told["average"]["shots"][0])
 
 
-def test_a_model_that_reads_no_text_needs_films(loaded, ward):
+def test_a_model_that_reads_no_text_needs_films(loaded, drawn_dataset):
     model = deepcopy(loaded.run.model)
     model.anchors = None
     textless = replace(loaded, run=replace(loaded.run, model=model))
-    tried = leave_one_out(textless, ward, TrialPlan((0, 1), seeds=1))
+    tried = leave_one_out(textless, drawn_dataset, TrialPlan((0, 1), seeds=1))
     assert [found.films for found in tried.average.shots] == [1]
     with pytest.raises(EvaluationError, match="reads no text"):
-        leave_one_out(textless, ward, TrialPlan((0,), seeds=1))
+        leave_one_out(textless, drawn_dataset, TrialPlan((0,), seeds=1))
 
 
-def test_a_set_without_boxes_is_refused(loaded, ward, tmp_path):
-    dataset = Dataset.load(ward)
+def test_a_set_without_boxes_is_refused(loaded, drawn_dataset, tmp_path):
+    dataset = Dataset.load(drawn_dataset)
     replace(dataset, boxes=()).save(tmp_path / "bare")
     with pytest.raises(EvaluationError, match="has boxes on both train and test films"):
         leave_one_out(loaded, tmp_path / "bare", TrialPlan((1,), seeds=1))
 
 
-def test_too_few_films_and_films_that_were_trained_on_are_told(loaded, ward):
-    tried = leave_one_out(loaded, ward, TrialPlan((1, 500), seeds=1, split="val"))
+def test_too_few_films_and_films_that_were_trained_on_are_told(loaded, drawn_dataset):
+    tried = leave_one_out(loaded, drawn_dataset, TrialPlan((1, 500), seeds=1, split="val"))
     assert any("Only" in warning and "active_tb" in warning for warning in tried.warnings)
     assert any("was trained or chosen on" in warning for warning in tried.warnings)
     assert torch.isfinite(torch.tensor(tried.average.shots[-1].by_seed)).all()
@@ -183,14 +185,14 @@ def test_a_trial_that_cannot_be_is_refused(wrong):
         TrialPlan(**wrong)
 
 
-def test_learning_from_text_alone_cannot_look_up_where_training_put_the_concept(graduate):
-    anchors = load_run(graduate).run.model.anchors
+def test_learning_from_text_alone_cannot_look_up_where_training_put_the_concept(trained_run):
+    anchors = load_run(trained_run).run.model.anchors
     before = untaught_anchor(anchors, 1)
 
     with torch.no_grad():
         anchors.project.weight += torch.outer(torch.randn(anchors.project.out_features), _only_in(anchors.text, 1))
 
-    assert not torch.allclose(anchors()[1], load_run(graduate).run.model.anchors()[1], atol=1e-2)
+    assert not torch.allclose(anchors()[1], load_run(trained_run).run.model.anchors()[1], atol=1e-2)
     torch.testing.assert_close(untaught_anchor(anchors, 1), before, atol=1e-4, rtol=0)
 
 

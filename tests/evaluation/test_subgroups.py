@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from evaluation_scenes import bump, dataset, film, patch_box, readings, ward
+from evaluation_scenes import bump, dataset, drawn_dataset, film, patch_box, readings
 from test_evaluation_report import Page, at
 
 from medgrape.evaluation.audit.audit import audit_readings, write_audit
@@ -156,7 +156,7 @@ def slow_auc(read, places):
 )
 def test_a_gap_and_its_interval_are_those_of_a_slow_loop_over_patients(measure, slow):
     """Straight from the words: draw patients of the whole split again, count women and all others among them."""
-    read = ward(160, seed=3)
+    read = drawn_dataset(160, seed=3)
     patients = sorted({one.patient for one in read.films})
     women = set(patients[::2])
     read = replace(read, films=[replace(one, sex="F" if one.patient in women else "M") for one in read.films])
@@ -178,7 +178,7 @@ def test_a_gap_and_its_interval_are_those_of_a_slow_loop_over_patients(measure, 
 
 
 def test_the_figures_of_a_group_are_those_of_a_report_on_its_films_alone():
-    read = ward(160, seed=1)
+    read = drawn_dataset(160, seed=1)
     read = replace(read, films=[replace(one, view="AP" if n % 3 else "PA") for n, one in enumerate(read.films)])
     audit = audit_readings(read, (VIEW,), run="x")
     chosen = np.array([one.view == "AP" for one in read.films])

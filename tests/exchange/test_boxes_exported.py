@@ -46,7 +46,7 @@ def prepared(films_folder, tmp_path):
     source = Source("table", str(films_folder), {"films.csv": "0" * 64}, ("made for tests",))
     folder = tmp_path / "prepared"
     folder.mkdir()
-    Dataset("ward", ("no_finding", "finding"), concepts, films_folder, films, boxes, source).save(folder)
+    Dataset("drawn_dataset", ("no_finding", "finding"), concepts, films_folder, films, boxes, source).save(folder)
     return folder
 
 

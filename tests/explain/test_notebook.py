@@ -14,13 +14,13 @@ from medgrape.explain.notebook import PIXELS, SHOWN
 
 
 @pytest.fixture(scope="module")
-def reader(graduate):
-    return mg.load(graduate)
+def reader(trained_run):
+    return mg.load(trained_run)
 
 
 @pytest.fixture(scope="module")
-def film(ward):
-    dataset = Dataset.load(ward)
+def film(drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
     shown = next(film for film in dataset.films if film.labels["active_tb"])
     return dataset.film_path(shown)
 
@@ -112,12 +112,12 @@ def test_a_check_and_a_reader_are_tables_in_which_nothing_is_taken_for_html(read
     assert ("<b>Mismatch" in told) == check.mismatch
 
 
-def test_a_real_notebook_shows_them(graduate, film, tmp_path):
+def test_a_real_notebook_shows_them(trained_run, film, tmp_path):
     """Through a real kernel, as Jupyter would ask."""
     from nbclient import NotebookClient
 
     cells = [
-        f"import medgrape as mg\nreader = mg.load({str(graduate)!r})\nreader",
+        f"import medgrape as mg\nreader = mg.load({str(trained_run)!r})\nreader",
         f"study = reader.open({str(film)!r})\nstudy",
         "study.explain()",
         "study.check(mg.Box(8, 8, 30, 40), 'active_tb')",

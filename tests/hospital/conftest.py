@@ -14,8 +14,8 @@ from medgrape.study import ConceptMismatchError
 
 
 @pytest.fixture(scope="session")
-def reader(sceptic):
-    return load(sceptic)
+def reader(strict_run):
+    return load(strict_run)
 
 
 @pytest.fixture(scope="session")

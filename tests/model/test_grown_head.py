@@ -31,8 +31,8 @@ def test_every_kind_of_head_answers_as_before_until_the_concept_that_joined_it_h
     assert weights.grad.any()  # silent, and yet it can learn
 
 
-def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(graduate, tmp_path):
-    reader: Reader = load(graduate)
+def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(trained_run, tmp_path):
+    reader: Reader = load(trained_run)
     for name in ("cavity", "nodule"):
         reader = reader.learn(name, f"A {name} in the lung.").grow_head()
     reader = reader.discard("cavity", [0])
@@ -43,12 +43,12 @@ def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(gra
     films = torch.rand(2, 1, 64, 64)
     with torch.no_grad():
         (here, maps), (there, same) = (run.model.read(films) for run in (reader.loaded.run, saved))
-        first = load_run(graduate).run.model(films)
+        first = load_run(trained_run).run.model(films)
     assert torch.equal(here.logits, there.logits)
     assert torch.equal(maps.mean, same.mean)
     assert torch.equal(here.logits, first.logits)
     assert [change.what.split()[0] for change in saved.changes] == ["Learnt", "Let", "Learnt", "Let", "Discarded"]
-    assert {change.parent for change in saved.changes} == {load_run(graduate).manifest.fingerprint}
+    assert {change.parent for change in saved.changes} == {load_run(trained_run).manifest.fingerprint}
 
 
 def test_no_concept_is_called_by_the_word_for_all_of_them():

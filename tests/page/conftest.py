@@ -27,13 +27,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def house(browser, sceptic, ward, tmp_path_factory) -> Iterator[House]:  # noqa: ARG001
+def house(browser, strict_run, drawn_dataset, tmp_path_factory) -> Iterator[House]:  # noqa: ARG001
     """One server for all of these tests, which doubts every box in which another finding leads.
 
     It asks for the browser so that nothing is trained where there is none.
     """
     assert (FOLDER / "index.html").is_file(), f"{FOLDER} holds no page: build it with `cd ui && npx vite build`."
-    opened = House(sceptic, ward, tmp_path_factory.mktemp("house"))
+    opened = House(strict_run, drawn_dataset, tmp_path_factory.mktemp("house"))
     try:
         opened.furnish()
         yield opened

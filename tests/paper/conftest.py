@@ -5,7 +5,7 @@ import tomli_w
 
 from medgrape.paper.reproduce import Request, reproduce
 from medgrape.paper.suites.registry import chosen
-from schooling import small
+from small_settings import small
 
 BRIEF = {
     "concepts": {"views": 3},
@@ -28,9 +28,9 @@ def brief(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def some_tables(ward, brief, tmp_path_factory):
+def some_tables(drawn_dataset, brief, tmp_path_factory):
     """A folder with the results of some suites, one seed, and what the command told."""
     out = tmp_path_factory.mktemp("reproduced") / "out"
     suites = chosen(["modules", "heads", "eta", "safety", "dropout", "confusion", "dispersion", "context", "settings"])
-    request = Request(suites, ward, out, seeds=(0,), config=brief, quick=True)
+    request = Request(suites, drawn_dataset, out, seeds=(0,), config=brief, quick=True)
     return request, reproduce(request)

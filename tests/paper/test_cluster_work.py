@@ -39,16 +39,22 @@ def started(board):
     return one and one.job.name
 
 
-def test_jobs_that_would_learn_the_same_stage_wait_for_each_other_and_other_seeds_do_not(ward, brief, tmp_path):
-    shared = board(Request(chosen(["compare"]), ward, tmp_path / "out", seeds=(0, 1), config=brief, quick=True))
+def test_jobs_that_would_learn_the_same_stage_wait_for_each_other_and_other_seeds_do_not(
+    drawn_dataset, brief, tmp_path
+):
+    shared = board(
+        Request(chosen(["compare"]), drawn_dataset, tmp_path / "out", seeds=(0, 1), config=brief, quick=True)
+    )
     assert [started(shared) for _ in range(3)] == ["films-first-csr-seed0", "films-first-csr-seed1", None]
     shared.made |= shared.under_way.pop(1).claims
     assert started(shared) == "films-first-grape-seed0"
     assert started(shared) is None
 
 
-def test_times_are_measured_last_and_alone(ward, brief, tmp_path):
-    shared = board(Request(chosen(["latency", "eta"]), ward, tmp_path / "out", seeds=(0,), config=brief, quick=True))
+def test_times_are_measured_last_and_alone(drawn_dataset, brief, tmp_path):
+    shared = board(
+        Request(chosen(["latency", "eta"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True)
+    )
     assert [started(shared), started(shared)] == ["safety-first-grape-seed0", None]
     shared.made |= shared.under_way.popitem()[1].claims
     assert started(shared) == "latency-first-grape-seed0"
@@ -77,8 +83,8 @@ def kill_one_worker(out, killed) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_no_result(ward, brief, tmp_path):
-    request = Request(chosen(["compare"]), ward, tmp_path / "out", seeds=(0,), config=brief, quick=True)
+def test_a_killed_worker_costs_no_result(drawn_dataset, brief, tmp_path):
+    request = Request(chosen(["compare"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True)
     killed, told = [], []
     killer = threading.Thread(target=kill_one_worker, args=(request.out, killed))
     killer.start()
@@ -94,8 +100,8 @@ def test_a_killed_worker_costs_no_result(ward, brief, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_a_person_has_to_mend_comes_back_from_a_node_as_a_sentence(ward, brief, tmp_path):
-    request = Request(chosen(["eta"]), ward, tmp_path / "out", seeds=(0,), config=brief, quick=True)
+def test_what_a_person_has_to_mend_comes_back_from_a_node_as_a_sentence(drawn_dataset, brief, tmp_path):
+    request = Request(chosen(["eta"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True)
     (request.out / "runs").mkdir(parents=True)
     (request.out / "runs" / "first-grape-seed0").write_text("a file where a folder should be")
     with cluster(None), pytest.raises(UserError, match="safety-first-grape-seed0: "):

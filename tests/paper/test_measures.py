@@ -20,13 +20,13 @@ from medgrape.safety.claims import Claims, alarms
 
 
 @pytest.fixture(scope="module")
-def loaded(graduate):
-    return load_run(graduate)
+def loaded(trained_run):
+    return load_run(trained_run)
 
 
 @pytest.fixture(scope="module")
-def safety(loaded, ward):
-    return measure_safety(loaded, ward, quietly)
+def safety(loaded, drawn_dataset):
+    return measure_safety(loaded, drawn_dataset, quietly)
 
 
 def test_a_higher_lead_and_a_lower_gate_never_warn_more(safety):
@@ -53,17 +53,17 @@ def test_miscorrections_are_caught_as_often_as_every_wrong_claim_counted_says(sa
         assert told["caught"]["mean"] == pytest.approx(counted, abs=0.1)
 
 
-def test_a_check_that_warns_always_catches_everything(loaded, ward):
-    dataset = Dataset.load(ward)
-    seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, ward), "test")
+def test_a_check_that_warns_always_catches_everything(loaded, drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
+    seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
     claims = Claims.on(seen, dataset)
     told = _miscorrected(claims, np.ones_like(claims.wrong), 0.5)
     assert told["caught"] == told["false_alarms"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
 
 
-def test_dropouts_thresholds_come_from_validation_boxes(loaded, ward, safety):
-    dataset = Dataset.load(ward)
-    cached = cached_films(loaded.run.config, dataset, ward)
+def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, safety):
+    dataset = Dataset.load(drawn_dataset)
+    cached = cached_films(loaded.run.config, dataset, drawn_dataset)
     learnt, tested = (doubt(loaded.run, dataset, cached, split) for split in ("val", "test"))
     seen = look(loaded.run, dataset, cached, "val")
     rule = SafetyRule.plain(0.05, math.inf)
@@ -75,18 +75,18 @@ def test_dropouts_thresholds_come_from_validation_boxes(loaded, ward, safety):
         assert found == pytest.approx((getattr(tested, values) > limit).mean())
 
 
-def test_the_highest_value_in_a_box_is_no_less_than_the_mean(loaded, ward):
-    dataset = Dataset.load(ward)
-    cached = cached_films(loaded.run.config, dataset, ward)
+def test_the_highest_value_in_a_box_is_no_less_than_the_mean(loaded, drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
+    cached = cached_films(loaded.run.config, dataset, drawn_dataset)
     mean, highest = (look(loaded.run, dataset, cached, "test", highest=choice) for choice in (False, True))
     for one, other in zip(mean, highest, strict=True):
         assert (other.means >= one.means - 1e-6).all()
         assert one.variances.equal(other.variances)
 
 
-def test_reading_once_gives_figures_histograms_and_what_was_said_of_each_film(loaded, ward):
-    told = measure_films(loaded, ward, quietly)
-    dataset = Dataset.load(ward)
+def test_reading_once_gives_figures_histograms_and_what_was_said_of_each_film(loaded, drawn_dataset):
+    told = measure_films(loaded, drawn_dataset, quietly)
+    dataset = Dataset.load(drawn_dataset)
     assert told["films"] == len(dataset.in_split("test")) == len(told["by_film"]["answers"])
     assert math.isclose(sum(told["histogram.within"]), 1.0, abs_tol=1e-6)
     assert math.isclose(sum(told["histogram.anchor"]), 1.0, abs_tol=1e-6)
@@ -99,8 +99,8 @@ def test_reading_once_gives_figures_histograms_and_what_was_said_of_each_film(lo
     assert 0 < told["energy.flat"] < 1
 
 
-def test_faithfulness_stands_beside_a_random_order(loaded, ward):
-    told = measure_faithfulness(loaded, ward, 3, quietly)
+def test_faithfulness_stands_beside_a_random_order(loaded, drawn_dataset):
+    told = measure_faithfulness(loaded, drawn_dataset, 3, quietly)
     assert told["films"] == 3
     for kind in ("deletion", "insertion"):
         assert 0 <= told[f"own.{kind}"] <= 1
@@ -114,13 +114,13 @@ def test_latency_tells_the_overhead_of_medians(loaded):
         assert told[f"{batch}.overhead"] == pytest.approx(ratio)
 
 
-def test_pictures_are_drawn_of_films_that_a_rule_chooses(loaded, ward, tmp_path):
-    told = draw_pictures({"one": loaded, "other": loaded}, ward, tmp_path, loaded)
+def test_pictures_are_drawn_of_films_that_a_rule_chooses(loaded, drawn_dataset, tmp_path):
+    told = draw_pictures({"one": loaded, "other": loaded}, drawn_dataset, tmp_path, loaded)
     assert {one["file"] for one in told["pictures"]} >= {
         "pictures-maps.jpg",
         "pictures-points.jpg",
         "pictures-correction.jpg",
     }
     assert all((tmp_path / one["file"]).stat().st_size > 10_000 for one in told["pictures"])
-    again = draw_pictures({"one": loaded, "other": loaded}, ward, tmp_path / "again", loaded)
+    again = draw_pictures({"one": loaded, "other": loaded}, drawn_dataset, tmp_path / "again", loaded)
     assert again == told

@@ -23,7 +23,7 @@ from medgrape.paper.real_films.training import train_apart
 from medgrape.paper.real_films.variants import load_variants
 from medgrape.progress import quietly, unwatched
 from medgrape.training.run import Order
-from schooling import SMALL
+from small_settings import SMALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real films")]  # what they share is made once
 

@@ -113,11 +113,11 @@ def test_a_report_can_be_made_from_results_alone(some_tables, tmp_path):
     assert (tmp_path / "report/modules.csv").read_text() == same
 
 
-def test_the_plan_counts_shared_stages_once_and_knows_what_is_done(some_tables, ward, brief, tmp_path):
+def test_the_plan_counts_shared_stages_once_and_knows_what_is_done(some_tables, drawn_dataset, brief, tmp_path):
     request, _ = some_tables
     results = request.results()
     assert all(one.done for one in plan(jobs_of(request, results), results.place))
-    fresh = Request(chosen(["heads"]), ward, tmp_path / "new", seeds=(0,), config=brief)
+    fresh = Request(chosen(["heads"]), drawn_dataset, tmp_path / "new", seeds=(0,), config=brief)
     results = fresh.results()
     first, *others = plan(jobs_of(fresh, results), results.place)
     assert not first.done
@@ -163,11 +163,11 @@ def test_two_commands_do_not_work_in_one_folder(some_tables):
         reproduce(request)
 
 
-def test_settings_that_some_recipe_cannot_use_are_refused_before_the_first_job(ward, brief, tmp_path):
+def test_settings_that_some_recipe_cannot_use_are_refused_before_the_first_job(drawn_dataset, brief, tmp_path):
     few = tmp_path / "few.toml"
     few.write_text(brief.read_text().replace("views = 3", "views = 2"))
     with pytest.raises(UserError, match="compares two views"):
-        reproduce(Request(chosen(["baselines"]), ward, tmp_path / "out", seeds=(0,), config=few))
+        reproduce(Request(chosen(["baselines"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=few))
     assert not (tmp_path / "out/runs").exists()
 
 
@@ -208,17 +208,28 @@ def test_a_broken_result_is_told_by_name(some_tables, tmp_path):
         place.found(job)
 
 
-def test_tables_of_the_second_set_are_left_out_without_one(ward, brief, tmp_path):
-    request = Request(chosen(["nih", "settings"]), ward, tmp_path / "out", seeds=(0,), config=brief)
+def test_tables_of_the_second_set_are_left_out_without_one(drawn_dataset, brief, tmp_path):
+    request = Request(chosen(["nih", "settings"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief)
     told = reproduce(request)
     assert [one["suite"] for one in told["tables"]] == ["settings"]
     assert "There is no second data set, so these tables are left out: nih." in told["warnings"]
 
 
 @pytest.mark.slow
-def test_a_suite_that_was_killed_goes_on_and_does_nothing_twice(ward, brief, tmp_path):
+def test_a_suite_that_was_killed_goes_on_and_does_nothing_twice(drawn_dataset, brief, tmp_path):
     out = tmp_path / "out"
-    words = ["reproduce", "heads", "--data", str(ward), "--out", str(out), "--seeds", "0", "--config", str(brief)]
+    words = [
+        "reproduce",
+        "heads",
+        "--data",
+        str(drawn_dataset),
+        "--out",
+        str(out),
+        "--seeds",
+        "0",
+        "--config",
+        str(brief),
+    ]
     command = [sys.executable, "-m", "medgrape", *words]
     first = out / "results/films-first-csr-seed0.json"
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

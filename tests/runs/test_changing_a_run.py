@@ -7,12 +7,12 @@ import pytest
 from medgrape.runs.checkpoint import SafetyThresholds, load_run
 from medgrape.runs.manifest import RunError
 
-STRICT = SafetyThresholds({}, 0.1, None, 0.1, 0.9, {}, {"name": "ward"})
+STRICT = SafetyThresholds({}, 0.1, None, 0.1, 0.9, {}, {"name": "drawn_dataset"})
 
 
 @pytest.fixture
-def run(graduate, tmp_path):
-    shutil.copytree(graduate, tmp_path / "run")
+def run(trained_run, tmp_path):
+    shutil.copytree(trained_run, tmp_path / "run")
     return tmp_path / "run"
 
 

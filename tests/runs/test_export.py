@@ -41,28 +41,28 @@ BOXES = [(5, 6, 30, 25), (20.5, 10, 21, 11), (0, 0, 64, 64), (40, 30, 90, 70), (
 
 
 @pytest.fixture(scope="session")
-def exported(sceptic, tmp_path_factory) -> Path:
+def exported(strict_run, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("exports") / "model.onnx"
-    export_onnx(load_run(sceptic), out)
+    export_onnx(load_run(strict_run), out)
     return out
 
 
 @pytest.fixture(scope="session")
-def coarse(sceptic, ward, tmp_path_factory) -> Path:
+def coarse(strict_run, drawn_dataset, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("exports") / "coarse.onnx"
-    export_onnx(load_run(sceptic), out, Calibration(ward, 24))
+    export_onnx(load_run(strict_run), out, Calibration(drawn_dataset, 24))
     return out
 
 
 @pytest.fixture
-def film(ward) -> Path:
-    dataset = Dataset.load(ward)
+def film(drawn_dataset) -> Path:
+    dataset = Dataset.load(drawn_dataset)
     return dataset.film_path(next(film for film in dataset.films if film.split == "test"))
 
 
 @pytest.fixture
-def both(sceptic, exported, film):
-    return mg.load(sceptic).open(film), mg.load(exported).open(film)
+def both(strict_run, exported, film):
+    return mg.load(strict_run).open(film), mg.load(exported).open(film)
 
 
 def close(values, other):
@@ -129,9 +129,9 @@ def test_an_export_does_not_learn_grow_change_or_become_a_run(exported, film, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_is_worth_what_its_run_is_worth(sceptic, exported, ward, tmp_path):
-    before, _ = evaluate_run(load_any(sceptic), ward, tmp_path / "run")
-    after, _ = evaluate_run(load_any(exported), ward, tmp_path / "export")
+def test_an_export_is_worth_what_its_run_is_worth(strict_run, exported, drawn_dataset, tmp_path):
+    before, _ = evaluate_run(load_any(strict_run), drawn_dataset, tmp_path / "run")
+    after, _ = evaluate_run(load_any(exported), drawn_dataset, tmp_path / "export")
     report, expected = after.to_json(), before.to_json()
     for part in ("classification", "detection", "localisation", "calibration"):
         assert close(report[part], expected[part]), part
@@ -142,7 +142,7 @@ def test_an_export_is_worth_what_its_run_is_worth(sceptic, exported, ward, tmp_p
     assert report["facts"]["version"] == version_of(exported) != expected["facts"]["version"]
 
 
-def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported, coarse, ward, sceptic):
+def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported, coarse, drawn_dataset, strict_run):
     assert coarse.stat().st_size < exported.stat().st_size
     graph = onnx.load(coarse)
     quantised = {node.name for node in graph.graph.node if node.op_type == "Conv"}
@@ -152,12 +152,12 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     packed = {node.output[0] for node in graph.graph.node if set(node.input) & integers}
     users = {node.op_type for node in graph.graph.node if set(node.input) & packed}
     assert users == {"Conv"}
-    loss = loss_of_export(load_run(sceptic), mg.load(coarse).loaded, ward, split="train")
+    loss = loss_of_export(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset, split="train")
     assert loss.same_answer >= 0.9
-    assert _map_likeness(load_run(sceptic), mg.load(coarse).loaded, ward).min() >= 0.95
+    assert _map_likeness(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset).min() >= 0.95
     properties = {prop.key: prop.value for prop in graph.metadata_props}
     assert json.loads(properties["medgrape.calibrated_on"]) == {
-        "name": Dataset.load(ward).name, "checksum": export.checksum(ward), "split": "train", "films": 24,
+        "name": Dataset.load(drawn_dataset).name, "checksum": export.checksum(drawn_dataset), "split": "train", "films": 24,
     }  # fmt: skip
 
 
@@ -168,9 +168,9 @@ def _map_likeness(run, export, data):
     return np.array([np.corrcoef(before[:, k].ravel(), after[:, k].ravel())[0, 1] for k in range(before.shape[1])])
 
 
-def test_int8_is_calibrated_on_training_films_alone(sceptic, ward):
-    dataset, run = Dataset.load(ward), load_run(sceptic).run
-    films, _ = export._calibration_films(run, Calibration(ward, 10_000), quietly)
+def test_int8_is_calibrated_on_training_films_alone(strict_run, drawn_dataset):
+    dataset, run = Dataset.load(drawn_dataset), load_run(strict_run).run
+    films, _ = export._calibration_films(run, Calibration(drawn_dataset, 10_000), quietly)
     assert len(films) == len(dataset.in_split("train"))
     shown = {film.tobytes() for film in films}
     for record in dataset.in_split("test"):
@@ -178,13 +178,13 @@ def test_int8_is_calibrated_on_training_films_alone(sceptic, ward):
         assert pixels.tobytes() not in shown
 
 
-def test_too_few_films_to_calibrate_on_are_refused(sceptic, tmp_path):
+def test_too_few_films_to_calibrate_on_are_refused(strict_run, tmp_path):
     from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
     from medgrape.datasets.splits import SplitRule
 
     draw_dataset(PhantomOrder(films=12, seed=1, size=64), tmp_path / "few", SplitRule(test=0.2))
     with pytest.raises(UserError, match="at least 16 training films"):
-        export_onnx(load_run(sceptic), tmp_path / "model.onnx", Calibration(tmp_path / "few"))
+        export_onnx(load_run(strict_run), tmp_path / "model.onnx", Calibration(tmp_path / "few"))
     assert not (tmp_path / "model.onnx").exists()
 
 
@@ -268,21 +268,21 @@ def test_a_file_that_is_no_whole_export_is_refused_in_one_sentence(exported, tmp
         mg.load(tmp_path / "nowhere.onnx")
 
 
-def test_an_export_that_answers_otherwise_than_torch_is_not_written(sceptic, tmp_path, monkeypatch):
+def test_an_export_that_answers_otherwise_than_torch_is_not_written(strict_run, tmp_path, monkeypatch):
     monkeypatch.setattr(export, "CLOSE", -1.0)
     with pytest.raises(UserError, match="differ from torch"):
-        export_onnx(load_run(sceptic), tmp_path / "model.onnx")
+        export_onnx(load_run(strict_run), tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_has_a_name_of_its_own_outside_every_run(sceptic, tmp_path):
+def test_an_export_has_a_name_of_its_own_outside_every_run(strict_run, tmp_path):
     for out, sentence in (
         (tmp_path / "model.bin", "has another suffix"),
-        (sceptic / "model.onnx", "lies in the run"),
+        (strict_run / "model.onnx", "lies in the run"),
         (tmp_path, "has another suffix"),
     ):
         with pytest.raises(UserError, match=sentence):
-            export_onnx(load_run(sceptic), out)
+            export_onnx(load_run(strict_run), out)
 
 
 def test_an_export_uses_as_many_threads_as_torch_may(exported):
@@ -294,9 +294,9 @@ def test_an_export_uses_as_many_threads_as_torch_may(exported):
         torch.set_num_threads(before)
 
 
-def test_a_reading_with_an_export_is_written_as_dicom(exported, sceptic, tmp_path):
+def test_a_reading_with_an_export_is_written_as_dicom(exported, strict_run, tmp_path):
     film = stored_film(tmp_path / "film.dcm")
     study = mg.load(exported).open(film).apply(mg.Box(5, 6, 30, 25), None)
     report, *_ = write_dicom_reading(study, film, tmp_path / "out")
-    assert dcmread(report).DeviceSerialNumber == load_run(sceptic).manifest.fingerprint
+    assert dcmread(report).DeviceSerialNumber == load_run(strict_run).manifest.fingerprint
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name == "boxes.dcm"]

@@ -11,12 +11,12 @@ from medgrape.plugins import PluginError
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import RunError, seal
 
-WARD = {"name": "ward", "checksum": "0"}
+WARD = {"name": "drawn_dataset", "checksum": "0"}
 
 
 @pytest.fixture
-def run(graduate, tmp_path):
-    shutil.copytree(graduate, tmp_path / "run")
+def run(trained_run, tmp_path):
+    shutil.copytree(trained_run, tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -102,7 +102,7 @@ def test_a_baseline_that_lacks_something_is_one_sentence_too(run, name):
     ("entries", "sentence"),
     [
         ({"dataset": {}}, "lacks the name or the checksum of its data set"),
-        ({"dataset": "ward"}, "dataset is not a mapping of names to text"),
+        ({"dataset": "drawn_dataset"}, "dataset is not a mapping of names to text"),
         ({"versions": "1.0"}, "versions is not a mapping of names to text"),
         ({"files": ["config.toml"]}, "files is not a mapping of names to text"),
         ({"files": {"config.toml": None}}, "files is not a mapping of names to text"),

@@ -56,9 +56,9 @@ def dataset(seen, trained=(), concepts=THREE):
 
 
 @pytest.fixture(scope="module")
-def run(graduate):
+def run(trained_run):
     """Any run whose concepts and settings can be borrowed."""
-    return replace(load_run(graduate).run, concepts=THREE, metrics={})
+    return replace(load_run(trained_run).run, concepts=THREE, metrics={})
 
 
 def thresholds(seen, run, terms=None):
@@ -241,9 +241,9 @@ def test_claims_are_counted_by_the_finding_that_they_name():
     assert claims.naming("of another data set", warned) is None
 
 
-def test_a_box_is_seen_in_a_batch_as_in_a_study(graduate, ward):
-    reader, data = mg.load(graduate), Dataset.load(ward)
-    seen = boxes_seen(reader.loaded, data, ward, "val")
+def test_a_box_is_seen_in_a_batch_as_in_a_study(trained_run, drawn_dataset):
+    reader, data = mg.load(trained_run), Dataset.load(drawn_dataset)
+    seen = boxes_seen(reader.loaded, data, drawn_dataset, "val")
     assert len(seen) == sum(drawn.film in {one.id for one in data.in_split("val")} for drawn in data.boxes)
     for one in seen[:3]:
         check = check_box(reader.open(data.film_path(one.film)).evidence, one.box, one.concept)
@@ -252,28 +252,28 @@ def test_a_box_is_seen_in_a_batch_as_in_a_study(graduate, ward):
         assert one.variances.tolist() == pytest.approx([variances[n] for n in reader.concepts.names], abs=1e-5)
 
 
-def test_a_box_beside_its_film_is_passed_over(graduate, ward):
-    loaded, data = load_run(graduate), Dataset.load(ward)
+def test_a_box_beside_its_film_is_passed_over(trained_run, drawn_dataset):
+    loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
     astray = data.in_split("val")[0].id
     data = replace(data, boxes=(DrawnBox(astray, data.concepts.names[0], Box(900, 900, 950, 950)),))
-    assert boxes_seen(loaded, data, ward, "val") == ()
+    assert boxes_seen(loaded, data, drawn_dataset, "val") == ()
 
 
-def test_a_finding_that_the_model_never_learnt_is_named(graduate, ward):
-    loaded, data = load_run(graduate), Dataset.load(ward)
+def test_a_finding_that_the_model_never_learnt_is_named(trained_run, drawn_dataset):
+    loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
     more = replace(data, concepts=ConceptSet((*data.concepts, Concept("gout", "Gout", "In a toe."))))
     with pytest.raises(VocabularyError, match="also has gout"):
-        boxes_seen(loaded, more, ward, "val")
+        boxes_seen(loaded, more, drawn_dataset, "val")
 
 
 @pytest.fixture
-def copy(graduate, tmp_path):
-    shutil.copytree(graduate, tmp_path / "run")
+def copy(trained_run, tmp_path):
+    shutil.copytree(trained_run, tmp_path / "run")
     return tmp_path / "run"
 
 
-def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, ward):
-    calibration = calibrate(load_run(copy), ward, **LOOSE)
+def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, drawn_dataset):
+    calibration = calibrate(load_run(copy), drawn_dataset, **LOOSE)
     assert load_run(copy).run.safety is None, "nothing is written before it is kept"
     keep(load_run(copy), calibration)
 
@@ -281,7 +281,7 @@ def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, ward):
     assert run.safety == calibration.thresholds
     assert run.safety.data_set["split"] == "val"
     assert "Calibrated the safety check" in run.changes[-1].what
-    reader, data = mg.load(copy), Dataset.load(ward)
+    reader, data = mg.load(copy), Dataset.load(drawn_dataset)
     film = next(film for film in data.in_split("test") if film.id in data.boxes_by_film)
     drawn = data.boxes_by_film[film.id][0]
     check = check_box(
@@ -291,19 +291,19 @@ def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, ward):
     assert check.allowed == run.safety.lead(drawn.concept)
 
 
-def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(graduate, ward):
-    loaded, data = load_run(graduate), Dataset.load(ward)
-    calibration = calibrate(loaded, ward, **LOOSE)
+def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(trained_run, drawn_dataset):
+    loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
+    calibration = calibrate(loaded, drawn_dataset, **LOOSE)
     rule = SafetyRule.of(replace(loaded.run, safety=calibration.thresholds))
-    seen = boxes_seen(loaded, data, ward, "val")
+    seen = boxes_seen(loaded, data, drawn_dataset, "val")
     doubted = [judge(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
     assert calibration.check.false_alarms == pytest.approx(np.mean(doubted))
     assert sum(one.boxes for one in calibration.concepts) == calibration.boxes == len(seen)
     assert calibration.majority_answer == commonest(data)
 
 
-def test_a_run_balanced_and_kept_promises_no_rate(copy, ward, tmp_path):
-    data = Dataset.load(ward)
+def test_a_run_balanced_and_kept_promises_no_rate(copy, drawn_dataset, tmp_path):
+    data = Dataset.load(drawn_dataset)
     everyone = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.films)
     replace(data, films=everyone).save(tmp_path / "all")
     calibration = calibrate(load_run(copy), tmp_path / "all", balanced=True)
@@ -320,8 +320,8 @@ def test_a_run_balanced_and_kept_promises_no_rate(copy, ward, tmp_path):
     assert run.changes[-1].what.endswith("for balance, with no rate promised.")
 
 
-def test_the_command_balances_and_says_that_nothing_is_promised(copy, ward):
-    said = medgrape("calibrate", copy, "--data", ward, "--balanced")
+def test_the_command_balances_and_says_that_nothing_is_promised(copy, drawn_dataset):
+    said = medgrape("calibrate", copy, "--data", drawn_dataset, "--balanced")
     assert said.returncode == 0, said.stderr
     words = " ".join(said.stdout.split())
     assert "no rate is promised" in words
@@ -333,29 +333,29 @@ def test_the_command_balances_and_says_that_nothing_is_promised(copy, ward):
 @pytest.mark.parametrize(
     ("option", "value"), [("--max-false-alarms", 0.1), ("--confidence", 0.9)], ids=["a bound", "a confidence"]
 )
-def test_a_balance_with_a_promise_is_refused_and_changes_nothing(copy, ward, option, value):
-    said = medgrape("calibrate", copy, "--data", ward, "--balanced", option, value)
+def test_a_balance_with_a_promise_is_refused_and_changes_nothing(copy, drawn_dataset, option, value):
+    said = medgrape("calibrate", copy, "--data", drawn_dataset, "--balanced", option, value)
     assert said.returncode == 2
     assert f"--balanced promises no rate of false alarms; leave out {option}." in " ".join(said.stderr.split())
     assert load_run(copy).run.safety is None
 
 
-def test_test_films_are_taken_with_a_warning(graduate, ward):
-    assert "test films" in calibrate(load_run(graduate), ward, split="test", **LOOSE).warnings[0]
-    assert calibrate(load_run(graduate), ward, **LOOSE).warnings == ()
+def test_test_films_are_taken_with_a_warning(trained_run, drawn_dataset):
+    assert "test films" in calibrate(load_run(trained_run), drawn_dataset, split="test", **LOOSE).warnings[0]
+    assert calibrate(load_run(trained_run), drawn_dataset, **LOOSE).warnings == ()
 
 
-def test_films_that_were_learnt_from_are_known_again_in_another_data_set(graduate, ward, tmp_path):
-    data = Dataset.load(ward)
+def test_films_that_were_learnt_from_are_known_again_in_another_data_set(trained_run, drawn_dataset, tmp_path):
+    data = Dataset.load(drawn_dataset)
     moved = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.in_split("train"))
     replace(data, films=moved).save(tmp_path / "moved")
-    warnings = calibrate(load_run(graduate), tmp_path / "moved", **LOOSE).warnings
+    warnings = calibrate(load_run(trained_run), tmp_path / "moved", **LOOSE).warnings
     assert any("has learnt from" in warning for warning in warnings)
 
 
-def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, ward):
+def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, drawn_dataset):
     bounds = ("--max-false-alarms", 0.4, "--confidence", 0.6)
-    said = medgrape("calibrate", copy, "--data", ward, *bounds)
+    said = medgrape("calibrate", copy, "--data", drawn_dataset, *bounds)
     assert said.returncode == 0, said.stderr
     for words in (
         "lead allowed",
@@ -364,7 +364,7 @@ def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, ward):
         "kept in",
     ):
         assert words in said.stdout
-    told = json.loads(medgrape("calibrate", copy, "--data", ward, *bounds, "--json").stdout)
+    told = json.loads(medgrape("calibrate", copy, "--data", drawn_dataset, *bounds, "--json").stdout)
     assert told["thresholds"]["max_false_alarms"] == 0.4
     assert len(load_run(copy).run.changes) == 2
 
@@ -382,14 +382,14 @@ def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, ward):
         ({"max_false_alarms": 0.001}, "at least 2,302 patients"),
     ],
 )
-def test_bad_terms_are_told_in_one_sentence(terms, complaint, graduate, ward):
+def test_bad_terms_are_told_in_one_sentence(terms, complaint, trained_run, drawn_dataset):
     with pytest.raises(CalibrationError, match=complaint):
-        calibrate(load_run(graduate), ward, **terms)
+        calibrate(load_run(trained_run), drawn_dataset, **terms)
 
 
-def test_a_refused_calibration_ends_with_exit_code_2_and_changes_nothing(copy, ward):
+def test_a_refused_calibration_ends_with_exit_code_2_and_changes_nothing(copy, drawn_dataset):
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
-    said = medgrape("calibrate", copy, "--data", ward, "--max-false-alarms", 0.001)
+    said = medgrape("calibrate", copy, "--data", drawn_dataset, "--max-false-alarms", 0.001)
     assert said.returncode == 2, said.stderr
     assert "at least 2,302 patients" in said.stderr
     assert len(said.stderr.strip().splitlines()) == 1

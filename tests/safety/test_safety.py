@@ -19,7 +19,7 @@ SCENE = cavity_left_effusion_right()
 
 
 def thresholds(**leads):
-    return SafetyThresholds(leads, 0.2, None, 0.1, 0.9, dict.fromkeys(CONCEPTS.names, 40), {"name": "ward"})
+    return SafetyThresholds(leads, 0.2, None, 0.1, 0.9, dict.fromkeys(CONCEPTS.names, 40), {"name": "drawn_dataset"})
 
 
 def means(check):

@@ -27,14 +27,14 @@ def database(request) -> str:
 
 
 @pytest.fixture
-def room(tmp_path: Path, sceptic: Path, database: str):
+def room(tmp_path: Path, strict_run: Path, database: str):
     """A reading room of one's own."""
-    with reading_room(tmp_path / "room", sceptic, database) as opened:
+    with reading_room(tmp_path / "room", strict_run, database) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def shared_room(tmp_path_factory, sceptic):
+def shared_room(tmp_path_factory, strict_run):
     """A reading room for all tests of a file, on SQLite."""
-    with reading_room(tmp_path_factory.mktemp("shared") / "room", sceptic) as opened:
+    with reading_room(tmp_path_factory.mktemp("shared") / "room", strict_run) as opened:
         yield opened

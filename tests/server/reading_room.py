@@ -99,9 +99,9 @@ def drawn(seed: int = 0, side: int = 96) -> bytes:
     return out.getvalue()
 
 
-def boxed_film(ward: Path) -> tuple[bytes, str, list[float]]:
-    """A film of the ward with a box on it: its content, the finding, the corners."""
-    dataset = Dataset.load(ward)
+def boxed_film(drawn_dataset: Path) -> tuple[bytes, str, list[float]]:
+    """A film of the drawn_dataset with a box on it: its content, the finding, the corners."""
+    dataset = Dataset.load(drawn_dataset)
     box = dataset.boxes[0]
     film = next(one for one in dataset.films if one.id == box.film)
     return dataset.film_path(film).read_bytes(), box.concept, list(box.box.corners)

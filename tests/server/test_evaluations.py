@@ -14,12 +14,12 @@ from medgrape.runs.manifest import audit_folder, report_folder
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory, graduate, ward):
+def judged(tmp_path_factory, trained_run, drawn_dataset):
     """A run with a report and an audit beside it."""
-    run = shutil.copytree(graduate, tmp_path_factory.mktemp("judged") / "run")
+    run = shutil.copytree(trained_run, tmp_path_factory.mktemp("judged") / "run")
     loaded = load_any(run)
-    evaluate_run(loaded, ward, report_folder(run, "test"))
-    audit_run(loaded, ward, audit_folder(run, "test"), attributes("sex,view"))
+    evaluate_run(loaded, drawn_dataset, report_folder(run, "test"))
+    audit_run(loaded, drawn_dataset, audit_folder(run, "test"), attributes("sex,view"))
     return run
 
 
@@ -169,7 +169,7 @@ def test_a_model_that_was_made_here_has_neither_and_it_is_said_why(tmp_path, run
     assert "made in the room" in found["how"]
 
 
-def test_a_models_card_tells_how_it_is_built_and_from_when_on_it_warns(tmp_path, run, sceptic):
+def test_a_models_card_tells_how_it_is_built_and_from_when_on_it_warns(tmp_path, run, strict_run):
     with reading_room(tmp_path / "room", run) as room:
         card = room.get("rita", f"/models/{room.model_in_use()}").json()
     made = load_any(run).run
@@ -178,7 +178,7 @@ def test_a_models_card_tells_how_it_is_built_and_from_when_on_it_warns(tmp_path,
     assert not card["safety_rule"]["calibrated"]
     assert "Nobody calibrated" in card["safety_rule"]["origin"]
     assert set(card["safety_rule"]["leads"].values()) == {made.config.safety.lead}
-    with reading_room(tmp_path / "another", sceptic) as room:
+    with reading_room(tmp_path / "another", strict_run) as room:
         strict = room.get("rita", f"/models/{room.model_in_use()}").json()["safety_rule"]
     assert set(strict["leads"].values()) == {0.0}
     assert strict["gate"] is None

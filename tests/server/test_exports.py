@@ -38,7 +38,7 @@ def words(answer):
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(answer.content)).pages)
 
 
-def test_a_reading_for_programs_holds_everything_that_is_told_elsewhere(shared_room, corrected, sceptic):
+def test_a_reading_for_programs_holds_everything_that_is_told_elsewhere(shared_room, corrected, strict_run):
     address = f"/studies/{corrected}"
     answer = shared_room.get("rita", f"{address}/reading.json")
     told = answer.json()
@@ -49,8 +49,8 @@ def test_a_reading_for_programs_holds_everything_that_is_told_elsewhere(shared_r
     assert told["history"][0]["reason"] == "Früher schon da: <b>β</b>"
     film = shared_room.get("rita", f"/films/{study['film']}").json()
     assert told["film"] == {name: film[name] for name in ("id", "arrived_at", "facts", "sex", "age")}
-    fingerprint = load(sceptic).loaded.manifest.fingerprint
-    assert told["model"] == {"name": "sceptic", "version": study["model"], "fingerprint": fingerprint}
+    fingerprint = load(strict_run).loaded.manifest.fingerprint
+    assert told["model"] == {"name": "strict_run", "version": study["model"], "fingerprint": fingerprint}
     assert told["notice"] == "Research software, not a medical device."
     assert answer.headers["content-disposition"] == f'attachment; filename="medgrape-{study["film"]}.json"'
 

@@ -21,11 +21,11 @@ from medgrape.server.storage.tables import JobRow
 BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
 
 
-def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path, sceptic):
+def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path, strict_run):
     noise = np.random.default_rng(0).integers(0, 2**16, (5000, 5000)).astype(np.uint16)
     heavy = io.BytesIO()
     Image.fromarray(noise).save(heavy, "PNG", compress_level=1)
-    with reading_room(tmp_path / "room", sceptic, film_seconds=0.4, decoders=1) as room:
+    with reading_room(tmp_path / "room", strict_run, film_seconds=0.4, decoders=1) as room:
         answer = room.upload("rita", heavy.getvalue())
         assert (answer.status_code, answer.json()["code"]) == (422, "film_refused")
         assert "too long" in answer.json()["detail"]
@@ -43,8 +43,8 @@ def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
     assert shared_room.upload("rita", drawn(21)).status_code == 201
 
 
-def test_while_a_model_folder_is_altered_nothing_is_read_with_it(tmp_path, sceptic):
-    run = shutil.copytree(sceptic, tmp_path / "run")
+def test_while_a_model_folder_is_altered_nothing_is_read_with_it(tmp_path, strict_run):
+    run = shutil.copytree(strict_run, tmp_path / "run")
     with reading_room(tmp_path / "room", run) as room:
         study = room.study()
         room.post("rita", f"/studies/{study['id']}/boxes", json=BOX)
@@ -69,8 +69,10 @@ def test_while_a_model_folder_is_altered_nothing_is_read_with_it(tmp_path, scept
         assert room.get("rita", f"/studies/{study['id']}").json() == kept
 
 
-def test_while_the_database_is_gone_nothing_is_acknowledged_and_afterwards_nothing_is_lost(tmp_path, sceptic, postgres):
-    with reading_room(tmp_path / "room", sceptic, postgres.new_database()) as room:
+def test_while_the_database_is_gone_nothing_is_acknowledged_and_afterwards_nothing_is_lost(
+    tmp_path, strict_run, postgres
+):
+    with reading_room(tmp_path / "room", strict_run, postgres.new_database()) as room:
         study = room.study()
         room.post("rita", f"/studies/{study['id']}/boxes", json=BOX)
         kept = room.get("rita", f"/studies/{study['id']}").json()
@@ -104,8 +106,8 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_on_a_full_disk_nothing_is_acknowledged_and_afterwards_nothing_is_lost(small_disk, sceptic):
-    with reading_room(small_disk / "room", sceptic) as room:
+def test_on_a_full_disk_nothing_is_acknowledged_and_afterwards_nothing_is_lost(small_disk, strict_run):
+    with reading_room(small_disk / "room", strict_run) as room:
         study = room.study()
         assert room.post("rita", f"/studies/{study['id']}/boxes", json=BOX).status_code == 200
         kept = room.get("rita", f"/studies/{study['id']}").json()
@@ -149,8 +151,8 @@ def test_a_job_whose_server_was_killed_is_told_as_failed(shared_room):
     assert "start it again" in told["news"]
 
 
-def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, sceptic):
-    with reading_room(tmp_path / "room", sceptic) as room:
+def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, strict_run):
+    with reading_room(tmp_path / "room", strict_run) as room:
         film = room.film()
         folder = room.room.folder
     (folder.arrivals / "upload").write_bytes(b"half a film")

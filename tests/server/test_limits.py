@@ -65,10 +65,10 @@ def test_the_front_page_needs_nothing_that_the_policy_forbids(shared_room):
 
 
 @pytest.fixture(scope="module")
-def narrow(tmp_path_factory, sceptic):
+def narrow(tmp_path_factory, strict_run):
     """A room that takes only small requests and small films."""
     limits = {"body_bytes": 2000, "films": {"max_bytes": 20_000}}
-    with reading_room(tmp_path_factory.mktemp("narrow") / "room", sceptic, **limits) as opened:
+    with reading_room(tmp_path_factory.mktemp("narrow") / "room", strict_run, **limits) as opened:
         yield opened
 
 
@@ -98,9 +98,9 @@ def test_a_film_that_is_too_large_is_refused_and_nothing_of_it_stays(narrow):
     assert _files(narrow) == before
 
 
-def test_who_asks_too_often_waits_and_others_do_not(tmp_path, sceptic):
+def test_who_asks_too_often_waits_and_others_do_not(tmp_path, strict_run):
     rate = {"per_second": 0.1, "burst": 5, "logins_per_minute": 100}
-    with reading_room(tmp_path / "room", sceptic, rate=rate) as room:
+    with reading_room(tmp_path / "room", strict_run, rate=rate) as room:
         assert [room.get("rita", "/session/me").status_code for _ in range(6)] == [200] * 5 + [429]
         refused = room.get("rita", "/films")
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")

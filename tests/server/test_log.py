@@ -127,12 +127,12 @@ def test_an_exported_log_can_be_checked_anywhere(busy):
     assert not verify_export(iter([lines[0].replace('"seq": 1', '"seq": null'), *lines[1:]])).whole
 
 
-def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, sceptic, database):
+def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, strict_run, database):
     for opened in (1, 2):
-        with reading_room(tmp_path / "room", sceptic, database) as room:
+        with reading_room(tmp_path / "room", strict_run, database) as room:
             room.film(seed=opened)
             assert faults(room) == []
-    with reading_room(tmp_path / "room", sceptic, database) as room:
+    with reading_room(tmp_path / "room", strict_run, database) as room:
         arrived = room.get("alma", "/log?kind=film.arrived").json()["events"]
         assert len(arrived) == 2
 

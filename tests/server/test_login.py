@@ -59,8 +59,8 @@ def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(browser):
     assert browser.is_known()
 
 
-def test_over_https_the_cookie_never_leaves_https_and_this_host(tmp_path, sceptic):
-    with reading_room(tmp_path / "room", sceptic, public_url="https://reading.example.org") as room:
+def test_over_https_the_cookie_never_leaves_https_and_this_host(tmp_path, strict_run):
+    with reading_room(tmp_path / "room", strict_run, public_url="https://reading.example.org") as room:
         browser = Browser(room, "https://reading.example.org")
         answer = browser.log_in(headers={"Origin": "https://reading.example.org"})
         name, _, said = _cookie(answer)
@@ -153,8 +153,8 @@ def test_a_session_ends_by_itself(browser, shared_room):
 
 
 @pytest.mark.parametrize("change", [{"role": "curator"}, {"password": "another horse battery"}, {"disabled": True}])
-def test_whose_account_is_changed_is_logged_out_everywhere(tmp_path, sceptic, change):
-    with reading_room(tmp_path / "room", sceptic) as room:
+def test_whose_account_is_changed_is_logged_out_everywhere(tmp_path, strict_run, change):
+    with reading_room(tmp_path / "room", strict_run) as room:
         browsers = [Browser(room), Browser(room)]
         assert [browser.log_in("rita").status_code for browser in browsers] == [200, 200]
         assert room.ask("alma", "PATCH", "/users/rita", json=change).status_code == 200
@@ -183,9 +183,9 @@ def test_the_last_admin_stays(room, change):
     assert room.ask("alma", "PATCH", "/users/alma", json=change).status_code == 200
 
 
-def test_too_many_logins_from_one_address_have_to_wait(tmp_path, sceptic):
+def test_too_many_logins_from_one_address_have_to_wait(tmp_path, strict_run):
     rate = {"per_second": 1000.0, "burst": 1000, "logins_per_minute": 3}
-    with reading_room(tmp_path / "room", sceptic, rate=rate) as room:
+    with reading_room(tmp_path / "room", strict_run, rate=rate) as room:
         browser = Browser(room)
         assert [browser.log_in(f"nobody{number}").status_code for number in range(3)] == [401] * 3
         refused = browser.log_in()
@@ -242,9 +242,9 @@ def test_on_this_machine_its_own_names_are_right(shared_room, host):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory, sceptic):
+def alone(tmp_path_factory, strict_run):
     """A room for one person at this machine."""
-    with reading_room(tmp_path_factory.mktemp("alone") / "room", sceptic, login=False) as room:
+    with reading_room(tmp_path_factory.mktemp("alone") / "room", strict_run, login=False) as room:
         yield room
 
 
@@ -273,34 +273,34 @@ def test_without_login_pages_of_other_sites_still_change_nothing(alone, headers)
     ],
     ids=str,
 )
-def test_nobody_serves_others_without_login(tmp_path, sceptic, reach):
+def test_nobody_serves_others_without_login(tmp_path, strict_run, reach):
     folder, settings = RoomFolder(tmp_path / "room"), ServerSettings(port=0, **reach)
     with pytest.raises(ServeError, match="add a user first"):
-        prepare([sceptic], folder, settings)
+        prepare([strict_run], folder, settings)
     archive = Archive.opened(folder, settings)
     with archive.database.writing() as session:
         add_user(session, "alma", Role.ADMIN, PASSWORD)
     archive.database.dispose()
-    assert _login_of(prepare([sceptic], folder, settings))
+    assert _login_of(prepare([strict_run], folder, settings))
 
 
-def test_a_login_provider_is_login_too(tmp_path, sceptic):
+def test_a_login_provider_is_login_too(tmp_path, strict_run):
     settings = ServerSettings(host="0.0.0.0", port=0, oidc={"issuer": "https://login.example", "client": "x"})  # noqa: S104
-    assert _login_of(prepare([sceptic], RoomFolder(tmp_path / "room"), settings))
+    assert _login_of(prepare([strict_run], RoomFolder(tmp_path / "room"), settings))
 
 
-def test_on_this_machine_login_begins_with_the_first_user(tmp_path, sceptic):
+def test_on_this_machine_login_begins_with_the_first_user(tmp_path, strict_run):
     folder, settings = RoomFolder(tmp_path / "room"), ServerSettings(port=0)
     archive = Archive.opened(folder, settings)
     migrate(archive.database)
-    assert not _login_of(prepare([sceptic], folder, settings))
+    assert not _login_of(prepare([strict_run], folder, settings))
     with archive.database.writing() as session:
         add_user(session, LOCAL, Role.ADMIN, None)
-    assert not _login_of(prepare([sceptic], folder, settings))
+    assert not _login_of(prepare([strict_run], folder, settings))
     with archive.database.writing() as session:
         add_user(session, "rita", Role.READER, PASSWORD)
     archive.database.dispose()
-    assert _login_of(prepare([sceptic], folder, settings))
+    assert _login_of(prepare([strict_run], folder, settings))
 
 
 def _cookie(answer):

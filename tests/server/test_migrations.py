@@ -96,9 +96,9 @@ def test_a_database_of_a_newer_version_is_refused(archive):
         migrate(archive.database)
 
 
-def test_a_migrated_database_serves(tmp_path, sceptic, database):
+def test_a_migrated_database_serves(tmp_path, strict_run, database):
     opened = Archive.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
     migrate(opened.database, revisions()[0])
     opened.database.dispose()
-    with reading_room(tmp_path / "room", sceptic, database) as room:
+    with reading_room(tmp_path / "room", strict_run, database) as room:
         assert room.study()["revision"] == 0

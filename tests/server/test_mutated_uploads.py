@@ -59,9 +59,9 @@ def memory(room):
     return sum(process.memory_info().rss for process in processes)
 
 
-def test_five_hundred_mutated_uploads_are_taken_or_refused_and_memory_stays(tmp_path, sceptic, chest):
+def test_five_hundred_mutated_uploads_are_taken_or_refused_and_memory_stays(tmp_path, strict_run, chest):
     chance, kinds, statuses = random.Random(SEED), originals(chest), []  # noqa: S311
-    with reading_room(tmp_path / "room", sceptic, films={"max_pixels": 4_000_000}) as room:
+    with reading_room(tmp_path / "room", strict_run, films={"max_pixels": 4_000_000}) as room:
         for number in range(UPLOADS):
             content = mutated(chance.choice(kinds), chance)
             statuses.append(room.upload("rita", content).status_code)

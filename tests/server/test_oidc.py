@@ -44,10 +44,10 @@ def provider():
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory, sceptic, provider):
+def room(tmp_path_factory, strict_run, provider):
     """A room whose people come through the provider."""
     oidc = {"issuer": provider, "client": CLIENT, "secret": SECRET}
-    with reading_room(tmp_path_factory.mktemp("oidc") / "room", sceptic, oidc=oidc) as opened:
+    with reading_room(tmp_path_factory.mktemp("oidc") / "room", strict_run, oidc=oidc) as opened:
         yield opened
 
 
@@ -151,9 +151,9 @@ def test_whom_an_admin_disabled_stays_out(room):
     room.ask("alma", "PATCH", "/users/person", json={"disabled": False})
 
 
-def test_a_role_can_be_given_to_those_of_whom_the_provider_says_nothing(tmp_path, sceptic, provider):
+def test_a_role_can_be_given_to_those_of_whom_the_provider_says_nothing(tmp_path, strict_run, provider):
     oidc = {"issuer": provider, "client": CLIENT, "secret": SECRET, "default_role": "reader"}
-    with reading_room(tmp_path / "room", sceptic, oidc=oidc) as room:
+    with reading_room(tmp_path / "room", strict_run, oidc=oidc) as room:
         visitor = Visitor(room)
         visitor.come_in("3")
         assert visitor.me() == ("bo", "reader")
@@ -277,9 +277,9 @@ def test_a_provider_that_calls_itself_otherwise_is_refused(provider):
         oidc.leave("http://127.0.0.1")
 
 
-def test_a_provider_that_does_not_answer_is_told_in_a_sentence(tmp_path, sceptic):
+def test_a_provider_that_does_not_answer_is_told_in_a_sentence(tmp_path, strict_run):
     oidc = {"issuer": "http://127.0.0.1:9", "client": CLIENT}
-    with reading_room(tmp_path / "room", sceptic, oidc=oidc) as room:
+    with reading_room(tmp_path / "room", strict_run, oidc=oidc) as room:
         answer = room.get(None, "/oidc/login")
     assert (answer.status_code, answer.json()["code"]) == (503, "login_provider")
     assert answer.json()["detail"] == "The login provider does not answer as it should; try later."

@@ -42,11 +42,13 @@ def ended(ready):
 
 
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def test_no_acknowledged_step_is_missing_after_kills_and_every_study_is_as_it_was(tmp_path, sceptic, database, request):
+def test_no_acknowledged_step_is_missing_after_kills_and_every_study_is_as_it_was(
+    tmp_path, strict_run, database, request
+):
     url, workers = "", 1
     if database == "postgresql":
         url, workers = request.getfixturevalue("postgres").new_database(), 2
-    with server(sceptic, tmp_path, url, port=free_port(), workers=workers) as (tested, admin):
+    with server(strict_run, tmp_path, url, port=free_port(), workers=workers) as (tested, admin):
         found = kill_again_and_again(tested, admin, films(), kills=2, seed=3)
     assert found.acknowledged > 4
     assert (found.missing, found.refused, found.whole) == (0, 0, True)
@@ -56,58 +58,58 @@ def test_no_acknowledged_step_is_missing_after_kills_and_every_study_is_as_it_wa
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_every_promise_is_kept_over_twenty_kills_and_ten_thousand_requests(sceptic, database):
-    broken = [one for one in bench_server(Order(sceptic, database)) if not one.kept]
+def test_every_promise_is_kept_over_twenty_kills_and_ten_thousand_requests(strict_run, database):
+    broken = [one for one in bench_server(Order(strict_run, database)) if not one.kept]
     assert broken == []
 
 
-def test_many_readers_at_once_meet_no_error(tmp_path, sceptic):
-    with server(sceptic, tmp_path, "", port=free_port()) as (_, admin):
+def test_many_readers_at_once_meet_no_error(tmp_path, strict_run):
+    with server(strict_run, tmp_path, "", port=free_port()) as (_, admin):
         assert crowd(admin, films(), readers=12, boxes=3, pause=0.05, name="reader").errors == 0
 
 
-def test_a_room_is_not_started_with_another_database_and_loses_nothing(tmp_path, sceptic):
+def test_a_room_is_not_started_with_another_database_and_loses_nothing(tmp_path, strict_run):
     room = tmp_path / "room"
-    with reading_room(room, sceptic) as opened:
+    with reading_room(room, strict_run) as opened:
         film = opened.film()
         kept = opened.room.folder.film(film, ".png")
     elsewhere = ServerSettings(database=f"sqlite:///{tmp_path / 'other.db'}", port=0)
     with pytest.raises(NoPairError, match="do not belong together"):
-        prepare([sceptic], RoomFolder(room), elsewhere)
+        prepare([strict_run], RoomFolder(room), elsewhere)
     assert kept.exists()
-    ended(prepare([sceptic], RoomFolder(room), ServerSettings(port=0)))
+    ended(prepare([strict_run], RoomFolder(room), ServerSettings(port=0)))
     assert kept.exists()
 
 
-def test_only_one_server_works_in_a_room(tmp_path, sceptic):
-    first = prepare([sceptic], RoomFolder(tmp_path / "room"), ServerSettings(port=0))
+def test_only_one_server_works_in_a_room(tmp_path, strict_run):
+    first = prepare([strict_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0))
     with pytest.raises(ServeError, match="Another server"):
-        prepare([sceptic], RoomFolder(tmp_path / "room"), ServerSettings(port=0))
+        prepare([strict_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0))
     ended(first)
-    ended(prepare([sceptic], RoomFolder(tmp_path / "room"), ServerSettings(port=0)))
+    ended(prepare([strict_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0)))
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_touched(tmp_path, sceptic):
+def test_a_port_that_is_taken_is_told_before_anything_is_touched(tmp_path, strict_run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = ServerSettings(port=taken.getsockname()[1])
         with pytest.raises(ServeError, match="choose another"):
-            prepare([sceptic], RoomFolder(tmp_path / "room"), settings)
+            prepare([strict_run], RoomFolder(tmp_path / "room"), settings)
 
 
-def test_a_room_can_be_moved_with_the_models_that_were_made_in_it(tmp_path, sceptic):
-    with reading_room(tmp_path / "room", sceptic) as before:
+def test_a_room_can_be_moved_with_the_models_that_were_made_in_it(tmp_path, strict_run):
+    with reading_room(tmp_path / "room", strict_run) as before:
         address = f"/models/{before.model_in_use()}/concepts/active_tb/discard"
         made = before.post("cora", address, json={"prototypes": [1]}).json()["version"]
         before.post("cora", f"/models/{made}/use")
         study = before.study()
     (tmp_path / "room").rename(tmp_path / "elsewhere")
-    with reading_room(tmp_path / "elsewhere", sceptic) as after:
+    with reading_room(tmp_path / "elsewhere", strict_run) as after:
         assert after.model_in_use() == made
         assert after.study(film=study["film"]) == study
 
 
-def test_an_answer_to_a_correction_is_what_a_look_afterwards_shows(tmp_path, sceptic):
-    with reading_room(tmp_path / "room", sceptic) as room:
+def test_an_answer_to_a_correction_is_what_a_look_afterwards_shows(tmp_path, strict_run):
+    with reading_room(tmp_path / "room", strict_run) as room:
         study = room.study()
         told = room.post("rita", f"/studies/{study['id']}/rejections", json={"concept": None}).json()["study"]
         assert room.get("rita", f"/studies/{study['id']}").json() == told
@@ -122,13 +124,23 @@ def test_a_database_that_is_none_is_told_in_one_sentence(tmp_path, content):
         Archive.ready(RoomFolder(tmp_path / "room"), ServerSettings(database=f"sqlite:///{path}"))
 
 
-def test_a_server_ends_when_asked_and_says_where_it_was(tmp_path, sceptic):
-    command = [sys.executable, "-m", "medgrape", "serve", str(sceptic), "--room", str(tmp_path / "room"), "--port", "0"]
+def test_a_server_ends_when_asked_and_says_where_it_was(tmp_path, strict_run):
+    command = [
+        sys.executable,
+        "-m",
+        "medgrape",
+        "serve",
+        str(strict_run),
+        "--room",
+        str(tmp_path / "room"),
+        "--port",
+        "0",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         first = process.stdout.readline()
         said = [process.stdout.readline() for _ in range(3)]
         port = int(first.split()[2].rpartition(":")[2])
-        tested = ServerUnderTest(sceptic, tmp_path / "room", "", port)
+        tested = ServerUnderTest(strict_run, tmp_path / "room", "", port)
         while not tested.is_ready():
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)

@@ -20,11 +20,11 @@ def picture(answer):
     return Image.open(io.BytesIO(answer.content))
 
 
-def test_a_film_is_read_as_the_library_reads_it(room, sceptic, ward, tmp_path):
-    content, concept, box = boxed_film(ward)
+def test_a_film_is_read_as_the_library_reads_it(room, strict_run, drawn_dataset, tmp_path):
+    content, concept, box = boxed_film(drawn_dataset)
     path = tmp_path / "film.png"
     path.write_bytes(content)
-    study = load(sceptic).open(path)
+    study = load(strict_run).open(path)
     there = room.study(film=room.upload("rita", content).json()["film"]["id"])
 
     assert there["prediction"] == pytest.approx(dict(study.prediction), abs=1e-6)
@@ -105,16 +105,16 @@ def test_two_readers_of_one_film_do_not_meet(room):
     assert seen["rolf"] == his["prediction"]
 
 
-def test_after_a_restart_a_study_is_as_it_was_and_nothing_is_encoded_again(tmp_path, sceptic, database):
+def test_after_a_restart_a_study_is_as_it_was_and_nothing_is_encoded_again(tmp_path, strict_run, database):
     folder = tmp_path / "room"
-    with reading_room(folder, sceptic, database) as before:
+    with reading_room(folder, strict_run, database) as before:
         study = before.study()
         before.post("rita", f"/studies/{study['id']}/boxes", json={"box": LEFT, "concept": None})
         kept = before.get("rita", f"/studies/{study['id']}").json()
         told = before.get("rita", f"/studies/{study['id']}/explanation").json()
         history = before.get("rita", f"/studies/{study['id']}/history").json()
         assert before.room.encoder.films == 1
-    with reading_room(folder, sceptic, database) as after:
+    with reading_room(folder, strict_run, database) as after:
         assert after.get("rita", f"/studies/{study['id']}").json() == kept
         assert after.get("rita", f"/studies/{study['id']}/explanation").json() == told
         assert after.get("rita", f"/studies/{study['id']}/history").json() == history

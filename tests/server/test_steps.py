@@ -187,9 +187,9 @@ def test_nobody_withdraws_or_redraws_what_somebody_else_said(reading, room):
     assert reading.now() == before
 
 
-def test_after_a_restart_every_kind_of_step_is_as_it_was_and_can_still_be_undone(tmp_path, sceptic, database):
+def test_after_a_restart_every_kind_of_step_is_as_it_was_and_can_still_be_undone(tmp_path, strict_run, database):
     folder = tmp_path / "room"
-    with reading_room(folder, sceptic, database) as room:
+    with reading_room(folder, strict_run, database) as room:
         before = Reading(room)
         before.step("boxes", box=LEFT, concept=None)
         both = before.step("boxes", box=RIGHT, concept=None)
@@ -197,7 +197,7 @@ def test_after_a_restart_every_kind_of_step_is_as_it_was_and_can_still_be_undone
         withdrawn = before.step("corrections/1/withdraw")
         before.step("undo")
         kept, history = before.now(), before.history()
-    with reading_room(folder, sceptic, database) as room:
+    with reading_room(folder, strict_run, database) as room:
         after = Reading(room, before.opened)
         assert (after.now(), after.history()) == (kept, history)
         assert standing_of(after.step("redo")) == standing_of(withdrawn)

@@ -21,9 +21,9 @@ from medgrape.server.settings import ServerSettings
 
 
 @pytest.fixture
-def measuring(tmp_path, graduate, ward, database):
+def measuring(tmp_path, trained_run, drawn_dataset, database):
     """A room whose server was given the data set that its model was trained on."""
-    with reading_room(tmp_path / "room", graduate, database, data=str(ward)) as opened:
+    with reading_room(tmp_path / "room", trained_run, database, data=str(drawn_dataset)) as opened:
         yield opened
 
 
@@ -62,13 +62,13 @@ def commonest(dataset):
     return Counter(film.class_name for film in dataset.in_split("train")).most_common(1)[0][0]
 
 
-def test_prototypes_are_told_to_do_what_the_command_tells_too(measuring, graduate, ward):
+def test_prototypes_are_told_to_do_what_the_command_tells_too(measuring, trained_run, drawn_dataset):
     model = measuring.model_in_use()
     assert measuring.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
     job = measured(measuring, model)
     assert (job["state"], job["result"]["model"]) == ("done", model), job
     told = measuring.get("rita", f"/models/{model}/worth").json()
-    words = ["atlas", "list", str(graduate), "--data", str(ward), "--json"]
+    words = ["atlas", "list", str(trained_run), "--data", str(drawn_dataset), "--json"]
     cards = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)["prototypes"]
     used = [
         (concept["name"], one["number"], concept["shown"], one["strongest"], one["in_box"])
@@ -77,13 +77,13 @@ def test_prototypes_are_told_to_do_what_the_command_tells_too(measuring, graduat
     ]
     assert used == [tuple(card[key] for key in ("concept", "number", "shown", "strongest", "in_box")) for card in cards]
     assert sum(one[3] for one in used) == sum(concept["shown"] for concept in told["concepts"]) > 0
-    assert (told["its_own"], told["checksum"], told["parent"]) == (True, checksum(ward), None)
+    assert (told["its_own"], told["checksum"], told["parent"]) == (True, checksum(drawn_dataset), None)
 
 
 @pytest.fixture(scope="module")
-def wayward(graduate, tmp_path_factory):
-    """The graduate with a head drawn by lot, so that every prototype counts for some class."""
-    reader, chance = mg.load(graduate), torch.Generator().manual_seed(1)
+def wayward(trained_run, tmp_path_factory):
+    """The trained_run with a head drawn by lot, so that every prototype counts for some class."""
+    reader, chance = mg.load(trained_run), torch.Generator().manual_seed(1)
     model = deepcopy(reader.loaded.run.model)
     with torch.no_grad():
         for weights in model.head.parameters():
@@ -92,13 +92,15 @@ def wayward(graduate, tmp_path_factory):
     return drawn.save(tmp_path_factory.mktemp("runs") / "wayward").loaded.folder
 
 
-def test_what_discarding_did_is_told_beside_the_parent_and_the_trivial_answer(tmp_path, wayward, ward, database):
-    with reading_room(tmp_path / "room", wayward, database, data=str(ward)) as room:
+def test_what_discarding_did_is_told_beside_the_parent_and_the_trivial_answer(
+    tmp_path, wayward, drawn_dataset, database
+):
+    with reading_room(tmp_path / "room", wayward, database, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
         made = without(room, model, 0, 1, 2)
         assert measured(room, made)["state"] == "done"
         told = room.get("rita", f"/models/{made}/worth").json()
-    reader, dataset = mg.load(wayward), Dataset.load(ward)
+    reader, dataset = mg.load(wayward), Dataset.load(drawn_dataset)
     curated, films = reader.discard("active_tb", [0, 1, 2]), dataset.in_split("val")
     before, after = ([named(one, dataset.film_path(film)) for film in films] for one in (reader, curated))
     truth, common = [film.class_name for film in films], commonest(dataset)
@@ -125,11 +127,13 @@ def test_a_model_that_is_removed_takes_its_worth_with_it(measuring):
     assert measuring.get("rita", f"/models/{made}/worth").json()["code"] == "not_measured"
 
 
-def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(tmp_path, graduate, ward, monkeypatch):
+def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(
+    tmp_path, trained_run, drawn_dataset, monkeypatch
+):
     from medgrape.training import assessment
 
     real = assessment.worth_of
-    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+    with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         made = without(room, room.model_in_use(), 1)
 
         def slow(*given, **more):
@@ -144,70 +148,70 @@ def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(tmp_pat
         assert list(room.room.folder.worth.iterdir()) == []
 
 
-def test_without_a_data_set_nothing_is_measured_but_what_was_measured_is_told(tmp_path, graduate, ward):
-    with reading_room(tmp_path / "room", graduate) as room:
+def test_without_a_data_set_nothing_is_measured_but_what_was_measured_is_told(tmp_path, trained_run, drawn_dataset):
+    with reading_room(tmp_path / "room", trained_run) as room:
         model = room.model_in_use()
         asked, told = room.post("cora", f"/models/{model}/worth"), room.get("rita", f"/models/{model}/worth")
         assert (asked.status_code, asked.json()["code"]) == (409, "no_data_set")
         assert (told.status_code, told.json()["code"]) == (404, "not_measured")
         assert "--data" in asked.json()["detail"]
         assert "--data" in told.json()["detail"]
-    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+    with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         measured(room, model)
-    with reading_room(tmp_path / "room", graduate) as room:
-        assert room.get("rita", f"/models/{model}/worth").json()["data_set"] == Dataset.load(ward).name
+    with reading_room(tmp_path / "room", trained_run) as room:
+        assert room.get("rita", f"/models/{model}/worth").json()["data_set"] == Dataset.load(drawn_dataset).name
 
 
-def test_what_was_measured_on_another_data_set_does_not_count_for_this_one(tmp_path, graduate, ward):
+def test_what_was_measured_on_another_data_set_does_not_count_for_this_one(tmp_path, trained_run, drawn_dataset):
     elsewhere = tmp_path / "elsewhere"
-    replace(Dataset.load(ward), name="elsewhere").save(elsewhere)
-    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+    replace(Dataset.load(drawn_dataset), name="elsewhere").save(elsewhere)
+    with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
         measured(room, model)
-    with reading_room(tmp_path / "room", graduate, data=str(elsewhere)) as room:
+    with reading_room(tmp_path / "room", trained_run, data=str(elsewhere)) as room:
         assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
         measured(room, model)
         told = room.get("rita", f"/models/{model}/worth").json()
         assert (told["data_set"], told["its_own"]) == ("elsewhere", False)
 
 
-def test_a_data_set_with_other_classes_is_refused_at_once(tmp_path, graduate, ward):
-    swapped = replace(Dataset.load(ward), classes=tuple(reversed(Dataset.load(ward).classes)))
+def test_a_data_set_with_other_classes_is_refused_at_once(tmp_path, trained_run, drawn_dataset):
+    swapped = replace(Dataset.load(drawn_dataset), classes=tuple(reversed(Dataset.load(drawn_dataset).classes)))
     swapped.save(tmp_path / "swapped")
-    with reading_room(tmp_path / "room", graduate, data=str(tmp_path / "swapped")) as room:
+    with reading_room(tmp_path / "room", trained_run, data=str(tmp_path / "swapped")) as room:
         answer = room.post("cora", f"/models/{room.model_in_use()}/worth")
         assert (answer.status_code, answer.json()["code"]) == (409, "other_classes")
         assert room.get("cora", "/jobs").json() == []
 
 
-def test_a_file_that_is_damaged_counts_as_not_measured(tmp_path, graduate, ward):
-    with reading_room(tmp_path / "room", graduate, data=str(ward)) as room:
+def test_a_file_that_is_damaged_counts_as_not_measured(tmp_path, trained_run, drawn_dataset):
+    with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
-        room.room.folder.worth_of(model, checksum(ward)).write_text('{"model": 1')
+        room.room.folder.worth_of(model, checksum(drawn_dataset)).write_text('{"model": 1')
         assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
 
 
-def test_a_folder_that_is_no_data_set_is_refused_at_the_start(tmp_path, graduate):
+def test_a_folder_that_is_no_data_set_is_refused_at_the_start(tmp_path, trained_run):
     with pytest.raises(DatasetError, match="no prepared data set"):
-        prepare([graduate], RoomFolder(tmp_path / "room"), ServerSettings(port=0, data=str(tmp_path)))
+        prepare([trained_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0, data=str(tmp_path)))
     assert not (tmp_path / "room").exists()
 
 
-def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, graduate, ward):
+def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, trained_run, drawn_dataset):
     folder = RoomFolder(tmp_path / "room")
-    with reading_room(folder.root, graduate, data=str(ward)) as room:
+    with reading_room(folder.root, trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
         measured(room, model)
-    folder.worth_of("0" * 16, checksum(ward)).write_text("{}")
-    ready = prepare([graduate], folder, ServerSettings(port=0, data=str(ward)))
+    folder.worth_of("0" * 16, checksum(drawn_dataset)).write_text("{}")
+    ready = prepare([trained_run], folder, ServerSettings(port=0, data=str(drawn_dataset)))
     ready.listening.close()
     ready.lock.release()
     assert [path.name.split(".")[0] for path in folder.worth.iterdir()] == [model]
 
 
-def test_anybody_is_told_how_to_log_in_and_nothing_else(tmp_path, graduate):
+def test_anybody_is_told_how_to_log_in_and_nothing_else(tmp_path, trained_run):
     notice = "Research software, not a medical device."
     for number, (login, oidc) in enumerate([(True, {}), (False, {}), (True, {"issuer": "https://login.example.org"})]):
-        with reading_room(tmp_path / f"room{number}", graduate, login=login, oidc=oidc) as room:
+        with reading_room(tmp_path / f"room{number}", trained_run, login=login, oidc=oidc) as room:
             told = room.get(None, "/session/ways").json()
         assert told == {"login": login, "provider": bool(oidc), "version": mg.__version__, "notice": notice}

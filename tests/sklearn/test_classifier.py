@@ -22,7 +22,7 @@ from medgrape.errors import UserError
 from medgrape.sklearn.classifier import _kept
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
-from schooling import small
+from small_settings import small
 
 TINY = small(
     backbone={"frozen_parts": 9},
@@ -36,8 +36,8 @@ TINY = small(
 
 
 @pytest.fixture(scope="module")
-def films(ward):
-    return mg.labelled_films(ward, "train", "val")
+def films(drawn_dataset):
+    return mg.labelled_films(drawn_dataset, "train", "val")
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,11 @@ def fitted(films):
     return mg.GrapeClassifier(TINY, validation=0.3).fit(films.films, films.classes)
 
 
-def test_a_row_of_probabilities_for_each_film_in_the_order_of_the_classes(fitted, ward):
-    tested = mg.labelled_films(ward, "test")
+def test_a_row_of_probabilities_for_each_film_in_the_order_of_the_classes(fitted, drawn_dataset):
+    tested = mg.labelled_films(drawn_dataset, "test")
     shares = fitted.predict_proba(tested.films)
 
-    assert fitted.classes_.tolist() == sorted(Dataset.load(ward).classes)
+    assert fitted.classes_.tolist() == sorted(Dataset.load(drawn_dataset).classes)
     assert shares.shape == (len(tested.films), 3)
     assert shares.sum(axis=1) == pytest.approx(1)
     assert fitted.predict(tested.films).tolist() == fitted.classes_[shares.argmax(axis=1)].tolist()
@@ -65,9 +65,9 @@ def test_it_answers_as_its_reader_does(fitted, films):
     assert fitted.predict_proba([str(films.films[0].path)])[0] == pytest.approx(shares)
 
 
-def test_findings_and_boxes_come_along(fitted, ward):
+def test_findings_and_boxes_come_along(fitted, drawn_dataset):
     run = fitted.reader_.loaded.run
-    assert run.concepts == Dataset.load(ward).concepts
+    assert run.concepts == Dataset.load(drawn_dataset).concepts
     assert run.metrics["data"]["splits"]["train"]["with_boxes"] > 0
 
 
@@ -87,14 +87,14 @@ def test_a_pipeline_is_searched_with_whole_patients_in_each_fold(films, tmp_path
     assert len(kept) == 2  # one for each fold, not for each fit: what candidates share is learnt once
 
 
-def test_a_data_set_is_learnt_from_by_its_own_splits_and_found_again(ward, tmp_path):
-    classifier = mg.GrapeClassifier(TINY, runs=tmp_path / "runs").fit(ward)
+def test_a_data_set_is_learnt_from_by_its_own_splits_and_found_again(drawn_dataset, tmp_path):
+    classifier = mg.GrapeClassifier(TINY, runs=tmp_path / "runs").fit(drawn_dataset)
     made = (classifier.run_ / "manifest.json").stat().st_mtime_ns
     counted = classifier.reader_.loaded.run.metrics["data"]["splits"]
-    again = clone(classifier).fit(str(ward))
+    again = clone(classifier).fit(str(drawn_dataset))
 
     assert {name: one["films"] for name, one in counted.items()} == {
-        split: len(Dataset.load(ward).in_split(split)) for split in ("train", "val")
+        split: len(Dataset.load(drawn_dataset).in_split(split)) for split in ("train", "val")
     }
     assert (again.run_ / "manifest.json").stat().st_mtime_ns == made
 
@@ -131,8 +131,8 @@ def test_classes_keep_their_names_where_a_tool_numbers_them(films, fitted):
     assert numbered.predict_proba(films.films[:3]) == pytest.approx(fitted.predict_proba(films.films[:3]))
 
 
-def test_fits_at_the_same_time_may_keep_their_films_in_one_place(ward, tmp_path, monkeypatch):
-    dataset, both, save = Dataset.load(ward), threading.Barrier(2, timeout=60), Dataset.save
+def test_fits_at_the_same_time_may_keep_their_films_in_one_place(drawn_dataset, tmp_path, monkeypatch):
+    dataset, both, save = Dataset.load(drawn_dataset), threading.Barrier(2, timeout=60), Dataset.save
 
     def in_step(self, folder):
         save(self, folder)
@@ -260,7 +260,7 @@ def test_a_run_without_a_place_goes_with_its_classifier(films):
         mg.GrapeClassifier(TINY).predict(films.films)
 
 
-def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, ward):
+def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, drawn_dataset):
     classifier = mg.GrapeClassifier(TINY)
     with pytest.raises(UserError, match=r"There are \d+ films and 2 y"):
         classifier.fit(films.films, ["a", "b"])
@@ -273,9 +273,9 @@ def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, ward)
     with pytest.raises(UserError, match="Give films as one list"):
         fitted.predict([["film.png", "film.png"]])
     with pytest.raises(UserError, match="leave y and patients out"):
-        classifier.fit(ward, ["a"])
+        classifier.fit(drawn_dataset, ["a"])
     with pytest.raises(UserError, match="Say which films"):
-        fitted.predict(ward)
+        fitted.predict(drawn_dataset)
     with pytest.raises(UserError, match="nowhere"):
         fitted.predict(["nowhere.png"])
 

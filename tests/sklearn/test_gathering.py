@@ -13,8 +13,8 @@ RULE = SplitRule(validation=0.3, seed=1)
 
 
 @pytest.fixture
-def films(ward):
-    return mg.labelled_films(ward)
+def films(drawn_dataset):
+    return mg.labelled_films(drawn_dataset)
 
 
 def test_no_patient_both_teaches_and_chooses(films):
@@ -27,7 +27,7 @@ def test_no_patient_both_teaches_and_chooses(films):
     assert not dataset.in_split("test")
 
 
-def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, ward):
+def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, drawn_dataset):
     boxed = [film for film in films.films if film.boxes][:1] * 2
     dataset = gathered(Given(boxed, ["ill", "ill"], None), ("ill",), (), RULE)
     one, other = dataset.films
@@ -36,7 +36,7 @@ def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, ward)
     assert one.patient == other.patient
     assert one.split == other.split
     assert [box.box for box in dataset.boxes_by_film[one.id]] == [box.box for box in dataset.boxes_by_film[other.id]]
-    assert dataset.concepts == Dataset.load(ward).concepts
+    assert dataset.concepts == Dataset.load(drawn_dataset).concepts
 
 
 def test_of_mere_paths_the_classes_are_the_findings_but_for_the_normal_one(films):
@@ -59,11 +59,11 @@ def test_a_path_that_is_drawn_twice_is_one_patient_who_never_both_teaches_and_ch
     assert len({film.id for film in dataset.films}) == 36
 
 
-def test_only_films_of_a_split_that_exists_are_handed_out(ward, films):
-    tested = mg.labelled_films(Dataset.load(ward), "test")
+def test_only_films_of_a_split_that_exists_are_handed_out(drawn_dataset, films):
+    tested = mg.labelled_films(Dataset.load(drawn_dataset), "test")
     assert 0 < len(tested.films) < len(films.films)
     with pytest.raises(UserError, match="not 'tets'"):
-        mg.labelled_films(ward, "tets")
+        mg.labelled_films(drawn_dataset, "tets")
 
 
 @pytest.mark.parametrize("labels", [[-1, 1], ["TB+", "TB-"], ["结核", "正常"], [True, False]])

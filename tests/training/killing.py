@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from medgrape.training.run import Order, resumable, train
-from schooling import small
+from small_settings import small
 
 
 def attempt(order: Order, patience: float | None) -> bool:
@@ -36,15 +36,15 @@ def attempt(order: Order, patience: float | None) -> bool:
 
 
 def main() -> None:
-    ward, folder, kills, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    drawn_dataset, folder, kills, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     chance = random.Random(seed)  # noqa: S311
     began = time.monotonic()
-    attempt(Order(small(), ward, folder / "timed"), None)
+    attempt(Order(small(), drawn_dataset, folder / "timed"), None)
     whole = time.monotonic() - began
     killed, midway, finished, number = 0, 0, [str(folder / "timed")], 0
     while killed < kills:
         number += 1
-        order = Order(small(), ward, folder / f"run{number}")
+        order = Order(small(), drawn_dataset, folder / f"run{number}")
         while not attempt(order, chance.uniform(0.05, 0.6) * whole if killed < kills else None):
             killed += 1
             midway += resumable(order)

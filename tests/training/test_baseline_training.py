@@ -16,7 +16,7 @@ from medgrape.runs.manifest import RunError
 from medgrape.training.films import TrainingError
 from medgrape.training.run import Order, train
 from medgrape.training.stored_features import Views
-from schooling import small
+from small_settings import small
 
 pytestmark = pytest.mark.xdist_group("baselines")  # each is trained once for all of these tests
 METHODS = ("black-box", "cbm", "pip-net")
@@ -34,16 +34,16 @@ def settings(method, **model):
 
 
 @pytest.fixture(scope="session", params=METHODS)
-def compared(request, ward, tmp_path_factory):
+def compared(request, drawn_dataset, tmp_path_factory):
     folder = tmp_path_factory.mktemp("compared")
-    return train(Order(settings(request.param), ward, folder / request.param))
+    return train(Order(settings(request.param), drawn_dataset, folder / request.param))
 
 
-def test_a_baseline_learns_is_sealed_and_reads_films(compared, ward, tmp_path):
+def test_a_baseline_learns_is_sealed_and_reads_films(compared, drawn_dataset, tmp_path):
     loaded = load_any(compared)
     assert isinstance(loaded, LoadedBaseline)
     assert loaded.run.metrics["validation"]
-    evaluation, files = evaluate_run(loaded, ward, tmp_path / "report")
+    evaluation, files = evaluate_run(loaded, drawn_dataset, tmp_path / "report")
     assert evaluation.interaction is None
     assert evaluation.dispersion.within is None
     assert evaluation.localisation.per_pair.cam is None
@@ -65,30 +65,30 @@ def test_an_altered_baseline_is_refused(name, content, compared, tmp_path):
         load_any(altered)
 
 
-def test_training_again_gives_the_same_bytes(compared, ward, tmp_path):
-    again = train(Order(settings(compared.name), ward, tmp_path / "again"))
+def test_training_again_gives_the_same_bytes(compared, drawn_dataset, tmp_path):
+    again = train(Order(settings(compared.name), drawn_dataset, tmp_path / "again"))
     assert (again / "model.safetensors").read_bytes() == (compared / "model.safetensors").read_bytes()
 
 
-def test_a_run_that_is_there_is_not_trained_again(compared, ward):
+def test_a_run_that_is_there_is_not_trained_again(compared, drawn_dataset):
     before = (compared / "manifest.json").stat().st_mtime_ns
-    train(Order(settings(compared.name), ward, compared))
+    train(Order(settings(compared.name), drawn_dataset, compared))
     assert (compared / "manifest.json").stat().st_mtime_ns == before
 
 
-def test_every_method_gives_maps_of_the_same_concepts(compared, ward):
-    run, dataset = load_any(compared).run, Dataset.load(ward)
+def test_every_method_gives_maps_of_the_same_concepts(compared, drawn_dataset):
+    run, dataset = load_any(compared).run, Dataset.load(drawn_dataset)
     seen = run.model.read(torch.rand(2, 1, 64, 64))
     assert seen.maps.shape[:2] == (2, len(dataset.concepts))
     assert seen.logits.shape == (2, len(dataset.classes))
     assert np.isfinite(seen.maps.numpy()).all()
 
 
-def test_pip_net_needs_two_views_beside_the_film(ward, tmp_path):
+def test_pip_net_needs_two_views_beside_the_film(drawn_dataset, tmp_path):
     for place, changed in enumerate(({"views": 2}, {"augment": False})):
         config = small(model={"method": "pip-net"}, stages=BRIEF | {"concepts": changed})
         with pytest.raises(TrainingError, match="compares two views"):
-            train(Order(config, ward, tmp_path / f"run{place}"))
+            train(Order(config, drawn_dataset, tmp_path / f"run{place}"))
 
 
 def test_paired_views_lie_alike_and_differ_in_their_greys():

@@ -12,8 +12,8 @@ from medgrape.vocabulary.curation import prototypes_of
 
 
 @pytest.fixture(scope="module")
-def reader(graduate):
-    return mg.load(graduate)
+def reader(trained_run):
+    return mg.load(trained_run)
 
 
 def passes(monkeypatch):
@@ -26,32 +26,32 @@ def passes(monkeypatch):
     return counted
 
 
-def test_scores_of_other_prototypes_are_not_taken_for_those_on_disk(reader, ward, monkeypatch):
+def test_scores_of_other_prototypes_are_not_taken_for_those_on_disk(reader, drawn_dataset, monkeypatch):
     run = reader.loaded.run
-    kept_scores(run, films_for(run, ward), ward)
+    kept_scores(run, films_for(run, drawn_dataset), drawn_dataset)
     other = replace(run, model=mg.load(reader.loaded.folder).loaded.run.model)
     with torch.no_grad():
         other.model.atlas.vectors[0, 0] += 0.5
     counted = passes(monkeypatch)
-    moved = kept_scores(other, films_for(run, ward), ward)
+    moved = kept_scores(other, films_for(run, drawn_dataset), drawn_dataset)
     assert sum(counted) > 2
-    same = kept_scores(run, films_for(run, ward), ward)
+    same = kept_scores(run, films_for(run, drawn_dataset), drawn_dataset)
     assert not np.array_equal(moved.scores[0, :, 0, 0], same.scores[0, :, 0, 0])
     np.testing.assert_array_equal(moved.scores[:, :, 1], same.scores[:, :, 1])
 
 
 @pytest.mark.parametrize("how", ["smooth", "mirror"])
-def test_scores_of_films_read_another_way_have_a_folder_of_their_own(reader, ward, how):
+def test_scores_of_films_read_another_way_have_a_folder_of_their_own(reader, drawn_dataset, how):
     run = reader.loaded.run
-    films = films_for(run, ward)
+    films = films_for(run, drawn_dataset)
     other = run.config.model_copy(update={"model": run.config.model.overridden(**{how: True})})
     assert _name(run, films, 2) != _name(replace(run, config=other), films, 2)
 
 
-def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(reader, ward):
+def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(reader, drawn_dataset):
     run = reader.loaded.run
-    films = films_for(run, ward)
-    found = kept_scores(run, films, ward)
+    films = films_for(run, drawn_dataset)
+    found = kept_scores(run, films, drawn_dataset)
     study = reader.open(films.dataset.film_path(films.records[3]))
     np.testing.assert_allclose(found.scores[0, 3], study.evidence.scores.numpy(), atol=1e-5)
     flat = study.evidence.similarity.flatten(start_dim=2)
@@ -59,23 +59,23 @@ def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(
     np.testing.assert_allclose(at.numpy(), study.evidence.scores.numpy(), atol=1e-5)
 
 
-def test_usage_counts_films_on_which_a_prototype_is_the_strongest_of_its_concept(reader, ward):
+def test_usage_counts_films_on_which_a_prototype_is_the_strongest_of_its_concept(reader, drawn_dataset):
     curated = reader.discard("active_tb", [0, 2])
-    films = films_for(reader.loaded.run, ward)
-    used = usage_of(reader.loaded.run, ward)
+    films = films_for(reader.loaded.run, drawn_dataset)
+    used = usage_of(reader.loaded.run, drawn_dataset)
     for row, name in enumerate(reader.concepts.names):
         shown = sum(bool(film.labels[name]) for film in films.dataset.in_split("train"))
         assert used.shown[row] == used.strongest[row].sum() == shown
     row = reader.concepts.index("active_tb")
-    without = usage_of(curated.loaded.run, ward)
+    without = usage_of(curated.loaded.run, drawn_dataset)
     assert without.strongest[row, [0, 2]].tolist() == [0, 0]
     assert without.strongest[row].sum() == used.strongest[row].sum()
     assert ((used.in_box >= 0) & (used.in_box <= 1)).all()
 
 
-def test_the_share_in_a_box_is_what_the_film_shows(reader, ward):
+def test_the_share_in_a_box_is_what_the_film_shows(reader, drawn_dataset):
     """Counted again by hand, patch by patch."""
-    run, films = reader.loaded.run, films_for(reader.loaded.run, ward)
+    run, films = reader.loaded.run, films_for(reader.loaded.run, drawn_dataset)
     row = reader.concepts.index("active_tb")
     touched = []
     for position in films.positions("train"):
@@ -88,5 +88,5 @@ def test_the_share_in_a_box_is_what_the_film_shows(reader, ward):
         grid = mg.PatchGrid(film.size, *found.shape)
         patch = grid.patch(*divmod(int(found.argmax()), grid.columns))
         touched.append(any(b.x1 < patch.x2 and patch.x1 < b.x2 and b.y1 < patch.y2 and patch.y1 < b.y2 for b in boxes))
-    card = prototypes_of(run, "active_tb", usage_of(run, ward))[1]
+    card = prototypes_of(run, "active_tb", usage_of(run, drawn_dataset))[1]
     assert card.in_box == pytest.approx(np.mean(touched))

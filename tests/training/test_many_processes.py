@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from medgrape.runs.checkpoint import load_run
 from medgrape.training.run import Order, train
-from schooling import small
+from small_settings import small
 
 HERE = Path(__file__).resolve().parent
 pytestmark = pytest.mark.xdist_group("many processes")
@@ -45,18 +45,18 @@ def settings(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pair(settings, ward, tmp_path_factory):
+def pair(settings, drawn_dataset, tmp_path_factory):
     """A run that two processes of torchrun made without being disturbed, and what they printed."""
     out = tmp_path_factory.mktemp("pair") / "run"
-    command = [*torchrun("--nproc-per-node", "2"), settings, "--data", ward, "--out", out]
+    command = [*torchrun("--nproc-per-node", "2"), settings, "--data", drawn_dataset, "--out", out]
     ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 0, ended.stderr
     return out, ended
 
 
 @pytest.fixture
-def order(ward, tmp_path):
-    return Order(CONFIG, ward, tmp_path / "run")
+def order(drawn_dataset, tmp_path):
+    return Order(CONFIG, drawn_dataset, tmp_path / "run")
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_two_processes_of_torchrun_leave_one_run_and_speak_with_one_voice(pair):
     assert shared == {"concepts": 2, "prototypes": 1, "head": 1}
 
 
-def test_two_processes_learn_what_one_learns_but_for_rounding(pair, ward, tmp_path):
-    alone = train(Order(CONFIG, ward, tmp_path / "alone"))
+def test_two_processes_learn_what_one_learns_but_for_rounding(pair, drawn_dataset, tmp_path):
+    alone = train(Order(CONFIG, drawn_dataset, tmp_path / "alone"))
     one, two = first_stage(log(alone)), first_stage(log(pair[0]))
     assert [entry["train_loss"] for entry in two[:4]] == pytest.approx([e["train_loss"] for e in one[:4]], rel=1e-3)
     assert [entry["val_loss"] for entry in two[:4]] == pytest.approx([e["val_loss"] for e in one[:4]], rel=1e-3)
@@ -201,8 +201,15 @@ def test_a_first_process_that_takes_long_is_waited_for_beyond_the_patience_for_g
     assert "the line for gradients gave up" in said
 
 
-def test_what_is_wrong_is_said_once_and_torchrun_fails(ward, tmp_path):
-    command = [*torchrun("--nproc-per-node", "2"), tmp_path / "nowhere.toml", "--data", ward, "--out", tmp_path / "run"]
+def test_what_is_wrong_is_said_once_and_torchrun_fails(drawn_dataset, tmp_path):
+    command = [
+        *torchrun("--nproc-per-node", "2"),
+        tmp_path / "nowhere.toml",
+        "--data",
+        drawn_dataset,
+        "--out",
+        tmp_path / "run",
+    ]
     with begun(command, tmp_path) as agent:
         assert agent.wait(timeout=60) != 0
     said = (tmp_path / "said.err").read_text()
@@ -210,10 +217,10 @@ def test_what_is_wrong_is_said_once_and_torchrun_fails(ward, tmp_path):
     assert "Process 1" not in said
 
 
-def test_a_finished_run_is_found_by_all_processes(pair, settings, ward, tmp_path):
+def test_a_finished_run_is_found_by_all_processes(pair, settings, drawn_dataset, tmp_path):
     out, _ = pair
     before = weights(out)
-    command = [*torchrun("--nproc-per-node", "2"), settings, "--data", ward, "--out", out]
+    command = [*torchrun("--nproc-per-node", "2"), settings, "--data", drawn_dataset, "--out", out]
     with begun(command, tmp_path) as agent:
         assert agent.wait(timeout=60) == 0, (tmp_path / "said.err").read_text()
     assert (tmp_path / "said.out").read_text().count("Validation") == 1

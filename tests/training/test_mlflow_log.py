@@ -18,7 +18,7 @@ from medgrape.training import run as running
 from medgrape.training.journal import Journal, figures
 from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log, without_password
 from medgrape.training.run import Order, train
-from schooling import small
+from small_settings import small
 
 QUICK = small(stages={"concepts": {"epochs": 2}, "prototypes": {"epochs": 1}, "head": {"epochs": 2}})
 
@@ -74,18 +74,18 @@ def in_journal(folder):
 
 
 def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_hash_and_names_nobody(
-    tracking, port, ward, tmp_path
+    tracking, port, drawn_dataset, tmp_path
 ):
-    withheld = Dataset.load(ward).films[0].id
+    withheld = Dataset.load(drawn_dataset).films[0].id
     config = QUICK.model_copy(update={"exemplars": QUICK.exemplars.overridden(withheld=[withheld])})
-    out = train(Order(config, ward, tmp_path / "run", tracking=replace(tracking, files=True)))
+    out = train(Order(config, drawn_dataset, tmp_path / "run", tracking=replace(tracking, files=True)))
     client, run = told(port, tracking.experiment)
 
     assert in_mlflow(client, run) == in_journal(out)
     assert len(in_journal(out)) == 5 * 5
     assert run.data.params == flattened(config.model_dump(mode="json"))
     assert run.data.params["stages.head.epochs"] == "2"
-    assert run.data.tags["medgrape.dataset_checksum"] == checksum(ward)
+    assert run.data.tags["medgrape.dataset_checksum"] == checksum(drawn_dataset)
     assert run.data.tags["medgrape.run"] == hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
     assert "not a medical device" in run.data.tags["mlflow.note.content"]
     assert (run.info.status, run.info.run_name) == ("FINISHED", "run")
@@ -97,9 +97,9 @@ def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_has
 
 
 def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
-    tracking, port, ward, tmp_path, monkeypatch
+    tracking, port, drawn_dataset, tmp_path, monkeypatch
 ):
-    order, add = Order(QUICK, ward, tmp_path / "run", tracking=tracking), Journal.add
+    order, add = Order(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), Journal.add
 
     def stopped(self, entry):
         if entry["stage"] == "prototypes":  # kept in the checkpoint, told to nobody
@@ -122,13 +122,13 @@ def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch
 
 
 def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_is_read(
-    tracking, cable, ward, tmp_path, monkeypatch
+    tracking, cable, drawn_dataset, tmp_path, monkeypatch
 ):
     cable.cut()
     monkeypatch.setattr(running, "_films", lambda *_: pytest.fail("a film was read"))
     with_password = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
     with pytest.raises(TrackingError) as refused:
-        train(Order(QUICK, ward, tmp_path / "run", tracking=with_password))
+        train(Order(QUICK, drawn_dataset, tmp_path / "run", tracking=with_password))
     assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be told of this training (MlflowException")
     assert str(refused.value).endswith("start it, or train without --mlflow.")
     assert "geheim" not in str(refused.value)
@@ -136,7 +136,7 @@ def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_i
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
-    comes_back, tracking, cable, port, ward, tmp_path, monkeypatch, caplog
+    comes_back, tracking, cable, port, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
     add = Journal.add
 
@@ -149,7 +149,7 @@ def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
 
     monkeypatch.setattr(Journal, "add", disturbed)
     with caplog.at_level(logging.WARNING, "medgrape.training"):
-        out = train(Order(QUICK, ward, tmp_path / "run", tracking=tracking))
+        out = train(Order(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking))
     client, run = told(port, tracking.experiment)
     said = said_by(caplog)
 
@@ -178,31 +178,31 @@ def away(*_given, **_named):
 
 
 def test_a_server_that_has_every_epoch_and_cannot_be_told_the_end_is_not_said_to_be_back(
-    tracking, port, graduate, ward, tmp_path, monkeypatch, caplog
+    tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    opened = open_log(tracking, QUICK, ward, tmp_path, "run")
+    opened = open_log(tracking, QUICK, drawn_dataset, tmp_path, "run")
     opened.add(epoch("head", 1))
     monkeypatch.setattr(opened.client, "set_terminated", away)
-    opened.finish(graduate)
+    opened.finish(trained_run)
     assert told(port, tracking.experiment)[1].info.status == "RUNNING"
     assert said_by(caplog)[-1].endswith("has every epoch, but could not be told that the training has ended.")
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_once_or_is_said_to_have_missed_them(
-    comes_back, tracking, port, graduate, ward, tmp_path, monkeypatch, caplog
+    comes_back, tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    open_log(tracking, QUICK, ward, tmp_path, "run").add(epoch("concepts", 1))
-    again = open_log(tracking, QUICK, ward, tmp_path, "run")
+    open_log(tracking, QUICK, drawn_dataset, tmp_path, "run").add(epoch("concepts", 1))
+    again = open_log(tracking, QUICK, drawn_dataset, tmp_path, "run")
     with monkeypatch.context() as cut:
         cut.setattr(again.client, "get_metric_history", away)
         again.begin([epoch("concepts", 1), epoch("concepts", 2)])
         if not comes_back:
-            again.finish(graduate)
+            again.finish(trained_run)
             assert said_by(caplog)[-1].endswith("has missed the end and 2 epochs, which log.jsonl tells.")
             return
     again.add(epoch("head", 1))
-    again.finish(graduate)
+    again.finish(trained_run)
     losses = [(name, step) for name, step, _ in in_mlflow(*told(port, tracking.experiment)) if "train" in name]
     assert losses == [("concepts/train_loss", 1), ("concepts/train_loss", 2), ("head/train_loss", 1)]
     assert said_by(caplog)[-1].endswith("is back and has every epoch.")
@@ -222,7 +222,7 @@ def test_an_address_is_shown_without_whatever_stands_before_its_last_at(address,
     assert without_password(f"could not reach {address} at all") == f"could not reach {shown} at all"
 
 
-def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_path, ward):
+def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_path, drawn_dataset):
     class Helper(Fabric):
         is_global_zero = False
 
@@ -239,7 +239,7 @@ def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_p
     monkeypatch.setattr(running.Meeting, "of", lambda _: Met())
     monkeypatch.setattr(running, "open_log", lambda *_: pytest.fail("a helper told MLflow"))
     monkeypatch.setattr(running, "_learn", lambda *_, told=None, **__: given.append(told))
-    order = Order(QUICK, ward, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
+    order = Order(QUICK, drawn_dataset, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
     running._work(Helper(), order, running.quietly, running.unwatched)
     assert given == [None]
 
@@ -251,7 +251,7 @@ def test_films_and_patients_that_are_withheld_are_not_named_to_mlflow():
     assert (told["seed"], told["model.head"], told["stages.concepts.like"]) == ("0", "gat", "{}")
 
 
-def test_without_mlflow_a_person_is_told_what_to_install(monkeypatch, tmp_path, ward):
+def test_without_mlflow_a_person_is_told_what_to_install(monkeypatch, tmp_path, drawn_dataset):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(TrackingError, match=r"pip install 'medgrape\[mlflow\]'"):
-        open_log(Tracking("http://127.0.0.1:1"), QUICK, ward, tmp_path, "run")
+        open_log(Tracking("http://127.0.0.1:1"), QUICK, drawn_dataset, tmp_path, "run")

@@ -17,8 +17,8 @@ from medgrape.training.refit import refit
 
 
 @pytest.fixture(scope="module")
-def reader(graduate):
-    return mg.load(graduate)
+def reader(trained_run):
+    return mg.load(trained_run)
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def curated(reader):
 
 
 @pytest.fixture(scope="module")
-def fitted(curated, reader, ward):
-    return refit(curated, ward, original=reader)
+def fitted(curated, reader, drawn_dataset):
+    return refit(curated, drawn_dataset, original=reader)
 
 
 def weights(reader, part):
@@ -53,24 +53,24 @@ def test_the_head_learns_and_nothing_before_it_moves(curated, fitted):
     assert any(not torch.equal(tensor, after[name]) for name, tensor in weights(curated, "head").items())
 
 
-def test_the_reader_that_was_refitted_stays_as_it_is(curated, ward):
+def test_the_reader_that_was_refitted_stays_as_it_is(curated, drawn_dataset):
     before = {name: tensor.clone() for name, tensor in curated.loaded.run.model.state_dict().items()}
-    refit(curated, ward)
+    refit(curated, drawn_dataset)
     after = curated.loaded.run.model.state_dict()
     assert all(torch.equal(tensor, after[name]) for name, tensor in before.items())
     assert not any(tensor.requires_grad for tensor in curated.loaded.run.model.parameters())
 
 
-def test_maps_are_the_same_after_a_refit_and_the_prediction_follows_the_new_head(curated, fitted, ward):
-    dataset = Dataset.load(ward)
+def test_maps_are_the_same_after_a_refit_and_the_prediction_follows_the_new_head(curated, fitted, drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
     film = dataset.film_path(dataset.in_split("test")[0])
     before, after = curated.open(film), fitted.reader.open(film)
     assert torch.equal(before.evidence.mean, after.evidence.mean)
     assert before.prediction != after.prediction
 
 
-def test_the_figures_are_counted_on_validation_films_with_the_trivial_answer_beside_them(reader, fitted, ward):
-    told, dataset = fitted.figures, Dataset.load(ward)
+def test_the_figures_are_counted_on_validation_films_with_the_trivial_answer_beside_them(reader, fitted, drawn_dataset):
+    told, dataset = fitted.figures, Dataset.load(drawn_dataset)
     tried = dataset.in_split("val")
     learnt = [film.class_name for film in dataset.in_split("train")]
     assert told.films == len(tried)
@@ -79,7 +79,7 @@ def test_the_figures_are_counted_on_validation_films_with_the_trivial_answer_bes
     assert told.trivial.accuracy == pytest.approx(share, abs=1e-6)
     answers = {}
     for name, one in (("before", reader), ("after", fitted.reader)):
-        shares = read_split(one.loaded, dataset, ward, "val", quietly).readings.probabilities
+        shares = read_split(one.loaded, dataset, drawn_dataset, "val", quietly).readings.probabilities
         answers[name] = [dataset.classes[place] for place in shares.argmax(axis=1)]
     for name, standing in (("before", told.before), ("after", told.after)):
         right = np.mean([answer == film.class_name for answer, film in zip(answers[name], tried, strict=True)])
@@ -87,15 +87,15 @@ def test_the_figures_are_counted_on_validation_films_with_the_trivial_answer_bes
     assert told.changed == sum(a != b for a, b in zip(answers["before"], answers["after"], strict=True))
 
 
-def test_two_refits_give_the_same_weights(curated, fitted, ward):
-    again = weights(refit(curated, ward).reader, "head")
+def test_two_refits_give_the_same_weights(curated, fitted, drawn_dataset):
+    again = weights(refit(curated, drawn_dataset).reader, "head")
     assert all(torch.equal(tensor, again[name]) for name, tensor in weights(fitted.reader, "head").items())
 
 
-def test_the_second_refit_looks_at_no_film(curated, fitted, ward, monkeypatch):
+def test_the_second_refit_looks_at_no_film(curated, fitted, drawn_dataset, monkeypatch):
     assert fitted.figures.films > 0  # the first one has looked at all
     counted = passes(monkeypatch)
-    refit(curated.restore("active_tb", [0, 2]), ward)
+    refit(curated.restore("active_tb", [0, 2]), drawn_dataset)
     assert sum(counted) <= 1  # one empty film tells how many patches there are
 
 
@@ -118,8 +118,14 @@ def test_a_refitted_run_says_on_what_and_keeps_its_figures_when_saved(fitted, tm
     ]
 
 
-def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other(reader, curated, fitted, ward):
-    run, films, row = curated.loaded.run, films_for(reader.loaded.run, ward), reader.concepts.index("active_tb")
+def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other(
+    reader, curated, fitted, drawn_dataset
+):
+    run, films, row = (
+        curated.loaded.run,
+        films_for(reader.loaded.run, drawn_dataset),
+        reader.concepts.index("active_tb"),
+    )
     learnt = films.positions("train")
     maps = mean_maps(run.model.patches(films.pixels(learnt)), run.model.atlas.in_use)
     peaks, shows = maps.amax(dim=(-2, -1))[:, row].numpy(), films.labels[learnt, row].numpy() == 1
@@ -146,9 +152,9 @@ def test_a_run_refitted_on_another_data_set_says_so_and_may_not_be_tested_on_its
     assert set(films_for(reader.loaded.run, other).fingerprints) <= learnt
 
 
-def test_a_data_set_with_other_classes_is_refused(reader, ward, tmp_path):
+def test_a_data_set_with_other_classes_is_refused(reader, drawn_dataset, tmp_path):
     other = tmp_path / "other"
-    shutil.copytree(ward, other, ignore=shutil.ignore_patterns("cache"))
+    shutil.copytree(drawn_dataset, other, ignore=shutil.ignore_patterns("cache"))
     about = other / "dataset.toml"
     about.write_text(about.read_text().replace('"sick_non_tb"', '"ill"'))
     with pytest.raises(TrainingError, match="decides between healthy, sick_non_tb, active_tb"):
@@ -156,10 +162,12 @@ def test_a_data_set_with_other_classes_is_refused(reader, ward, tmp_path):
 
 
 @pytest.mark.parametrize("joins", [False, True])
-def test_a_concept_that_the_data_set_does_not_know_moves_the_classes_only_if_the_head_was_grown(reader, ward, joins):
+def test_a_concept_that_the_data_set_does_not_know_moves_the_classes_only_if_the_head_was_grown(
+    reader, drawn_dataset, joins
+):
     learnt = reader.learn("cavity", "A thick-walled lucency in the lung.")
     silent = learnt.grow_head() if joins else learnt
-    told = refit(silent, ward)
+    told = refit(silent, drawn_dataset)
     assert told.figures.before == told.figures.unfitted
     model = told.reader.loaded.run.model
     scores = torch.rand(5, 4, 4)

@@ -22,7 +22,7 @@ from medgrape.safety.calibration import calibrate
 from medgrape.training.building import build_model
 from medgrape.training.films import TrainingError
 from medgrape.training.run import PARTS, Order, agree, train
-from schooling import small
+from small_settings import small
 
 HERE = Path(__file__).resolve().parent
 EXPECTED = {
@@ -54,62 +54,62 @@ def log(run):
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_run_holds_everything_and_leaves_no_workshop_behind(graduate, ward):
-    assert {path.name for path in graduate.iterdir()} == EXPECTED
-    assert not (graduate.parent / f".{graduate.name}.training").exists()
-    manifest = json.loads((graduate / "manifest.json").read_text())
-    assert manifest["dataset"]["checksum"] == checksum(ward)
-    assert [entry["stage"] for entry in log(graduate)] == ["concepts"] * 2 + ["prototypes"] * 3 + ["head"] * 3
+def test_a_run_holds_everything_and_leaves_no_workshop_behind(trained_run, drawn_dataset):
+    assert {path.name for path in trained_run.iterdir()} == EXPECTED
+    assert not (trained_run.parent / f".{trained_run.name}.training").exists()
+    manifest = json.loads((trained_run / "manifest.json").read_text())
+    assert manifest["dataset"]["checksum"] == checksum(drawn_dataset)
+    assert [entry["stage"] for entry in log(trained_run)] == ["concepts"] * 2 + ["prototypes"] * 3 + ["head"] * 3
 
 
-def test_tensorboard_reads_the_same_story(graduate):
+def test_tensorboard_reads_the_same_story(trained_run):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    events = EventAccumulator(str(graduate / "tensorboard")).Reload()
+    events = EventAccumulator(str(trained_run / "tensorboard")).Reload()
     told = [value.value for value in events.Scalars("head/val_score")]
-    assert told == pytest.approx([entry["val_score"] for entry in log(graduate) if entry["stage"] == "head"])
+    assert told == pytest.approx([entry["val_score"] for entry in log(trained_run) if entry["stage"] == "head"])
 
 
-def test_training_again_gives_the_same_bytes(graduate, ward, tmp_path):
-    assert bytes_of(train(Order(small(), ward, tmp_path / "again"))) == bytes_of(graduate)
+def test_training_again_gives_the_same_bytes(trained_run, drawn_dataset, tmp_path):
+    assert bytes_of(train(Order(small(), drawn_dataset, tmp_path / "again"))) == bytes_of(trained_run)
 
 
-def test_another_seed_gives_another_model(graduate, ward, tmp_path):
+def test_another_seed_gives_another_model(trained_run, drawn_dataset, tmp_path):
     config = small().model_copy(update={"seed": 1})
-    assert bytes_of(train(Order(config, ward, tmp_path / "other"))) != bytes_of(graduate)
+    assert bytes_of(train(Order(config, drawn_dataset, tmp_path / "other"))) != bytes_of(trained_run)
 
 
-def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(graduate, ward):
-    before = bytes_of(graduate)
-    assert train(Order(small(), ward, graduate)) == graduate
+def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(trained_run, drawn_dataset):
+    before = bytes_of(trained_run)
+    assert train(Order(small(), drawn_dataset, trained_run)) == trained_run
     with pytest.raises(TrainingError, match="choose another --out"):
-        train(Order(small(model={"tau": 0.3}), ward, graduate))
-    assert bytes_of(graduate) == before
+        train(Order(small(model={"tau": 0.3}), drawn_dataset, trained_run))
+    assert bytes_of(trained_run) == before
 
 
 @pytest.mark.parametrize("key", ["config", "dataset", "films", "sources", "versions"])
-def test_what_was_begun_with_something_else_is_not_gone_on_with(key, ward, tmp_path):
-    order = Order(small(), ward, tmp_path / "run")
+def test_what_was_begun_with_something_else_is_not_gone_on_with(key, drawn_dataset, tmp_path):
+    order = Order(small(), drawn_dataset, tmp_path / "run")
     order.work.mkdir()
-    agree(order.work, order.config, ward, cached_films(ward))
+    agree(order.work, order.config, drawn_dataset, cached_films(drawn_dataset))
     plan = order.work / "plan.json"
     plan.write_text(json.dumps(json.loads(plan.read_text()) | {key: "another"}))
     with pytest.raises(TrainingError, match=f"begun with other {PARTS[key]}"):
         train(order)
 
 
-def test_where_a_training_runs_may_change_while_it_is_gone_on_with(graduate, ward, tmp_path):
+def test_where_a_training_runs_may_change_while_it_is_gone_on_with(trained_run, drawn_dataset, tmp_path):
     elsewhere = small(training={"processes": 2, "threads": 3})
-    agree(tmp_path, small(), ward, cached_films(ward))
-    agree(tmp_path, elsewhere, ward, cached_films(ward))
+    agree(tmp_path, small(), drawn_dataset, cached_films(drawn_dataset))
+    agree(tmp_path, elsewhere, drawn_dataset, cached_films(drawn_dataset))
     with pytest.raises(TrainingError, match="other settings"):
-        agree(tmp_path, small(training={"precision": "bf16"}), ward, cached_films(ward))
-    assert train(Order(elsewhere, ward, graduate)) == graduate
+        agree(tmp_path, small(training={"precision": "bf16"}), drawn_dataset, cached_films(drawn_dataset))
+    assert train(Order(elsewhere, drawn_dataset, trained_run)) == trained_run
 
 
-def cached_films(ward):
-    dataset = Dataset.load(ward)
-    return FilmCache(ward / "cache", small()).films([dataset.film_path(film) for film in dataset.pictured])
+def cached_films(drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
+    return FilmCache(drawn_dataset / "cache", small()).films([dataset.film_path(film) for film in dataset.pictured])
 
 
 @pytest.mark.parametrize(
@@ -123,34 +123,34 @@ def cached_films(ward):
         ({"text": {"encoder": "no-such-encoder"}}, "no-such-encoder"),
     ],
 )
-def test_what_cannot_come_to_its_end_is_told_before_the_first_epoch(tables, complaint, ward, tmp_path):
+def test_what_cannot_come_to_its_end_is_told_before_the_first_epoch(tables, complaint, drawn_dataset, tmp_path):
     with pytest.raises(UserError, match=complaint):
-        train(Order(small(**tables), ward, tmp_path / "run"))
+        train(Order(small(**tables), drawn_dataset, tmp_path / "run"))
     assert not list((tmp_path / ".run.training").glob("*.safetensors"))
 
 
-def test_a_folder_with_something_else_in_it_is_not_written_over(ward, tmp_path):
+def test_a_folder_with_something_else_in_it_is_not_written_over(drawn_dataset, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(TrainingError, match="is no run"):
-        train(Order(small(), ward, tmp_path))
+        train(Order(small(), drawn_dataset, tmp_path))
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
-def test_killed_at_any_moment_a_training_ends_with_the_same_bytes(kills, graduate, ward, tmp_path):
-    command = [sys.executable, str(HERE / "killing.py"), str(ward), str(tmp_path), str(kills), "7"]
+def test_killed_at_any_moment_a_training_ends_with_the_same_bytes(kills, trained_run, drawn_dataset, tmp_path):
+    command = [sys.executable, str(HERE / "killing.py"), str(drawn_dataset), str(tmp_path), str(kills), "7"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, env=_environment())
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)
     assert told["kills"] == kills
     assert told["midway"] >= kills // 2  # killed with something done and something left to do
     for run in told["finished"]:
-        assert bytes_of(Path(run)) == bytes_of(graduate)
+        assert bytes_of(Path(run)) == bytes_of(trained_run)
         assert [{**entry, "seconds": 0} for entry in log(Path(run))] == [
-            {**entry, "seconds": 0} for entry in log(graduate)
+            {**entry, "seconds": 0} for entry in log(trained_run)
         ]
 
 
-def test_a_full_disk_is_one_sentence_and_loses_nothing(graduate, ward, tmp_path):
+def test_a_full_disk_is_one_sentence_and_loses_nothing(trained_run, drawn_dataset, tmp_path):
     """Files of more than two megabytes cannot be written; stage 1 keeps more than that."""
     out = tmp_path / "run"
     script = (
@@ -158,14 +158,14 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(graduate, ward, tmp_path)
         "from medgrape.cli import main; main()"
     )
     config = tmp_path / "small.toml"
-    shutil.copy(graduate / "config.toml", config)
-    command = [sys.executable, "-c", script, "train", str(config), "--data", str(ward), "--out", str(out)]
+    shutil.copy(trained_run / "config.toml", config)
+    command = [sys.executable, "-c", script, "train", str(config), "--data", str(drawn_dataset), "--out", str(out)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
     assert "concepts.safetensors" in ended.stderr
     assert not out.exists()
-    assert bytes_of(train(Order(small(), ward, out))) == bytes_of(graduate)
+    assert bytes_of(train(Order(small(), drawn_dataset, out))) == bytes_of(trained_run)
 
 
 def _environment():
@@ -173,17 +173,17 @@ def _environment():
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE.parent), given]))}
 
 
-def test_two_processes_get_the_same_loss_as_one(graduate, ward, tmp_path):
-    command = [sys.executable, str(HERE / "two_processes.py"), str(ward), str(tmp_path / "two")]
+def test_two_processes_get_the_same_loss_as_one(trained_run, drawn_dataset, tmp_path):
+    command = [sys.executable, str(HERE / "two_processes.py"), str(drawn_dataset), str(tmp_path / "two")]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250, env=_environment())
     assert ended.returncode == 0, ended.stderr
-    for one, two in zip(log(graduate), log(tmp_path / "two"), strict=True):
+    for one, two in zip(log(trained_run), log(tmp_path / "two"), strict=True):
         if one["stage"] == "concepts":
             assert two["train_loss"] == pytest.approx(one["train_loss"], rel=1e-3)
             assert two["val_loss"] == pytest.approx(one["val_loss"], rel=1e-3)
 
 
-def test_frozen_parts_are_bit_identical_before_and_after_later_stages(ward, tmp_path, monkeypatch):
+def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_dataset, tmp_path, monkeypatch):
     """Every tensor, buffers included."""
     from medgrape.training import pipeline
 
@@ -204,7 +204,7 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(ward, tmp_
     build = pipeline.build_model
     monkeypatch.setattr(pipeline, "build_model", lambda *given: watched.setdefault("model", build(*given)))
     monkeypatch.setattr(pipeline, "learn", keep)
-    train(Order(small(), ward, tmp_path / "run"))
+    train(Order(small(), drawn_dataset, tmp_path / "run"))
     assert seen == {
         "concepts": ({"backbone", "cam"}, True),
         "prototypes": ({"projector", "atlas", "anchors"}, True),
@@ -212,10 +212,10 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(ward, tmp_
     }
 
 
-def test_batch_norms_learn_their_statistics_only_while_they_may(ward, tmp_path):
+def test_batch_norms_learn_their_statistics_only_while_they_may(drawn_dataset, tmp_path):
     config = small(stages={"concepts": {"batch_statistics": True}})
-    learnt = load_file(train(Order(config, ward, tmp_path / "run")) / "model.safetensors")
-    fixed = load_file(train(Order(small(), ward, tmp_path / "fixed")) / "model.safetensors")
+    learnt = load_file(train(Order(config, drawn_dataset, tmp_path / "run")) / "model.safetensors")
+    fixed = load_file(train(Order(small(), drawn_dataset, tmp_path / "fixed")) / "model.safetensors")
     statistics = [name for name in learnt if name.endswith("running_mean")]
     early = [name for name in statistics if int(name.split(".")[2]) < 6]
     late = [name for name in statistics if int(name.split(".")[2]) >= 6]
@@ -223,7 +223,7 @@ def test_batch_norms_learn_their_statistics_only_while_they_may(ward, tmp_path):
     assert not any(torch.equal(learnt[name], fixed[name]) for name in late)
 
 
-def test_the_end_to_end_variant_trains_everything_at_once(ward, tmp_path):
+def test_the_end_to_end_variant_trains_everything_at_once(drawn_dataset, tmp_path):
     config = small(
         training={"order": "end-to-end"},
         model={"standardise": False},
@@ -234,17 +234,17 @@ def test_the_end_to_end_variant_trains_everything_at_once(ward, tmp_path):
             "end_to_end": {"epochs": 2, "batch": 8, "learning_rate": 1e-3},
         },
     )
-    run = train(Order(config, ward, tmp_path / "run"))
+    run = train(Order(config, drawn_dataset, tmp_path / "run"))
     assert {entry["stage"] for entry in log(run)} == {"end_to_end"}
     load_run(run)
 
 
-def test_half_precision_trains_and_reads_in_full_precision(ward, tmp_path):
-    run = load_run(train(Order(small(training={"precision": "bf16"}), ward, tmp_path / "run"))).run
+def test_half_precision_trains_and_reads_in_full_precision(drawn_dataset, tmp_path):
+    run = load_run(train(Order(small(training={"precision": "bf16"}), drawn_dataset, tmp_path / "run"))).run
     assert {weights.dtype for weights in run.model.parameters()} == {torch.float32}
 
 
-def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(ward, tmp_path):
+def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(drawn_dataset, tmp_path):
     """No key beyond the paper, nothing frozen, a tiny ResNet's worth of epochs."""
     config = load_config(CONFIG.with_name("tbx11k.toml"))
     stages = config.stages
@@ -263,36 +263,38 @@ def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(ward, tmp_
             ),
         }
     )
-    run = load_run(train(Order(config, ward, tmp_path / "run"))).run
+    run = load_run(train(Order(config, drawn_dataset, tmp_path / "run"))).run
     assert run.exemplars.grid == (2, 2)
     assert sum(weights.numel() for weights in run.model.head.parameters()) == 43_587
 
 
-def test_training_calibrates_the_safety_check_where_the_settings_ask_for_it(graduate, ward, tmp_path):
+def test_training_calibrates_the_safety_check_where_the_settings_ask_for_it(trained_run, drawn_dataset, tmp_path):
     """The thresholds are those of ``medgrape calibrate`` on the same run, and nothing was changed after training."""
-    assert mg.load(graduate).loaded.run.safety is None
+    assert mg.load(trained_run).loaded.run.safety is None
     kept = tmp_path / "stages"
-    out = train(Order(small(safety={"calibrate": "balanced"}), ward, tmp_path / "balanced", kept=kept))
+    out = train(Order(small(safety={"calibrate": "balanced"}), drawn_dataset, tmp_path / "balanced", kept=kept))
     run = mg.load(out).loaded.run
-    assert run.safety == calibrate(mg.load(out).loaded, ward, balanced=True).thresholds
+    assert run.safety == calibrate(mg.load(out).loaded, drawn_dataset, balanced=True).thresholds
     assert run.changes == ()
-    few = train(Order(small(safety={"calibrate": "bounded"}), ward, tmp_path / "bounded", kept=kept))
+    few = train(Order(small(safety={"calibrate": "bounded"}), drawn_dataset, tmp_path / "bounded", kept=kept))
     refused = mg.load(few).loaded.run
     assert refused.safety is None
     assert "patients are needed" in refused.metrics["safety_not_calibrated"]
 
 
-def after(graduate, **concepts):
+def after(trained_run, **concepts):
     """Settings that go on from a run, with something said of stage 1."""
-    return small(backbone={"weights": str(graduate)}, stages={"concepts": concepts})
+    return small(backbone={"weights": str(trained_run)}, stages={"concepts": concepts})
 
 
 LIKE = {"active_tb": ["active_tb", "obsolete_tb"], "obsolete_tb": ["obsolete_tb"], "pulmonary_tb": ["pulmonary_tb"]}
 
 
-def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epochs(graduate, ward, tmp_path):
-    earlier = load_run(graduate).run.model
-    run = load_run(train(Order(after(graduate, epochs=0, like=LIKE), ward, tmp_path / "run"))).run
+def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epochs(
+    trained_run, drawn_dataset, tmp_path
+):
+    earlier = load_run(trained_run).run.model
+    run = load_run(train(Order(after(trained_run, epochs=0, like=LIKE), drawn_dataset, tmp_path / "run"))).run
     own, theirs = run.model.cam.maps.weight, earlier.cam.maps.weight
     torch.testing.assert_close(own[0], (theirs[0] + theirs[1]) / 2)
     torch.testing.assert_close(own[1:], theirs[1:])
@@ -312,48 +314,48 @@ def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epo
     ],
 )
 def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(
-    like, epochs, complaint, graduate, ward, tmp_path
+    like, epochs, complaint, trained_run, drawn_dataset, tmp_path
 ):
     with pytest.raises(TrainingError, match=complaint):
-        train(Order(after(graduate, epochs=epochs, like=like), ward, tmp_path / "run"))
+        train(Order(after(trained_run, epochs=epochs, like=like), drawn_dataset, tmp_path / "run"))
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_a_concept_that_was_added_after_training_has_no_map_to_begin_like(graduate, ward, tmp_path):
-    taught = mg.load(graduate).learn("cavity", "Thick-walled lucency.").save(tmp_path / "taught").loaded.folder
+def test_a_concept_that_was_added_after_training_has_no_map_to_begin_like(trained_run, drawn_dataset, tmp_path):
+    taught = mg.load(trained_run).learn("cavity", "Thick-walled lucency.").save(tmp_path / "taught").loaded.folder
     with pytest.raises(TrainingError, match="has no concept 'cavity'"):
-        train(Order(after(taught, epochs=1, like={"active_tb": ["cavity"]}), ward, tmp_path / "run"))
+        train(Order(after(taught, epochs=1, like={"active_tb": ["cavity"]}), drawn_dataset, tmp_path / "run"))
 
 
-def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(graduate, ward):
-    dataset = Dataset.load(ward)
+def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(trained_run, drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
     said = {name: LIKE[name] for name in ("active_tb", "obsolete_tb")}
     for epochs, sees in ((0, False), (1, True)):
-        cam = build_model(after(graduate, epochs=epochs, like=said), dataset, None).cam
+        cam = build_model(after(trained_run, epochs=epochs, like=said), dataset, None).cam
         assert bool((cam(torch.randn(1, cam.maps.in_channels, 2, 2))[0, 2] > -10).any()) == sees
 
 
-def test_maps_begin_like_those_of_a_run_that_fits_and_of_nothing_else(graduate, ward, tmp_path):
+def test_maps_begin_like_those_of_a_run_that_fits_and_of_nothing_else(trained_run, drawn_dataset, tmp_path):
     with pytest.raises(TrainingError, match=r"give that run's folder as backbone\.weights"):
-        train(Order(small(stages={"concepts": {"like": LIKE}}), ward, tmp_path / "run"))
+        train(Order(small(stages={"concepts": {"like": LIKE}}), drawn_dataset, tmp_path / "run"))
     with pytest.raises(UserError, match="at least 1 item"):
-        after(graduate, like={"active_tb": []})
+        after(trained_run, like={"active_tb": []})
 
 
-def test_films_are_learnt_and_read_with_their_mirror_images_where_asked_for(ward, tmp_path):
-    reader = mg.load(train(Order(small(model={"mirror": True}), ward, tmp_path / "run")))
+def test_films_are_learnt_and_read_with_their_mirror_images_where_asked_for(drawn_dataset, tmp_path):
+    reader = mg.load(train(Order(small(model={"mirror": True}), drawn_dataset, tmp_path / "run")))
     assert reader.loaded.run.model.mirror
-    film = Dataset.load(ward).in_split("test")[0]
-    here = reader.open(Dataset.load(ward).film_path(film))
-    with Image.open(Dataset.load(ward).film_path(film)) as picture:
+    film = Dataset.load(drawn_dataset).in_split("test")[0]
+    here = reader.open(Dataset.load(drawn_dataset).film_path(film))
+    with Image.open(Dataset.load(drawn_dataset).film_path(film)) as picture:
         picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(tmp_path / "mirrored.png")
     there = reader.open(tmp_path / "mirrored.png")
     torch.testing.assert_close(here.evidence.mean, there.evidence.mean.flip(-1), atol=1e-4, rtol=1e-4)
     assert here.prediction == pytest.approx(there.prediction, abs=1e-4)
 
 
-def test_a_concept_that_no_film_shows_is_reported_as_untrained(ward, tmp_path):
-    dataset = Dataset.load(ward)
+def test_a_concept_that_no_film_shows_is_reported_as_untrained(drawn_dataset, tmp_path):
+    dataset = Dataset.load(drawn_dataset)
     unseen = tuple(
         type(film)(**{**vars(film), "labels": {**film.labels, "pulmonary_tb": False}}) for film in dataset.films
     )
@@ -367,8 +369,8 @@ def test_a_concept_that_no_film_shows_is_reported_as_untrained(ward, tmp_path):
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp", "ml-gcn", "add-gcn"])
-def test_every_head_can_be_trained_and_loaded(head, ward, tmp_path):
-    run = load_run(train(Order(small(model={"head": head}), ward, tmp_path / "run"))).run
+def test_every_head_can_be_trained_and_loaded(head, drawn_dataset, tmp_path):
+    run = load_run(train(Order(small(model={"head": head}), drawn_dataset, tmp_path / "run"))).run
     assert run.config.model.head == head
 
 
@@ -383,9 +385,9 @@ def test_every_head_can_be_trained_and_loaded(head, ward, tmp_path):
         ("manifest.json", "alter", "cannot be read"),
     ],
 )
-def test_a_run_with_a_file_altered_missing_or_added_is_refused_by_name(name, spoil, complaint, graduate, tmp_path):
+def test_a_run_with_a_file_altered_missing_or_added_is_refused_by_name(name, spoil, complaint, trained_run, tmp_path):
     run = tmp_path / "copy"
-    shutil.copytree(graduate, run)
+    shutil.copytree(trained_run, run)
     path = run / name
     if spoil == "remove":
         path.unlink()
@@ -399,11 +401,11 @@ def test_a_run_with_a_file_altered_missing_or_added_is_refused_by_name(name, spo
         load_run(run)
 
 
-def test_weights_that_do_not_fit_are_refused_even_with_a_right_checksum(graduate, tmp_path):
+def test_weights_that_do_not_fit_are_refused_even_with_a_right_checksum(trained_run, tmp_path):
     from medgrape.runs.manifest import seal
 
     run = tmp_path / "copy"
-    shutil.copytree(graduate, run)
+    shutil.copytree(trained_run, run)
     tensors = load_file(run / "model.safetensors")
     tensors.pop("cam.maps.bias")
     save_file(tensors, run / "model.safetensors")
@@ -412,12 +414,12 @@ def test_weights_that_do_not_fit_are_refused_even_with_a_right_checksum(graduate
         load_run(run)
 
 
-def test_withheld_films_and_patients_are_in_no_picture(graduate, ward, tmp_path):
-    shown = load_run(graduate).run.exemplars.films
-    patient = next(film.patient for film in Dataset.load(ward).films if film.id == shown[1])
+def test_withheld_films_and_patients_are_in_no_picture(trained_run, drawn_dataset, tmp_path):
+    shown = load_run(trained_run).run.exemplars.films
+    patient = next(film.patient for film in Dataset.load(drawn_dataset).films if film.id == shown[1])
     config = small(exemplars={"withheld": [shown[0], patient]})
-    others = load_run(train(Order(config, ward, tmp_path / "run"))).run.exemplars
+    others = load_run(train(Order(config, drawn_dataset, tmp_path / "run"))).run.exemplars
     assert not {shown[0], shown[1]} & set(others.films)
-    nobody = load_run(train(Order(small(exemplars={"show": False}), ward, tmp_path / "none"))).run.exemplars
+    nobody = load_run(train(Order(small(exemplars={"show": False}), drawn_dataset, tmp_path / "none"))).run.exemplars
     assert nobody.films == ()
     assert (nobody.film == -1).all()

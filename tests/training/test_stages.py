@@ -32,14 +32,14 @@ from medgrape.training.stages.prototypes import Batch, PrototypeLesson, prototyp
 from medgrape.training.stages.vectors import open_vectors
 from medgrape.training.stored_features import Inputs, Views, open_inputs, open_patches
 from medgrape.vocabulary.encoders.lexical import LexicalEncoder
-from schooling import small
+from small_settings import small
 
 
 @pytest.fixture
-def inputs(ward):
+def inputs(drawn_dataset):
     config = small()
-    dataset = Dataset.load(ward)
-    cached = FilmCache(ward / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
+    dataset = Dataset.load(drawn_dataset)
+    cached = FilmCache(drawn_dataset / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films = TrainingFilms.of(dataset, cached, "train", "val")
     model = build_model(config, dataset, LexicalEncoder()).eval()
     return model, Inputs(

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from medgrape.training.run import Order, train
-from schooling import small
+from small_settings import small
 
 if __name__ == "__main__":
     config = small(training={"processes": 2, "threads": 1, "device": "cpu"})

@@ -16,13 +16,13 @@ from medgrape.vocabulary.curation import CurationError, numbers_in, prototypes_o
 
 
 @pytest.fixture(scope="module")
-def reader(graduate):
-    return mg.load(graduate)
+def reader(trained_run):
+    return mg.load(trained_run)
 
 
 @pytest.fixture(scope="module")
-def film(ward):
-    dataset = Dataset.load(ward)
+def film(drawn_dataset):
+    dataset = Dataset.load(drawn_dataset)
     return dataset.film_path(dataset.in_split("test")[0])
 
 
@@ -30,12 +30,12 @@ def states(reader):
     return reader.loaded.run.model.atlas.kept
 
 
-def test_every_prototype_is_listed_with_a_training_film_that_shows_its_concept(reader, ward):
+def test_every_prototype_is_listed_with_a_training_film_that_shows_its_concept(reader, drawn_dataset):
     cards = prototypes_of(reader.loaded.run)
     assert [(card.concept, card.number) for card in cards] == [
         (name, number) for name in reader.concepts.names for number in range(4)
     ]
-    learnt = {record.id: record for record in Dataset.load(ward).in_split("train")}
+    learnt = {record.id: record for record in Dataset.load(drawn_dataset).in_split("train")}
     for card in cards:
         assert learnt[card.film].labels[card.concept] is True
         assert card.kept
@@ -131,7 +131,7 @@ def test_a_curated_run_is_the_same_after_it_was_saved_and_says_what_was_done(rea
 
 
 def test_a_safety_check_that_was_calibrated_on_other_maps_is_calibrated_no_more(reader):
-    learnt = SafetyThresholds({"active_tb": 0.1}, 0.1, None, 0.1, 0.9, {"active_tb": 30}, {"name": "ward"})
+    learnt = SafetyThresholds({"active_tb": 0.1}, 0.1, None, 0.1, 0.9, {"active_tb": 30}, {"name": "drawn_dataset"})
     calibrated = replace(reader, loaded=replace(reader.loaded, run=replace(reader.loaded.run, safety=learnt)))
     curated = calibrated.discard("active_tb", [0]).loaded.run
     assert curated.safety is None

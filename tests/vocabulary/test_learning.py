@@ -24,28 +24,28 @@ from medgrape.vocabulary.curation import prototypes_of
 from medgrape.vocabulary.encoders import TextEncoderError
 from medgrape.vocabulary.learning import point_at
 from medgrape.vocabulary.new_concept import known_concepts
-from schooling import small
+from small_settings import small
 
 HOLE = "A thick-walled lucency in the lung."
 
 
 @pytest.fixture(scope="module")
-def reader(graduate):
-    return mg.load(graduate)
+def reader(trained_run):
+    return mg.load(trained_run)
 
 
 @pytest.fixture(scope="module")
-def boxed(ward):
+def boxed(drawn_dataset):
     """Two training films with the first box of each."""
-    dataset = Dataset.load(ward)
+    dataset = Dataset.load(drawn_dataset)
     films = [film for film in dataset.in_split("train") if film.id in dataset.boxes_by_film][:2]
     return [(dataset.film_path(film), dataset.boxes_by_film[film.id][0].box) for film in films]
 
 
 @pytest.fixture(scope="module")
-def test_films(ward):
+def test_films(drawn_dataset):
     """Each whole, and as a model sees it."""
-    dataset = Dataset.load(ward)
+    dataset = Dataset.load(drawn_dataset)
     paths = [dataset.film_path(film) for film in dataset.in_split("test")[:3]]
     return [
         (read_film(path, small().limits), read_prepared(path, small().limits, small().preprocessing)) for path in paths
@@ -321,7 +321,7 @@ def test_the_evidence_with_a_new_concept_is_drawn(shown, test_films, tmp_path, g
 
 def test_thresholds_learnt_before_a_concept_was_are_told_to_be_old_unless_it_cannot_lead(reader, boxed):
     boxes = dict.fromkeys(reader.concepts.names, 40)
-    calibrated = SafetyThresholds({}, 0.1, None, 0.1, 0.9, boxes, {"name": "ward"})
+    calibrated = SafetyThresholds({}, 0.1, None, 0.1, 0.9, boxes, {"name": "drawn_dataset"})
     fresh = reader.changed(replace(reader.loaded.run, safety=calibrated), "Calibrated.")
 
     assert SafetyRule.of(fresh.loaded.run).calibrated

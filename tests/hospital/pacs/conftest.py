@@ -41,13 +41,13 @@ def hospital(orthanc):  # noqa: ARG001 (its settings lie here)
 
 
 @pytest.fixture
-def order(hospital, graduate, tmp_path):
-    return WatchOrder(hospital, graduate, tmp_path / "out", since="always", once=True)
+def order(hospital, trained_run, tmp_path):
+    return WatchOrder(hospital, trained_run, tmp_path / "out", since="always", once=True)
 
 
 @pytest.fixture
-def cabinet(ward, tmp_path):
-    return FilmCabinet(ward, tmp_path / "cabinet")
+def cabinet(drawn_dataset, tmp_path):
+    return FilmCabinet(drawn_dataset, tmp_path / "cabinet")
 
 
 @pytest.fixture

@@ -31,10 +31,10 @@ def test_a_film_from_the_side_is_refused_although_no_view_is_told(edges, cabinet
         refuse_others(header_of(cabinet.film(0, ViewPosition="", PatientOrientation=edges)))
 
 
-def test_what_the_header_does_not_say_is_noted(cabinet, graduate, tmp_path):
+def test_what_the_header_does_not_say_is_noted(cabinet, trained_run, tmp_path):
     silent = cabinet.film(0, ViewPosition=None, BodyPartExamined=None)
     with odd_pacs(silent, cabinet.film(1)) as pacs:
-        heard(WatchOrder(pacs.server, graduate, tmp_path / "out", since="always", once=True))
+        heard(WatchOrder(pacs.server, trained_run, tmp_path / "out", since="always", once=True))
     found = {uid: len(one["notes"]) for uid, one in readings(tmp_path / "out").items()}
     assert found.pop(uid_of(silent)) == 2
     assert list(found.values()) == [0]
@@ -81,16 +81,16 @@ def test_a_series_is_listed_once_by_a_server_that_ignores_what_it_is_asked_for(c
     assert len(found) == len(set(found)) == 3
 
 
-def test_readings_are_for_their_owner_alone_also_in_a_folder_that_others_may_enter(cabinet, graduate, tmp_path):
+def test_readings_are_for_their_owner_alone_also_in_a_folder_that_others_may_enter(cabinet, trained_run, tmp_path):
     out = tmp_path / "out"
     out.mkdir(mode=0o755)
     out.chmod(0o755)
     with odd_pacs(cabinet.film(0)) as pacs:
-        heard(WatchOrder(pacs.server, graduate, out, since="always", once=True))
+        heard(WatchOrder(pacs.server, trained_run, out, since="always", once=True))
     assert stat.S_IMODE((out / "readings").stat().st_mode) == 0o700
 
 
-def test_copies_that_cannot_be_removed_are_told_until_they_are_gone(cabinet, graduate, tmp_path, monkeypatch):
+def test_copies_that_cannot_be_removed_are_told_until_they_are_gone(cabinet, trained_run, tmp_path, monkeypatch):
     film = cabinet.film(0)
 
     def locked(path, *_, **how):
@@ -101,7 +101,7 @@ def test_copies_that_cannot_be_removed_are_told_until_they_are_gone(cabinet, gra
 
     remove = shutil.rmtree
     with odd_pacs(film) as pacs:
-        order = WatchOrder(pacs.server, graduate, tmp_path / "out", since="always", push=True, once=True)
+        order = WatchOrder(pacs.server, trained_run, tmp_path / "out", since="always", push=True, once=True)
         with monkeypatch.context() as trouble:
             trouble.setattr(shutil, "rmtree", locked)
             told, counts = heard(order)

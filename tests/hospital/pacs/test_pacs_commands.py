@@ -131,11 +131,11 @@ def test_a_wrong_password_is_one_sentence_without_the_password(orthanc, medgrape
     ],
     ids=lambda words: words[0],
 )
-def test_a_server_that_is_not_there_is_one_sentence(words, cabinet, medgrape, graduate, tmp_path, monkeypatch):
+def test_a_server_that_is_not_there_is_one_sentence(words, cabinet, medgrape, trained_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pacs.toml").write_text('[servers.hospital]\nurl = "http://127.0.0.1:9/dicom-web"\n')
     cabinet.film(0).rename(tmp_path / "film.dcm")
-    code, _, complaint = medgrape("pacs", *words, *([graduate] if words[0] == "watch" else []))
+    code, _, complaint = medgrape("pacs", *words, *([trained_run] if words[0] == "watch" else []))
     assert code == 2
     assert "hospital does not answer" in complaint
     assert len(complaint.strip().splitlines()) == 1

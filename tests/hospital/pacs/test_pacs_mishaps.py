@@ -43,9 +43,9 @@ def pacs(films, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def order(pacs, graduate, tmp_path):
+def order(pacs, trained_run, tmp_path):
     settings = pacs.server.settings.overridden(token_file=str(tmp_path / "token"))
-    return WatchOrder(replace(pacs.server, settings=settings), graduate, tmp_path / "out", since="always", once=True)
+    return WatchOrder(replace(pacs.server, settings=settings), trained_run, tmp_path / "out", since="always", once=True)
 
 
 def answers(status, kind="text/html", body=b"<p>"):

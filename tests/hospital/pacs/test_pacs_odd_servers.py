@@ -105,10 +105,12 @@ def test_a_server_that_has_an_object_already_and_says_so_counts_as_having_taken_
             store(connection, film)
 
 
-def test_a_film_that_the_server_does_not_give_holds_up_no_other_and_is_given_up_in_the_end(cabinet, graduate, tmp_path):
+def test_a_film_that_the_server_does_not_give_holds_up_no_other_and_is_given_up_in_the_end(
+    cabinet, trained_run, tmp_path
+):
     film = cabinet.film(0)
     with odd_pacs(film) as pacs:
-        order = WatchOrder(pacs.server, graduate, tmp_path / "out", since="always", once=True)
+        order = WatchOrder(pacs.server, trained_run, tmp_path / "out", since="always", once=True)
         pacs.retrieve = 404, "text/plain", b"not here"
         assert heard(order) == ([("later", uid_of(film))], {"waiting": 1})
         pacs.retrieve = 200, "text/html", b"<p>log in, please</p>"
@@ -138,10 +140,10 @@ def test_only_what_the_server_surely_has_counts_as_stored(status, said, accepted
         assert store(connection, film).accepted is accepted
 
 
-def test_a_report_that_the_server_never_takes_is_told_and_its_reading_stays(cabinet, graduate, tmp_path):
+def test_a_report_that_the_server_never_takes_is_told_and_its_reading_stays(cabinet, trained_run, tmp_path):
     film = cabinet.film(0)
     with odd_pacs(film) as pacs:
-        order = WatchOrder(pacs.server, graduate, tmp_path / "out", since="always", push=True, once=True)
+        order = WatchOrder(pacs.server, trained_run, tmp_path / "out", since="always", push=True, once=True)
         pacs.stow = 409, said_of("1.2.3", 0x0122)
         told, counts = heard(order)
         assert (told, counts) == ([("read", uid_of(film)), ("later", uid_of(film))], {"unsent": 1})

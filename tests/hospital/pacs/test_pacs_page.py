@@ -48,10 +48,10 @@ def as_described(tmp_path):
     orthanc.stop()
 
 
-def test_the_page_runs_as_it_is_written(as_described, cabinet, graduate, tmp_path):
+def test_the_page_runs_as_it_is_written(as_described, cabinet, trained_run, tmp_path):
     film = cabinet.film(0).rename(tmp_path / "chest.dcm")
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs/tb").symlink_to(graduate)
+    (tmp_path / "runs/tb").symlink_to(trained_run)
     (tmp_path / "medgrape").write_text(f'#!/bin/sh\nexec {sys.executable} -m medgrape "$@"\n')
     (tmp_path / "medgrape").chmod(0o755)
     (tmp_path / "python").symlink_to(sys.executable)

@@ -31,8 +31,8 @@ def pacs(films):
 
 
 @pytest.fixture
-def order(pacs, graduate, tmp_path):
-    return WatchOrder(pacs.server, graduate, tmp_path / "out", since="always", once=True)
+def order(pacs, trained_run, tmp_path):
+    return WatchOrder(pacs.server, trained_run, tmp_path / "out", since="always", once=True)
 
 
 class EnoughError(Exception):

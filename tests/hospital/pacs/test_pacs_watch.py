@@ -16,7 +16,7 @@ LATERAL, HAND, RAW = {"ViewPosition": "LL"}, {"BodyPartExamined": "HAND"}, {
 }  # fmt: skip
 
 
-def test_each_film_is_read_once_and_a_new_one_when_it_arrives(orthanc, cabinet, order, graduate):
+def test_each_film_is_read_once_and_a_new_one_when_it_arrives(orthanc, cabinet, order, trained_run):
     films = [cabinet.film(0), cabinet.film(1, Modality="DX", SOPClassUID="1.2.840.10008.5.1.4.1.1.1.1")]
     for film in films:
         orthanc.receive(film)
@@ -31,7 +31,7 @@ def test_each_film_is_read_once_and_a_new_one_when_it_arrives(orthanc, cabinet, 
     assert set(found) == {uid_of(film) for film in [*films, late]}
     from medgrape.reader import load
 
-    study = load(graduate).open(late)
+    study = load(trained_run).open(late)
     assert found[uid_of(late)]["probabilities"] == study.explain().to_json()["probabilities"]
     assert not (order.out / ".draft").exists()
 
@@ -78,7 +78,7 @@ def test_objects_stay_where_somebody_wants_to_keep_them(orthanc, cabinet, order)
     assert len(orthanc.holds()) == 1
 
 
-def test_no_name_stands_in_what_is_told_or_kept(orthanc, cabinet, order, medgrape, graduate, caplog):
+def test_no_name_stands_in_what_is_told_or_kept(orthanc, cabinet, order, medgrape, trained_run, caplog):
     caplog.set_level("DEBUG")
     for changes in (
         {},
@@ -88,7 +88,7 @@ def test_no_name_stands_in_what_is_told_or_kept(orthanc, cabinet, order, medgrap
         {"BodyPartExamined": SECRET.upper()},
     ):
         orthanc.receive(cabinet.film(0, SOPInstanceUID=f"1.2.3.{len(list(cabinet.folder.glob('*')))}", **changes))
-    words = ("--model", graduate, "--out", order.out, "--since", "always", "--push", "--once")
+    words = ("--model", trained_run, "--out", order.out, "--since", "always", "--push", "--once")
     code, told, complaint = medgrape("pacs", "watch", "hospital", *words)
     assert code == 0
     kept = b"".join(path.read_bytes() for path in order.out.rglob("*") if path.is_file())
@@ -98,11 +98,11 @@ def test_no_name_stands_in_what_is_told_or_kept(orthanc, cabinet, order, medgrap
     assert reports(orthanc) != []
 
 
-def test_another_model_another_server_and_a_second_watcher_are_refused(orthanc, cabinet, order, sceptic, hospital):
+def test_another_model_another_server_and_a_second_watcher_are_refused(orthanc, cabinet, order, strict_run, hospital):
     orthanc.receive(cabinet.film(0))
     heard(order)
     with pytest.raises(UserError, match="another model"):
-        heard(replace(order, model=sceptic))
+        heard(replace(order, model=strict_run))
     with pytest.raises(UserError, match="server 'hospital'"):
         heard(replace(order, server=replace(hospital, name="clinic")))
     with pytest.raises(UserError, match="holds something else"):

@@ -16,12 +16,12 @@ from scenes import SECRET
 class FilmCabinet:
     """Drawn films, each written as DICOM with a name in it."""
 
-    ward: Path
+    drawn_dataset: Path
     folder: Path
 
     def film(self, number: int, **changes: object) -> Path:
         """Film ``number``; ``changes`` set or (with None) remove header entries."""
-        dataset = Dataset.load(self.ward)
+        dataset = Dataset.load(self.drawn_dataset)
         record = dataset.films[number]
         self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{number}-{len(list(self.folder.iterdir()))}.dcm"

@@ -21,28 +21,28 @@ from medgrape.runs.manifest import HubOrigin
 
 
 @pytest.fixture
-def published(home, graduate) -> Path:
-    """The graduate as main and as v1, beside what other people put into repositories."""
+def published(home, trained_run) -> Path:
+    """The trained_run as main and as v1, beside what other people put into repositories."""
     strangers = {"README.md": b"# tb\n", "pytorch_model.bin": pickle.dumps([1]), "modeling.py": b"raise SystemExit\n"}
-    return cached(home, contents(graduate) | strangers, COMMIT, main=COMMIT, v1=COMMIT)
+    return cached(home, contents(trained_run) | strangers, COMMIT, main=COMMIT, v1=COMMIT)
 
 
 @pytest.mark.parametrize("revision", [None, "main", "v1", COMMIT])
 @pytest.mark.usefixtures("published")
-def test_a_run_in_the_hubs_cache_is_loaded_by_branch_tag_and_commit(graduate, revision):
+def test_a_run_in_the_hubs_cache_is_loaded_by_branch_tag_and_commit(trained_run, revision):
     reader = mg.load("org/tb", revision=revision)
 
-    assert reader.loaded.manifest == mg.load(graduate).loaded.manifest
+    assert reader.loaded.manifest == mg.load(trained_run).loaded.manifest
     assert str(reader.origin) == f"org/tb@{COMMIT}"
 
 
-def test_a_run_that_was_trained_here_has_no_origin(graduate):
-    assert mg.load(graduate).origin is None
+def test_a_run_that_was_trained_here_has_no_origin(trained_run):
+    assert mg.load(trained_run).origin is None
 
 
-def test_an_older_commit_stays_what_it_was(home, graduate, sceptic):
-    cached(home, contents(graduate), OLDER)
-    cached(home, contents(sceptic), COMMIT, main=COMMIT)
+def test_an_older_commit_stays_what_it_was(home, trained_run, strict_run):
+    cached(home, contents(trained_run), OLDER)
+    cached(home, contents(strict_run), COMMIT, main=COMMIT)
 
     assert mg.load("org/tb").loaded.run.safety is not None
     assert mg.load("org/tb", revision=OLDER).loaded.run.safety is None
@@ -99,10 +99,10 @@ def test_a_damaged_cache_that_was_mended_is_loaded_again(published):
     "name",
     ["../../elsewhere.json", "/etc/passwd.json", "model.bin", "code.py", "a\\b.json", "./config.toml", "a//b.json"],
 )
-def test_a_manifest_that_names_what_no_run_holds_is_refused(home, graduate, name):
-    manifest = json.loads((graduate / "manifest.json").read_text("utf-8"))
+def test_a_manifest_that_names_what_no_run_holds_is_refused(home, trained_run, name):
+    manifest = json.loads((trained_run / "manifest.json").read_text("utf-8"))
     manifest["files"][name] = "0" * 64
-    cached(home, contents(graduate) | {"manifest.json": json.dumps(manifest).encode()}, COMMIT, main=COMMIT)
+    cached(home, contents(trained_run) | {"manifest.json": json.dumps(manifest).encode()}, COMMIT, main=COMMIT)
 
     with pytest.raises(UserError, match="which no run of medgrape holds"):
         mg.load("org/tb")
@@ -172,19 +172,19 @@ def test_a_run_that_is_nowhere_is_told_in_one_sentence():
         mg.load("org/tb", revision="v9")
 
 
-def test_a_path_is_never_taken_for_a_name_on_the_hub(tmp_path, monkeypatch, graduate):
+def test_a_path_is_never_taken_for_a_name_on_the_hub(tmp_path, monkeypatch, trained_run):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
 
     assert hub_name("runs/mistyped") is None
-    assert hub_name(graduate) is None
+    assert hub_name(trained_run) is None
     assert hub_name("org/tb/more") is None
     assert hub_name("org/model.onnx") is None
     assert str(hub_name("runs/tb@v1")) == "runs/tb@v1"
     with pytest.raises(UserError, match="is no run"):
         mg.load("runs/mistyped")
     with pytest.raises(UserError, match="so it has no revision"):
-        mg.load(graduate, revision="main")
+        mg.load(trained_run, revision="main")
     with pytest.raises(UserError, match="names a revision already"):
         mg.load("org/tb@v1", revision="v2")
 
@@ -209,8 +209,10 @@ def test_commands_take_a_name_on_the_hub_and_tell_its_commit(films_folder):
 
 
 @pytest.mark.usefixtures("published")
-def test_a_report_on_a_model_from_the_hub_lies_where_somebody_works(ward, tmp_path):
-    done = CliRunner().invoke(app, ["evaluate", "org/tb@v1", "--data", str(ward), "--json"], catch_exceptions=False)
+def test_a_report_on_a_model_from_the_hub_lies_where_somebody_works(drawn_dataset, tmp_path):
+    done = CliRunner().invoke(
+        app, ["evaluate", "org/tb@v1", "--data", str(drawn_dataset), "--json"], catch_exceptions=False
+    )
 
     assert done.exit_code == 0, done.output
     assert (tmp_path / "tb-test" / "report.json").is_file()

@@ -15,30 +15,30 @@ from medgrape.runs.hub.publish import Publishing, push
 from medgrape.runs.manifest import RunError
 
 
-def test_a_run_that_was_pushed_is_loaded_again_by_its_commit(hub, graduate):
-    done = push(graduate, Publishing("org/tb", "apache-2.0", pictures=True), private=True)
+def test_a_run_that_was_pushed_is_loaded_again_by_its_commit(hub, trained_run):
+    done = push(trained_run, Publishing("org/tb", "apache-2.0", pictures=True), private=True)
     reader = mg.load("org/tb", revision=done.commit)
 
     repository = hub.repositories["org/tb"]
     assert repository.private
-    assert set(repository.commits[done.commit]) == {".gitattributes", "README.md", *contents(graduate)}
-    assert reader.loaded.manifest == mg.load(graduate).loaded.manifest
+    assert set(repository.commits[done.commit]) == {".gitattributes", "README.md", *contents(trained_run)}
+    assert reader.loaded.manifest == mg.load(trained_run).loaded.manifest
     assert (reader.origin.repository, reader.origin.commit) == ("org/tb", done.commit)
 
 
-def test_only_files_of_the_manifest_are_asked_for(hub, graduate):
+def test_only_files_of_the_manifest_are_asked_for(hub, trained_run):
     repository = hub.repositories["org/tb"] = Repository()
     repository.commit(
-        "main", contents(graduate) | {"pytorch_model.bin": b"\x80\x04.", "README.md": b"#", "run.py": b""}
+        "main", contents(trained_run) | {"pytorch_model.bin": b"\x80\x04.", "README.md": b"#", "run.py": b""}
     )
     mg.load("org/tb")
 
     asked = {path.split("/", 5)[-1] for path in hub.asked}
-    assert asked == set(contents(graduate))
+    assert asked == set(contents(trained_run))
 
 
-def test_once_fetched_a_commit_is_loaded_without_a_network(hub, graduate, monkeypatch):
-    commit = push(graduate, Publishing("org/tb", pictures=True)).commit
+def test_once_fetched_a_commit_is_loaded_without_a_network(hub, trained_run, monkeypatch):
+    commit = push(trained_run, Publishing("org/tb", pictures=True)).commit
     mg.load("org/tb", revision=commit)
     hub.asked.clear()
     mg.load("org/tb", revision=commit)
@@ -49,44 +49,44 @@ def test_once_fetched_a_commit_is_loaded_without_a_network(hub, graduate, monkey
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_branch_of_its_own_leaves_the_others_alone(graduate, sceptic):
-    push(graduate, Publishing("org/tb", pictures=True))
-    push(sceptic, Publishing("org/tb", pictures=True), branch="strict")
+def test_a_branch_of_its_own_leaves_the_others_alone(trained_run, strict_run):
+    push(trained_run, Publishing("org/tb", pictures=True))
+    push(strict_run, Publishing("org/tb", pictures=True), branch="strict")
 
     assert mg.load("org/tb").loaded.run.safety is None
     assert mg.load("org/tb", revision="strict").loaded.run.safety is not None
 
 
-def test_files_of_the_run_before_are_removed_and_nobody_elses(hub, graduate):
-    manifest = json.loads((graduate / "manifest.json").read_text("utf-8"))
+def test_files_of_the_run_before_are_removed_and_nobody_elses(hub, trained_run):
+    manifest = json.loads((trained_run / "manifest.json").read_text("utf-8"))
     manifest["files"]["older.json"] = "0" * 64
     repository = hub.repositories["org/tb"] = Repository()
     files = {"manifest.json": json.dumps(manifest).encode(), "older.json": b"{}", "paper.pdf": b"%PDF"}
     repository.commit("main", files)
 
-    done = push(graduate, Publishing("org/tb", pictures=True))
+    done = push(trained_run, Publishing("org/tb", pictures=True))
 
     assert done.removed == ("older.json",)
     assert "paper.pdf" in repository.commits[done.commit]
     assert "older.json" not in repository.commits[done.commit]
 
 
-def test_a_run_with_pictures_of_training_films_is_pushed_only_by_somebody_who_says_so(hub, graduate):
+def test_a_run_with_pictures_of_training_films_is_pushed_only_by_somebody_who_says_so(hub, trained_run):
     with pytest.raises(UserError, match=r"carries pictures of \d+ training films.*--with-pictures.*--without-pictures"):
-        push(graduate, Publishing("org/tb"))
+        push(trained_run, Publishing("org/tb"))
     assert hub.repositories == {}
 
-    push(graduate, Publishing("org/tb", pictures=False))
+    push(trained_run, Publishing("org/tb", pictures=False))
     published = mg.load("org/tb").loaded
     assert published.run.exemplars.films == ()
     assert published.run.exemplars.thumbnails.size == 0
-    assert published.manifest.fingerprint == mg.load(graduate).loaded.manifest.fingerprint
+    assert published.manifest.fingerprint == mg.load(trained_run).loaded.manifest.fingerprint
 
 
 @pytest.mark.parametrize("revision", [None, "v1", "0" * 40])
 @pytest.mark.usefixtures("hub")
-def test_a_hub_that_does_not_answer_is_told_at_once(graduate, monkeypatch, revision):
-    push(graduate, Publishing("org/tb", pictures=True))
+def test_a_hub_that_does_not_answer_is_told_at_once(trained_run, monkeypatch, revision):
+    push(trained_run, Publishing("org/tb", pictures=True))
     mg.load("org/tb")
     closed = "http://127.0.0.1:9"  # nobody listens there
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", closed + "/{repo_id}/resolve/{revision}/{filename}")
@@ -107,9 +107,9 @@ def test_a_hub_that_does_not_answer_is_told_at_once(graduate, monkeypatch, revis
         ("lacking", r"org/tb lacks metrics\.json, which its manifest names"),
     ],
 )
-def test_what_a_hub_answers_is_told_in_one_sentence(hub, graduate, scene, sentence):
+def test_what_a_hub_answers_is_told_in_one_sentence(hub, trained_run, scene, sentence):
     if scene != "nobody":
-        files = {"lacking": contents(graduate), "other": {"README.md": b"#"}, "gated": {}}[scene]
+        files = {"lacking": contents(trained_run), "other": {"README.md": b"#"}, "gated": {}}[scene]
         files.pop("metrics.json", None)
         hub.repositories["org/tb"] = Repository(gated=scene == "gated")
         hub.repositories["org/tb"].commit("main", files)
@@ -119,39 +119,39 @@ def test_what_a_hub_answers_is_told_in_one_sentence(hub, graduate, scene, senten
 
 
 @pytest.mark.usefixtures("hub")
-def test_what_should_be_private_is_not_pushed_where_everybody_looks(graduate):
-    push(graduate, Publishing("org/tb", pictures=True))
+def test_what_should_be_private_is_not_pushed_where_everybody_looks(trained_run):
+    push(trained_run, Publishing("org/tb", pictures=True))
 
     with pytest.raises(RunError, match="org/tb already exists and is public"):
-        push(graduate, Publishing("org/tb", pictures=True), private=True)
+        push(trained_run, Publishing("org/tb", pictures=True), private=True)
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_revision_that_is_not_there_is_told(graduate):
-    push(graduate, Publishing("org/tb", pictures=True))
+def test_a_revision_that_is_not_there_is_told(trained_run):
+    push(trained_run, Publishing("org/tb", pictures=True))
 
     with pytest.raises(RunError, match="org/tb has no branch, tag or commit 'v9'"):
         mg.load("org/tb", revision="v9")
 
 
-def test_nobody_pushes_without_a_token(hub, graduate, monkeypatch):
+def test_nobody_pushes_without_a_token(hub, trained_run, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_of_a_stranger")
 
     with pytest.raises(RunError, match=r"does not show it to you|does not let you"):
-        push(graduate, Publishing("org/tb", pictures=True))
+        push(trained_run, Publishing("org/tb", pictures=True))
     assert hub.repositories == {}
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_hub_that_is_not_there_is_told(graduate, monkeypatch):
+def test_a_hub_that_is_not_there_is_told(trained_run, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
     with pytest.raises(RunError, match="HF_HUB_OFFLINE"):
-        push(graduate, Publishing("org/tb", pictures=True))
+        push(trained_run, Publishing("org/tb", pictures=True))
 
 
-def test_the_command_pushes_and_tells_how_to_load(hub, graduate):
-    words = ["hub", "push", str(graduate), "org/tb", "--license", "mit", "--without-pictures"]
+def test_the_command_pushes_and_tells_how_to_load(hub, trained_run):
+    words = ["hub", "push", str(trained_run), "org/tb", "--license", "mit", "--without-pictures"]
     rehearsed = CliRunner().invoke(app, [*words, "--dry-run"], catch_exceptions=False)
     assert "Nothing was pushed" in rehearsed.stdout
     assert hub.asked == []

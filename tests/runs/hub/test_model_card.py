@@ -21,10 +21,10 @@ from medgrape.runs.manifest import report_folder, unseal
 
 
 @pytest.fixture(scope="module")
-def judged(graduate, ward, tmp_path_factory):
-    """A copy of the graduate with a report beside it."""
-    reader = mg.load(graduate).save(tmp_path_factory.mktemp("judged") / "run")
-    evaluate_run(reader.loaded, ward, report_folder(reader.loaded.folder, "test"))
+def judged(trained_run, drawn_dataset, tmp_path_factory):
+    """A copy of the trained_run with a report beside it."""
+    reader = mg.load(trained_run).save(tmp_path_factory.mktemp("judged") / "run")
+    evaluate_run(reader.loaded, drawn_dataset, report_folder(reader.loaded.folder, "test"))
     return reader.loaded.folder
 
 
@@ -45,10 +45,10 @@ def test_figures_on_a_card_are_those_of_the_report_with_the_trivial_answer_besid
     assert (card.data.license, card.data.library_name) == ("apache-2.0", "medgrape")
 
 
-def test_a_card_counts_the_films_and_says_that_they_were_drawn(judged, ward):
+def test_a_card_counts_the_films_and_says_that_they_were_drawn(judged, drawn_dataset):
     from medgrape.datasets.dataset import Dataset
 
-    text, films = card_of(judged), Dataset.load(ward)
+    text, films = card_of(judged), Dataset.load(drawn_dataset)
     assert f"| films | {len(films.in_split('train'))} | {len(films.in_split('val'))} |" in text
     assert "drawn by a program" in text
     assert "not a medical device" in text
@@ -67,8 +67,8 @@ def test_a_report_on_another_model_is_not_told(judged, tmp_path):
     assert "- Forgot." in text
 
 
-def test_a_card_without_a_report_says_that_its_figures_flatter(graduate):
-    assert "and so flatter it" in card_of(graduate)
+def test_a_card_without_a_report_says_that_its_figures_flatter(trained_run):
+    assert "and so flatter it" in card_of(trained_run)
 
 
 def card_of_changed(folder, measured=None, **changed):
@@ -78,8 +78,8 @@ def card_of_changed(folder, measured=None, **changed):
     return written(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
 
 
-def test_figures_from_before_a_change_are_not_told_as_this_models(graduate):
-    text = card_of_changed(graduate, changes=(Change("abc", "Discarded prototype 3 of Cavity."),))
+def test_figures_from_before_a_change_are_not_told_as_this_models(trained_run):
+    text = card_of_changed(trained_run, changes=(Change("abc", "Discarded prototype 3 of Cavity."),))
 
     assert "| stage | figure | as trained, before the changes below |" in text
     assert "the figures are of the model before the changes below:" in text
@@ -88,26 +88,26 @@ def test_figures_from_before_a_change_are_not_told_as_this_models(graduate):
 
 
 @pytest.mark.parametrize("what", [TAKEN_OUT, UNNAMED])
-def test_what_publishing_takes_out_leaves_figures_those_of_this_model(graduate, what):
-    text = card_of_changed(graduate, changes=(Change("abc", what),))
+def test_what_publishing_takes_out_leaves_figures_those_of_this_model(trained_run, what):
+    text = card_of_changed(trained_run, changes=(Change("abc", what),))
 
     assert "| stage | figure | this model |" in text
     assert "before it was changed" not in text
 
 
 @pytest.mark.parametrize("source", ["table", "phantom"])
-def test_a_head_fitted_on_another_data_set_did_not_learn_from_one_alone(graduate, source):
-    metrics = mg.load(graduate).loaded.run.metrics
+def test_a_head_fitted_on_another_data_set_did_not_learn_from_one_alone(trained_run, source):
+    metrics = mg.load(trained_run).loaded.run.metrics
     metrics = metrics | {"data": metrics["data"] | {"source": source}}
     what = "Fitted the head again on 'north', another data set than it was trained on."
 
-    refitted = card_of_changed(graduate, metrics=metrics, changes=(Change("abc", what),))
+    refitted = card_of_changed(trained_run, metrics=metrics, changes=(Change("abc", what),))
 
     assert "all from one data set" not in refitted
     assert "Before it was changed (see below), it was trained on" in refitted
     assert "These are the films of its training; any later data" in refitted
     assert f"- {what}" in refitted
-    assert ("all from one data set" in card_of_changed(graduate, metrics=metrics)) == (source == "table")
+    assert ("all from one data set" in card_of_changed(trained_run, metrics=metrics)) == (source == "table")
 
 
 def line_for_pip(text):
@@ -115,12 +115,12 @@ def line_for_pip(text):
     return line
 
 
-def test_what_pip_is_told_to_install_suffices_for_the_lines_below_it(graduate):
-    loaded = mg.load(graduate).loaded
+def test_what_pip_is_told_to_install_suffices_for_the_lines_below_it(trained_run):
+    loaded = mg.load(trained_run).loaded
     for kind, extras in (("efficientnet-lite0", "hub,lite"), ("transformers", "hub,text"), ("own", "hub")):
         model = deepcopy(loaded.run.grape)
         model.backbone.blueprint = replace(model.backbone.blueprint, kind=kind)
-        text = card_of_changed(graduate, model=model)
+        text = card_of_changed(trained_run, model=model)
         assert line_for_pip(text) == f'pip install "medgrape[{extras}]"'
     assert 'reader.open("film.png")' in text  # a DICOM file would take one more
 
@@ -149,7 +149,7 @@ def test_a_packed_folder_is_the_run_and_a_card(judged, tmp_path):
     assert packed.pictures == len(mg.load(judged).loaded.run.exemplars.films) > 0
 
 
-def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judged, ward, tmp_path):
+def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judged, drawn_dataset, tmp_path):
     packed = pack(judged, tmp_path / "out", Publishing("org/tb", pictures=False))
     (packed.folder / "README.md").rename(tmp_path / "README.md")
     published, before = mg.load(packed.folder), mg.load(judged)
@@ -158,7 +158,7 @@ def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judge
     names = before.loaded.run.exemplars.films
     text = "".join(path.read_text("utf-8") for path in packed.folder.glob("*.json"))
     assert not [name for name in names if name in text]
-    film = next(ward.parent.rglob("*.png"))
+    film = next(drawn_dataset.parent.rglob("*.png"))
     assert published.open(film).prediction == before.open(film).prediction
     text = (tmp_path / "README.md").read_text("utf-8")
     assert "No picture of any training film" in text
@@ -167,7 +167,7 @@ def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judge
 
 
 @pytest.mark.parametrize("pictures", [True, False, None])
-def test_who_must_not_be_shown_is_not_named_either(judged, ward, tmp_path, pictures):
+def test_who_must_not_be_shown_is_not_named_either(judged, drawn_dataset, tmp_path, pictures):
     reader = mg.load(judged)
     run = reader.loaded.run
     shown = run.config.exemplars.model_copy(update={"withheld": ("Doe^Jane",), "show": pictures is not None})
@@ -188,7 +188,7 @@ def test_who_must_not_be_shown_is_not_named_either(judged, ward, tmp_path, pictu
     assert published.loaded.run.config.exemplars.withheld == ()
     assert "Names of films or patients" in published.loaded.run.changes[-1].what
     assert len(published.loaded.run.exemplars.films) == (len(run.exemplars.films) if pictures else 0)
-    film = next(ward.parent.rglob("*.png"))
+    film = next(drawn_dataset.parent.rglob("*.png"))
     assert published.open(film).prediction == changed.open(film).prediction
 
 
@@ -240,9 +240,9 @@ def test_the_commands_write_the_card_and_the_folder(judged, tmp_path):
 
 
 @pytest.mark.parametrize("metrics", [{}, {"validation": []}, {"validation": {"head": {}}}])
-def test_a_run_that_tells_too_little_of_itself_gets_no_card_and_a_sentence(graduate, metrics):
+def test_a_run_that_tells_too_little_of_itself_gets_no_card_and_a_sentence(trained_run, metrics):
     with pytest.raises(UserError, match=r"No card can be written of .*: its metrics\.json"):
-        card_of_changed(graduate, metrics=metrics)
+        card_of_changed(trained_run, metrics=metrics)
 
 
 @pytest.mark.parametrize("words", [["card"], ["pack", "--out", "published", "--with-pictures"]])

@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from medgrape.cli.app import app
 from medgrape.config import BackboneSettings, TextSettings
-from medgrape.datasets.sources.plugin import read_own
+from medgrape.datasets.sources import read_own
 from medgrape.errors import UserError
 from medgrape.model.backbones import lite, resnet
 from medgrape.model.backbones.backbone import build_backbone

@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, SplitRule
 from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.sources.annotated import read_folder
-from medgrape.datasets.sources.coco import read_coco
-from medgrape.datasets.sources.import_boxes import Import, import_boxes
-from medgrape.datasets.splits import SplitRule
+from medgrape.datasets.sources.annotated import Import, import_boxes, read_folder
+from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
 from medgrape.exchange.boxes import FilmOut, MarkOut, Marks, boxes_of, export_boxes
 from medgrape.geometry import Box, FilmSize

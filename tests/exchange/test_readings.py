@@ -10,7 +10,7 @@ from medgrape.bulk.film_reader import Columns, Finding, Sight
 from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.plan import Listing, Plan
 from medgrape.bulk.results import results_in
-from medgrape.datasets.sources.coco import read_coco
+from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
 from medgrape.exchange.readings import Written, write_readings
 from medgrape.geometry import FilmSize

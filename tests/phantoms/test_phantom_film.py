@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from medgrape.geometry import Box, FilmSize
-from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.cohort import PROFILES, plan
 from medgrape.phantoms.film import draw
 from medgrape.phantoms.findings import DRAWERS
-from medgrape.phantoms.profile import PROFILES
 
 DIGEST = """
 import hashlib

@@ -9,8 +9,8 @@ from pathlib import Path
 from medgrape.benchmarks.ratio import Measured, Ratio
 from medgrape.benchmarks.untrained import untrained_run
 from medgrape.config import parse_config
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.files import whole_folder
 

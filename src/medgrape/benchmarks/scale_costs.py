@@ -21,8 +21,8 @@ from medgrape.bulk.plan import LARGEST_PART, Part, Plan
 from medgrape.bulk.results import Parts
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, parse_config
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.films.reading import read_prepared
 from medgrape.geometry import FilmSize
 from medgrape.model.grape import ReadingModel

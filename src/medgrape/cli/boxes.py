@@ -49,7 +49,7 @@ def import_command(
 
     Example: medgrape boxes import data/tb project-1.json --out data/tb-annotated
     """
-    from medgrape.datasets.sources.import_boxes import Import, import_boxes
+    from medgrape.datasets.sources.annotated import Import, import_boxes
 
     order = Import(data, annotations, outside_runs(out), anew=anew, allow_missing=allow_missing)
     tell_dataset(import_boxes(order, track), out)

@@ -19,6 +19,8 @@ from medgrape.geometry import FilmSize
 
 Pixels = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 FRONTAL_VIEWS = ("PA", "AP")
+COLOUR_TOLERANCE = 12
+"""Grey levels by which JPEG's colour noise may make the channels of a grey film differ."""
 
 
 class FilmError(UserError):
@@ -111,6 +113,21 @@ def eight_bit(pixels: Pixels) -> UInt8[np.ndarray, "height width"]:
     if pixels.dtype == np.uint8:
         return pixels
     return np.asarray(cv2.convertScaleAbs(pixels, alpha=255.0 / 65535.0))
+
+
+def grey_from_colour(facts: FilmFacts, colours: UInt8[np.ndarray, "height width 3"]) -> Film:
+    """Return a film from three channels; a true colour picture is accepted with a warning."""
+    grey = np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY))
+    return Film(with_colour_warning(facts.noting(applied="three channels made grey"), colours), grey)
+
+
+def with_colour_warning(facts: FilmFacts, colours: np.ndarray) -> FilmFacts:
+    """Return the facts with a warning where channels of up to 255 differ by more than JPEG's noise."""
+    sample = colours[::4, ::4].astype(np.int16)
+    spread = sample.max(axis=2) - sample.min(axis=2)
+    if np.percentile(spread, 99) <= COLOUR_TOLERANCE:
+        return facts
+    return facts.noting(warning="this is a colour picture, perhaps a photograph of a film; it was made grey")
 
 
 def file_size(file: BinaryIO) -> int:

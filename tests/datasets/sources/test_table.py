@@ -1,9 +1,8 @@
 import pytest
 
-from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.dataset import SplitRule
+from medgrape.datasets.draft import IncompleteSourceError, SourceError, finish
 from medgrape.datasets.sources.table import BoxColumns, FilmColumns, read_table
-from medgrape.datasets.splits import SplitRule
 from medgrape.geometry import Box
 
 LISTED = FilmColumns(path="file", labels="seen", patient="who", sex="gender", age="years", view="proj", split="part")

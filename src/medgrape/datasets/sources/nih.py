@@ -12,9 +12,17 @@ from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film, films_by_stem
-from medgrape.datasets.label_files import SourceError, age_in_years, first_present, number, plain_rows
-from medgrape.datasets.sources.registry import Option, source
+from medgrape.datasets.draft import (
+    Draft,
+    SourceError,
+    age_in_years,
+    box_on_film,
+    films_by_stem,
+    first_present,
+    number,
+    plain_rows,
+)
+from medgrape.datasets.sources import Option, source
 from medgrape.geometry import Box, FilmSize
 from medgrape.progress import Track, quietly
 

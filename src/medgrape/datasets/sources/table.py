@@ -6,9 +6,8 @@ from typing import Annotated
 
 from medgrape.concepts import Concept, ConceptSet, slug
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film
-from medgrape.datasets.label_files import SourceError, age_in_years, named_rows, number, without_suffix
-from medgrape.datasets.sources.registry import Option, source
+from medgrape.datasets.draft import Draft, SourceError, age_in_years, box_on_film, named_rows, number, without_suffix
+from medgrape.datasets.sources import Option, source
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 from medgrape.progress import Track, quietly

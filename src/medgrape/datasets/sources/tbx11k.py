@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 from medgrape.concepts import ConceptSet
-from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, films_by_stem
-from medgrape.datasets.label_files import read_text, required
-from medgrape.datasets.sources.coco import read_coco
-from medgrape.datasets.sources.marks import MarkedFilm, place_marks
-from medgrape.datasets.sources.registry import Option, source
-from medgrape.datasets.splits import UNTESTED
+from medgrape.datasets.dataset import UNTESTED, FilmRecord
+from medgrape.datasets.draft import Draft, films_by_stem, read_text, required
+from medgrape.datasets.sources import Option, source
+from medgrape.datasets.sources.annotation_files import MarkedFilm, place_marks, read_coco
 from medgrape.progress import Track, quietly
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")

@@ -13,9 +13,8 @@ from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film, films_by_stem
-from medgrape.datasets.label_files import named_rows, number, required
-from medgrape.datasets.sources.registry import Option, source
+from medgrape.datasets.draft import Draft, box_on_film, films_by_stem, named_rows, number, required
+from medgrape.datasets.sources import Option, source
 from medgrape.geometry import Box
 from medgrape.progress import Track, quietly
 
@@ -95,7 +94,7 @@ def _add_film(draft: Draft, stem: str, path: str | None, split: str, votes: Vote
     labels = {name: votes.label(columns[name]) for name in draft.concepts.names}
     person: tuple[str, int | None, str] = ("", None, "")
     if path.lower().endswith((".dcm", ".dicom")):
-        from medgrape.films.dicom.header import read_person  # pydicom is an extra, and slow to import
+        from medgrape.films.dicom.reader import read_person  # pydicom is an extra, and slow to import
 
         person = read_person(draft.folder / path)
     class_name = CLASSES[not votes.agreed(_NO_FINDING)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from medgrape.phantoms.anatomy import Anatomy
 from medgrape.phantoms.chest import Chest
-from medgrape.phantoms.findings import heart, interstitium, opacities, pleura, tuberculosis
+from medgrape.phantoms.findings import nih, tuberculosis
 from medgrape.phantoms.findings.base import Mask, Site
 
 Drawer = Callable[[Chest, Site, np.random.Generator], Mask]
@@ -18,32 +18,32 @@ DRAWERS: dict[str, Drawer] = {
     "cavity": tuberculosis.cavity,
     "nodular_opacities": tuberculosis.nodular_opacities,
     "upper_lobe_infiltrate": tuberculosis.upper_lobe_infiltrate,
-    "upper_lobe_consolidation": opacities.consolidation,
+    "upper_lobe_consolidation": nih.consolidation,
     "calcified_granulomas": tuberculosis.calcified_granulomas,
     "fibrous_scar": tuberculosis.fibrous_scar,
     "volume_loss": tuberculosis.volume_loss,
     "patchy_consolidation": tuberculosis.patchy_consolidation,
     "tree_in_bud": tuberculosis.tree_in_bud,
     "miliary_nodules": tuberculosis.miliary_nodules,
-    "atelectasis": opacities.plates,
-    "cardiomegaly": heart.cardiomegaly,
-    "effusion": pleura.effusion,
-    "infiltration": opacities.infiltration,
-    "mass": opacities.mass,
-    "nodule": opacities.nodule,
-    "pneumonia": opacities.patches,
-    "basal_pneumonia": opacities.consolidation,
-    "pneumothorax": pleura.pneumothorax,
-    "consolidation": opacities.consolidation,
-    "edema": interstitium.edema,
-    "emphysema": interstitium.emphysema,
-    "fibrosis": interstitium.fibrosis,
-    "pleural_thickening": pleura.thickening,
-    "hernia": heart.hernia,
+    "atelectasis": nih.plates,
+    "cardiomegaly": nih.cardiomegaly,
+    "effusion": nih.effusion,
+    "infiltration": nih.infiltration,
+    "mass": nih.mass,
+    "nodule": nih.nodule,
+    "pneumonia": nih.patches,
+    "basal_pneumonia": nih.consolidation,
+    "pneumothorax": nih.pneumothorax,
+    "consolidation": nih.consolidation,
+    "edema": nih.edema,
+    "emphysema": nih.emphysema,
+    "fibrosis": nih.fibrosis,
+    "pleural_thickening": nih.thickening,
+    "hernia": nih.hernia,
 }
 ANATOMY_CHANGES: dict[str, Change] = {
-    "cardiomegaly": heart.enlarged,
-    "effusion": pleura.compressed,
-    "emphysema": interstitium.overinflated,
-    "edema": interstitium.congested,
+    "cardiomegaly": nih.enlarged,
+    "effusion": nih.compressed,
+    "emphysema": nih.overinflated,
+    "edema": nih.congested,
 }

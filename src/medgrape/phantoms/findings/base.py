@@ -1,14 +1,20 @@
-"""Functions that several findings share: patches, texture, scattered points, and masks."""
+"""What findings share: position and contrast, patches, texture, scattered points, and masks.
 
+Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zones below.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from jaxtyping import Bool, Float
 
-from medgrape.phantoms.anatomy import LEFT, RIGHT
+from medgrape.phantoms.anatomy import LEFT, RIGHT, Anatomy
+from medgrape.phantoms.bones import lung_place
 from medgrape.phantoms.canvas import Layer, Pair, blob
 from medgrape.phantoms.chest import Chest
+from medgrape.phantoms.cohort import nih_statistics
 
 
 @dataclass(frozen=True)
@@ -110,3 +116,150 @@ def scattered(random: np.random.Generator, site: Site, count: int, spread: float
 def direction_to(start: Pair, goal: Pair) -> float:
     """Return the angle of the direction from one point to another."""
     return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))
+
+
+CONTRAST_FACTOR = 1.4  # multiplies every contrast below
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Range of contrasts, from easily missed to obvious."""
+
+    subtle: float
+    obvious: float
+
+
+CONTRASTS = {
+    "cavity": Contrast(0.13, 0.27),
+    "nodular_opacities": Contrast(0.13, 0.25),
+    "upper_lobe_infiltrate": Contrast(0.14, 0.26),
+    "upper_lobe_consolidation": Contrast(0.17, 0.32),
+    "calcified_granulomas": Contrast(0.20, 0.42),
+    "fibrous_scar": Contrast(0.13, 0.27),
+    "volume_loss": Contrast(0.13, 0.26),
+    "patchy_consolidation": Contrast(0.14, 0.28),
+    "tree_in_bud": Contrast(0.15, 0.28),
+    "miliary_nodules": Contrast(0.12, 0.22),
+    "atelectasis": Contrast(0.27, 0.42),
+    "effusion": Contrast(0.60, 0.95),  # the share of the air that fluid displaces
+    "infiltration": Contrast(0.07, 0.18),
+    "mass": Contrast(0.28, 0.42),
+    "nodule": Contrast(0.12, 0.26),
+    "pneumonia": Contrast(0.12, 0.24),
+    "basal_pneumonia": Contrast(0.18, 0.32),
+    "pneumothorax": Contrast(0.24, 0.36),
+    "consolidation": Contrast(0.17, 0.31),
+    "edema": Contrast(0.14, 0.26),
+    "emphysema": Contrast(0.08, 0.15),
+    "fibrosis": Contrast(0.17, 0.30),
+    "pleural_thickening": Contrast(0.20, 0.34),
+    "hernia": Contrast(0.09, 0.16),
+    "cardiomegaly": Contrast(0.60, 0.72),  # here the cardiothoracic ratio; up to 0.50 is healthy
+}
+
+
+def contrast_of(finding: str, random: np.random.Generator) -> float:
+    """Return a random contrast; the middle of the range is a little more frequent than its ends."""
+    span = CONTRASTS[finding]
+    drawn = span.subtle + (span.obvious - span.subtle) * float(random.beta(1.5, 1.4))
+    return drawn if finding == "cardiomegaly" else CONTRAST_FACTOR * drawn
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A part of either lung: ``down`` is a beta distribution from apex (0) to dome (1), sizes are ranges."""
+
+    down: tuple[float, float]
+    width: tuple[float, float]
+    height: tuple[float, float]
+    across: tuple[float, float] = (0.12, 0.92)
+
+
+ZONES = {
+    # active: mostly upper and middle zones
+    "cavity": Zone((1.3, 1.8), (0.075, 0.125), (0.075, 0.130)),
+    "nodular_opacities": Zone((1.3, 1.8), (0.080, 0.135), (0.080, 0.140)),
+    "upper_lobe_infiltrate": Zone((1.2, 1.9), (0.085, 0.135), (0.085, 0.135)),
+    "upper_lobe_consolidation": Zone((1.2, 1.9), (0.080, 0.130), (0.080, 0.130)),
+    # healed: the apices more than the rest
+    "calcified_granulomas": Zone((1.2, 1.5), (0.060, 0.105), (0.060, 0.105)),
+    "fibrous_scar": Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)),
+    "volume_loss": Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)),
+    # spread along airways or blood: anywhere
+    "patchy_consolidation": Zone((1.1, 1.2), (0.120, 0.175), (0.120, 0.185)),
+    "tree_in_bud": Zone((1.1, 1.2), (0.100, 0.145), (0.100, 0.150)),
+    "miliary_nodules": Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)),
+    # not tuberculosis
+    "basal_pneumonia": Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)),
+    "fibrosis": Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)),
+}
+TRIES = 12  # sites tried before a lesion may overlap another
+# Consolidation was not boxed; it lies where pneumonia lies.
+SAME_BOXES_AS = {"consolidation": "pneumonia"}
+
+
+def choose_site(
+    finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator, taken: Sequence[Site] = ()
+) -> Site:
+    """Return a site for one lesion of this patient; lesions that follow anatomy avoid the sites that are taken."""
+    if finding in ZONES:
+        drawn = (_in_zone(ZONES[finding], anatomy, contrast, random) for _ in range(TRIES))
+        return _least_overlapping(drawn, taken)
+    boxes = nih_statistics().boxes
+    boxed = SAME_BOXES_AS.get(finding, finding)
+    if boxed in boxes:
+        x, y, width, height = boxes[boxed].draw(random)
+        return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
+    return _anatomical(finding, anatomy, contrast, random)
+
+
+def _least_overlapping(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
+    """The first site that overlaps no other, or else the one that overlaps least."""
+    covered = {}
+    for site in drawn:
+        covered[site] = sum(site.shared(other) for other in taken)
+        if covered[site] == 0:
+            return site
+    return min(covered, key=covered.__getitem__)
+
+
+def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """A site in the zone where at most a third of the lesion lies outside the lung."""
+    side = RIGHT if random.random() < 0.53 else LEFT
+    width, height = float(random.uniform(*zone.width)), float(random.uniform(*zone.height))
+    room = (anatomy.dome_of(side) - 0.3 * height - anatomy.apex) / (anatomy.dome_of(side) - anatomy.apex)
+    down = min(0.06 + 0.90 * float(random.beta(*zone.down)), room)
+    x, y = lung_place(anatomy, side, float(random.uniform(*zone.across)), down)
+    inner, outer = (abs(lung_place(anatomy, side, across, down)[0] - 0.5) for across in (0.0, 1.0))
+    away = float(np.clip(abs(x - 0.5), inner + 0.3 * width, max(inner, outer - 0.3 * width)))
+    return Site(0.5 + side * away, y, width, height, contrast)
+
+
+def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
+    """The site moved as little as needed for its centre to lie in a lung."""
+    top = anatomy.apex + 0.03
+    if finding == "effusion":  # from the box's upper edge down to the costophrenic angle
+        highest = float(np.clip(site.y - site.half[1], top + 0.03, anatomy.angle - 0.07))
+        return Site(site.x, (highest + anatomy.angle) / 2, site.width, anatomy.angle - highest, site.contrast)
+    y = float(np.clip(site.y, top, anatomy.dome_of(site.side) - 0.02))
+    if site.bilateral:
+        return Site(site.x, y, site.width, site.height, site.contrast)
+    down = (y - anatomy.apex) / (anatomy.dome_of(site.side) - anatomy.apex)
+    inner, outer = (abs(lung_place(anatomy, site.side, across, down)[0] - 0.5) for across in (0.08, 0.92))
+    x = 0.5 + site.side * float(np.clip(abs(site.x - 0.5), min(inner, outer), outer))
+    return Site(x, y, max(site.width, 0.035), max(site.height, 0.035), site.contrast)
+
+
+def _anatomical(finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """Sites of the findings whose position is fixed by anatomy."""
+    floor = sum(anatomy.dome) / 2
+    if finding == "hernia":
+        size = float(random.uniform(0.11, 0.17))
+        return Site(0.5 + float(random.normal(0.02, 0.015)), floor - 0.25 * size, size, size * 0.92, contrast)
+    if finding == "pleural_thickening":
+        height = float(random.uniform(0.13, 0.30))
+        side = RIGHT if random.random() < 0.5 else LEFT
+        y = float(random.uniform(anatomy.apex + 0.3 * height, anatomy.angle - 0.5 * height))
+        return Site(0.5 + side * 0.3, y, float(random.uniform(0.012, 0.024)), height, contrast)
+    # edema and emphysema take both lungs
+    return Site(0.5, 0.45, float(random.uniform(0.52, 0.68)), float(random.uniform(0.24, 0.36)), contrast)

@@ -4,7 +4,7 @@ import numpy as np
 
 from medgrape.phantoms.bones import wall
 from medgrape.phantoms.canvas import Pair, blob, ribbon, smooth
-from medgrape.phantoms.chest import Chest
+from medgrape.phantoms.chest import Chest, hilum_of
 from medgrape.phantoms.findings.base import (
     Mask,
     Site,
@@ -18,7 +18,6 @@ from medgrape.phantoms.findings.base import (
     scattered,
     shade,
 )
-from medgrape.phantoms.soft_tissue import hilum_of
 
 
 def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:

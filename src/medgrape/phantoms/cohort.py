@@ -1,4 +1,4 @@
-"""Who is drawn: the profiles with their statistics, and the plan of patients, visits, findings, devices and shortcuts."""
+"""Who is drawn: profiles, their statistics, and the plan of patients, visits, findings, devices and shortcuts."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

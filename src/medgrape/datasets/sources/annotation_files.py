@@ -1,4 +1,4 @@
-"""Annotation files of COCO, Label Studio and CVAT, read into one form: films by the names they were listed under, and marks.
+"""Annotation files of COCO, Label Studio and CVAT, read into one form: films by their listed names, and marks.
 
 COCO is JSON with boxes in film pixels. Label Studio's JSON export has a task for each film, with an annotation by each
 person and a result for each mark; numbers are percent of width and height, and a turned rectangle is stored by its

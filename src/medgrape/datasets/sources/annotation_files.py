@@ -25,6 +25,19 @@ RESHAPED = "shapes that are no upright box, taken as the box around them"
 NO_BOX = "marks that are no box, left out"
 PERCENT = FilmSize(100, 100)
 """The frame of boxes in percent of the film's width and height, whose size is not in the file."""
+MAX_DEPTH = 100
+"""Nesting of elements above which a file is refused."""
+_WITHOUT_BOX = ("tag", "skeleton", "points", "polyline", "cuboid")
+"""Types of labels that no box can have."""
+TURNED_FILM = "marks on films that were turned in the tool, left out"
+SEVERAL_FILMS = "tasks with several films, left out, for the export does not tell on which one a mark lies"
+UNNAMED = "marks without a label, left out"
+NOT_ANNOTATED = "films that nobody annotated, or that were skipped, are left out"
+SEVERAL_PEOPLE = "films were annotated by several people: all their boxes count"
+PREDICTIONS = "predictions of models are left out: nobody accepted them"
+_DRAWN = frozenset({"x", "points", "rle"})
+"""Keys of marks that lie on a picture, unlike those of text or of the whole task."""
+_UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
 
 
 @dataclass(frozen=True)
@@ -141,32 +154,6 @@ def _coco_mark(entry: dict[str, Any], label: str, size: FilmSize) -> Mark:
     return mark_around(label, lambda: Box(*corners).turned(angle, x + width / 2, y + height / 2), size)
 
 
-TURNED_FILM = "marks on films that were turned in the tool, left out"
-SEVERAL_FILMS = "tasks with several films, left out, for the export does not tell on which one a mark lies"
-UNNAMED = "marks without a label, left out"
-_DRAWN = frozenset({"x", "points", "rle"})
-"""Keys of marks that lie on a picture, unlike those of text or of the whole task."""
-_UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
-
-
-@dataclass
-class _Counts:
-    """What is reported about a file although it is no box."""
-
-    complaints: Complaints = field(default_factory=Complaints)
-    not_annotated: int = 0
-    several_people: int = 0
-    predictions: int = 0
-
-    def notes(self) -> tuple[str, ...]:
-        notes = (
-            (self.not_annotated, "films that nobody annotated, or that were skipped, are left out"),
-            (self.several_people, "films were annotated by several people: all their boxes count"),
-            (self.predictions, "predictions of models are left out: nobody accepted them"),
-        )
-        return tuple(f"{count} {what}" for count, what in notes if count)
-
-
 def read_label_studio(path: Path) -> MarkedFilms:
     """Read an export in the format that Label Studio calls JSON."""
     with source_errors(path, "JSON export of Label Studio"):
@@ -175,35 +162,35 @@ def read_label_studio(path: Path) -> MarkedFilms:
             raise TypeError("it is no list of tasks")
         if any("data" not in task and "annotation_id" in task for task in tasks):
             raise SourceError(f"{path} is Label Studio's JSON-MIN, which lacks who skipped what; export it as JSON.")
-        counts = _Counts()
-        films = tuple(film for task in tasks for film in _task_films(task, counts))
+        counts, complaints = dict.fromkeys((NOT_ANNOTATED, SEVERAL_PEOPLE, PREDICTIONS), 0), Complaints()
+        films = tuple(film for task in tasks for film in _task_films(task, counts, complaints))
         labels = {mark.label for film in films for mark in film.marks if mark.corners is not None}
-        return MarkedFilms(tuple(sorted(labels)), films, counts.complaints, counts.notes())
+        notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
+        return MarkedFilms(tuple(sorted(labels)), films, complaints, notes)
 
 
-def _task_films(task: dict[str, Any], counts: _Counts) -> Iterator[MarkedFilm]:
+def _task_films(task: dict[str, Any], counts: dict[str, int], complaints: Complaints) -> Iterator[MarkedFilm]:
     """The film of a task, if it has one that somebody annotated."""
-    paths = _film_paths(task["data"])
+    values = (item for value in task["data"].values() for item in (value if isinstance(value, list) else [value]))
+    addresses = dict.fromkeys(_path(value) for value in values if isinstance(value, str) and value)
+    paths = [path for path in addresses if PurePosixPath(path).suffix.lower() in FILM_SUFFIXES]
     if not paths:
-        counts.complaints.add("tasks without a film", encodable(f"task {task.get('id')}"))
+        complaints.add("tasks without a film", encodable(f"task {task.get('id')}"))
         return
     annotations = task.get("annotations") or task.get("completions") or ()
     finished = [annotation.get("result") or [] for annotation in annotations if not annotation.get("was_cancelled")]
-    if len(paths) > 1 or _on_several_pictures([result for results in finished for result in results]):
-        counts.complaints.add(SEVERAL_FILMS, encodable(f"task {task.get('id')}"))
+    items = [item for results in finished for item in results]
+    drawn = [item for item in items if "original_width" in item or _DRAWN & (item.get("value") or {}).keys()]
+    # only the labelling setup tells which picture or page a mark lies on
+    several_pages = any(item.get("item_index") is not None for item in items)
+    if len(paths) > 1 or several_pages or len({item.get("to_name") for item in drawn}) > 1:
+        complaints.add(SEVERAL_FILMS, encodable(f"task {task.get('id')}"))
         return
-    counts.predictions += len(task.get("predictions") or ())
-    counts.several_people += len(finished) > 1
-    counts.not_annotated += not finished
+    counts[PREDICTIONS] += len(task.get("predictions") or ())
+    counts[SEVERAL_PEOPLE] += len(finished) > 1
+    counts[NOT_ANNOTATED] += not finished
     if finished:
         yield MarkedFilm(encodable(paths[0]), tuple(mark for results in finished for mark in _task_marks(results)))
-
-
-def _film_paths(data: dict[str, Any]) -> list[str]:
-    """Paths of a task's films: every value that ends like one, each once, also in a list of pages."""
-    values = (item for value in data.values() for item in (value if isinstance(value, list) else [value]))
-    paths = dict.fromkeys(_path(value) for value in values if isinstance(value, str) and value)
-    return [path for path in paths if PurePosixPath(path).suffix.lower() in FILM_SUFFIXES]
 
 
 def _path(address: str) -> str:
@@ -215,13 +202,6 @@ def _path(address: str) -> str:
     if not path.startswith("/data/upload/"):
         return path
     return _UPLOAD_PREFIX.sub("", PurePosixPath(path).name, count=1)
-
-
-def _on_several_pictures(results: list[dict[str, Any]]) -> bool:
-    """Whether marks lie on several pictures or pages: only the labelling setup tells which is which."""
-    drawn = [item for item in results if "original_width" in item or _DRAWN & (item.get("value") or {}).keys()]
-    pictures = {item.get("to_name") for item in drawn}
-    return len(pictures) > 1 or any(item.get("item_index") is not None for item in results)
 
 
 def _task_marks(results: list[dict[str, Any]]) -> Iterator[Mark]:
@@ -283,12 +263,6 @@ def _shape(label: str, value: dict[str, Any], size: FilmSize, angle: float) -> M
         points = [pixels(*point) for point in value["points"]]
         return mark_around(label, lambda: Box.holding(points), size)
     return Mark(label, None, size, NO_BOX)
-
-
-MAX_DEPTH = 100
-"""Nesting of elements above which a file is refused."""
-_WITHOUT_BOX = ("tag", "skeleton", "points", "polyline", "cuboid")
-"""Types of labels that no box can have."""
 
 
 def read_xml(path: Path) -> Element:

@@ -22,18 +22,12 @@ class SourceError(UserError):
     """A folder or file that is not what it should be."""
 
 
-def required(path: Path, what: str) -> Path:
-    """Return ``path``, which the data set ``what`` must have."""
-    return first_present(path.parent, [path.name], what)
-
-
-def first_present(folder: Path, names: Iterable[str], what: str) -> Path:
-    """Return the first of several spellings of a file that exists."""
-    choices = list(names)
-    for name in choices:
+def required(folder: Path, what: str, *names: str) -> Path:
+    """Return the first of several spellings of a file that exists; the data set ``what`` needs one of them."""
+    for name in names:
         if (folder / name).is_file():
             return folder / name
-    raise SourceError(f"{what} needs {folder / choices[0]}, which is not there; is this the right folder?")
+    raise SourceError(f"{what} needs {folder / names[0]}, which is not there; is this the right folder?")
 
 
 def read_text(path: Path) -> str:

@@ -198,40 +198,37 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 SAME = 0.01
 """Pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point."""
-FilmConcept = tuple[str, str]
-"""A film and a concept."""
 
 
-@dataclass(frozen=True)
-class Import:
-    """What to import, and how."""
+def import_boxes(
+    data: Path,
+    annotations: Path,
+    out: Path,
+    *,
+    anew: bool = False,
+    allow_missing: bool = False,
+    track: Track = quietly,
+) -> Dataset:
+    """Write a new data set with the boxes of an annotation file; the old one stays as it is.
 
-    data: Path
-    annotations: Path
-    out: Path
-    anew: bool = False
-    """Whether to drop the data set's own boxes from the films that the file names."""
-    allow_missing: bool = False
-
-
-def import_boxes(order: Import, track: Track = quietly) -> Dataset:
-    """Write a new data set with the boxes; the old one stays as it is."""
-    dataset, tool = Dataset.load(order.data), TOOLS[tool_of(order.annotations)]
-    marked = tool.read(order.annotations)
+    With ``anew`` the data set's own boxes are dropped from the films that the file names.
+    """
+    dataset, tool = Dataset.load(data), TOOLS[tool_of(annotations)]
+    marked = tool.read(annotations)
     draft = Draft(dataset.name, dataset.source.kind, dataset.root, dataset.classes, dataset.concepts)
-    draft.used(order.annotations)
+    draft.used(annotations)
     draft.complaints.join(marked.complaints)
     named = _place_all(draft, dataset, marked, track)
-    if draft.complaints and not order.allow_missing:
+    if draft.complaints and not allow_missing:
         complaints = "; ".join(draft.complaints.lines())
-        raise IncompleteSourceError(f"{order.annotations}: {complaints}. To go on without these, add --allow-missing.")
+        raise IncompleteSourceError(f"{annotations}: {complaints}. To go on without these, add --allow-missing.")
     counts: Counter[str] = Counter()
-    joined = _joined(dataset, draft, named if order.anew else frozenset(), counts)
+    joined = _joined(dataset, draft, named if anew else frozenset(), counts)
     summary = (f"boxes of {tool.title}: {count} {what}" for what, count in counts.items() if count)
     notes = (*dataset.source.notes, *draft.complaints.lines(), *marked.notes, *draft.notes, *summary)
     checksums = {**dataset.source.checksums, **draft.checksums}
     result = replace(joined, source=replace(dataset.source, checksums=checksums, notes=notes))
-    with whole_folder(order.out) as folder:
+    with whole_folder(out) as folder:
         result.save(folder)
     return result
 
@@ -264,7 +261,9 @@ def _joined(dataset: Dataset, draft: Draft, emptied: frozenset[str], counts: Cou
     films = tuple(_relabelled(film, _film_concepts(new), unknown, counts) for film in dataset.films)
     if dataset.classes == CLASSES:
         with_box = {film for film, _ in after}
-        films = tuple(_reclassed(film, with_box, counts) for film in films)
+        reclassed = {film.id for film in films if film.id in with_box and film.class_name != CLASSES[1]}
+        counts["films without finding have one now"] += len(reclassed)
+        films = tuple(replace(film, class_name=CLASSES[1]) if film.id in reclassed else film for film in films)
     else:
         counts["films had no finding before; look whether their class still fits"] = sum(
             not any(film.labels.values()) and any((film.id, name) in after for name in film.labels)
@@ -278,7 +277,7 @@ def _joined(dataset: Dataset, draft: Draft, emptied: frozenset[str], counts: Cou
 
 
 def _relabelled(
-    film: FilmRecord, drawn: set[FilmConcept], unknown: set[FilmConcept], counts: Counter[str]
+    film: FilmRecord, drawn: set[tuple[str, str]], unknown: set[tuple[str, str]], counts: Counter[str]
 ) -> FilmRecord:
     """The film with new labels: a new box means present; a lost last box, or a mark that is no box, means unknown."""
     labels = dict(film.labels)
@@ -292,19 +291,11 @@ def _relabelled(
     return replace(film, labels=labels)
 
 
-def _reclassed(film: FilmRecord, with_box: set[str], counts: Counter[str]) -> FilmRecord:
-    """The film with the class ``finding`` if it has a box, where the classes are only finding or none."""
-    if film.id not in with_box or film.class_name == CLASSES[1]:
-        return film
-    counts["films without finding have one now"] += 1
-    return replace(film, class_name=CLASSES[1])
-
-
-def _present(films: Iterable[FilmRecord]) -> set[FilmConcept]:
+def _present(films: Iterable[FilmRecord]) -> set[tuple[str, str]]:
     return {(film.id, name) for film in films for name, label in film.labels.items() if label}
 
 
-def _film_concepts(boxes: Iterable[DrawnBox]) -> set[FilmConcept]:
+def _film_concepts(boxes: Iterable[DrawnBox]) -> set[tuple[str, str]]:
     return {(box.film, box.concept) for box in boxes}
 
 

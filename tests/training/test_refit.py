@@ -37,7 +37,7 @@ def weights(reader, part):
 
 def passes(monkeypatch):
     """Counts how often a batch goes through the backbone."""
-    from medgrape.model.backbones.backbone import Backbone
+    from medgrape.model.backbones import Backbone
 
     counted = []
     late = Backbone.late

@@ -14,7 +14,7 @@ from einops import reduce
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from medgrape.model.backbones.backbone import Backbone
+from medgrape.model.backbones import Backbone
 from medgrape.model.cam import CamHead, pool
 
 

@@ -1,4 +1,4 @@
-"""What all backbones share: description, registry, strict loading of weights, and the checks of other packages' ones."""
+"""What all backbones share: description, registry, strict loading of weights, checks of other packages' backbones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

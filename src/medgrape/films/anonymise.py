@@ -74,7 +74,7 @@ class CleanFilm:
 
 def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
     """Return the film in ``path`` anonymised; refuse one that would not show the same pixels afterwards."""
-    with film_file(path, limits) as file, _memory_file() as cleaned, errors_as_damage():
+    with film_file(path, limits) as file, _scratch_file() as cleaned, errors_as_damage():
         original = read_open_film(file, limits)
         file.seek(0)
         cleaned.write(_anonymised(file, limits))
@@ -95,11 +95,10 @@ def preview(film: Film) -> UInt8[np.ndarray, "height width"]:
     return np.asarray(cv2.resize(greys, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR))
 
 
-def _memory_file() -> BinaryIO:
+def _scratch_file() -> BinaryIO:
     """A file in memory where there is such a thing, so that a full disk does not look like a damaged film."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("film"), "w+b")
-    return cast(BinaryIO, tempfile.TemporaryFile())  # closed by the caller
+    memory = getattr(os, "memfd_create", None)
+    return cast(BinaryIO, tempfile.TemporaryFile() if memory is None else os.fdopen(memory("film"), "w+b"))
 
 
 def _anonymised(file: BinaryIO, limits: FilmLimits) -> bytes:

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 import cv2
 import numpy as np
 from jaxtyping import UInt8, UInt16
-from PIL import Image
 from pydantic import ConfigDict, TypeAdapter
 
 from medgrape.config import FilmLimits
@@ -173,28 +172,14 @@ def stretch_greys(pixels: np.ndarray, low: float, high: float, *, inverted: bool
     return np.asarray(cv2.addWeighted(pixels, gain, pixels, 0.0, offset, dtype=depth))
 
 
-@dataclass(frozen=True)
-class Shrink:
-    """Halves stored pixels by averages of 2 x 2 while no side falls below ``side``; None keeps all pixels.
+def halved(pixels: np.ndarray, side: int | None) -> np.ndarray:
+    """Halve pixels by averages of 2 x 2 while no side falls below ``side``; None keeps all pixels.
 
     It runs before anything else is computed per pixel.
     """
-
-    side: int | None = None
-
-    def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        """Return the shrunk pixels."""
-        height, width = pixels.shape[:2]
-        while self.side is not None and min(height, width) >= 2 * self.side:
-            height, width = height // 2, width // 2
-            # An odd last row or column cannot be halved; resizing by area spreads it over the others.
-            pixels = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
-        return pixels
-
-    def before_decoding(self, picture: Image.Image) -> None:
-        """Have a JPEG skip its finest frequencies while it is decoded: the same average for less work."""
-        if self.side is not None:
-            picture.draft(picture.mode, (self.side, self.side))
-
-
-AS_STORED = Shrink()
+    height, width = pixels.shape[:2]
+    while side is not None and min(height, width) >= 2 * side:
+        height, width = height // 2, width // 2
+        # An odd last row or column cannot be halved; resizing by area spreads it over the others.
+        pixels = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+    return pixels

@@ -13,17 +13,16 @@ from PIL import Image
 
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.film import (
-    AS_STORED,
     Film,
     FilmError,
     FilmFacts,
     Pixels,
-    Shrink,
     UprightSize,
     check_limits,
     file_size,
     grey_from_colour,
     grey_range,
+    halved,
     refuse_constant,
     stretch_greys,
     with_colour_warning,
@@ -77,19 +76,19 @@ def read_prepared(
     """
     side = preprocessing.size
     with film_file(path, limits) as file:
-        film = read_open_film(file, limits, Shrink(2 * side))
+        film = read_open_film(file, limits, 2 * side)
     square = _squared(film.pixels, side)
     if preprocessing.equalise:  # contrast-limited adaptive histogram equalisation
         square = np.asarray(cv2.createCLAHE(clipLimit=_CLIP, tileGridSize=(_TILES, _TILES)).apply(square))
     return Film(film.facts, square)
 
 
-def read_open_film(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
-    """Return the film in an open file; a refusal does not name the file."""
+def read_open_film(file: BinaryIO, limits: FilmLimits, side: int | None = None) -> Film:
+    """Return the film in an open file, ``halved`` down to ``side``; a refusal does not name the file."""
     with errors_as_damage():
         if file_kind(file) == "picture":
-            return read_picture(file, limits, shrink)
-        return _dicom_reader()(file, limits, shrink)
+            return read_picture(file, limits, side)
+        return _dicom_reader()(file, limits, side)
 
 
 @contextmanager
@@ -144,7 +143,8 @@ def upright_size(path: Path, limits: FilmLimits = FilmLimits()) -> UprightSize: 
     try:
         with path.open("rb") as file:
             if file_kind(file) == "picture":
-                return picture_upright_size(file)
+                with _opened(file) as picture:
+                    return _upright_size(picture)
             _dicom_reader()
             from medgrape.films.dicom.reader import dicom_upright_size  # pydicom is an extra, and slow to import
 
@@ -169,7 +169,7 @@ def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
     return np.asarray(small)
 
 
-def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, Shrink], Film]:
+def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, int | None], Film]:
     try:
         from medgrape.films.dicom.reader import read_dicom  # pydicom is an extra, and slow to import
     except ModuleNotFoundError as missing:
@@ -177,41 +177,32 @@ def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, Shrink], Film]:
     return read_dicom
 
 
-def read_picture(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
-    """Return the film in a PNG or JPEG file, its stored pixels shrunk first."""
-    with warnings.catch_warnings():
-        # Pillow warns of large pictures; our own limits decide, whatever warning filters the caller has set
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        picture = _opened(file)
-        _check_header(picture, file_size(file), limits)
-        film = _decoded(file, picture, shrink)
+def read_picture(file: BinaryIO, limits: FilmLimits, side: int | None = None) -> Film:
+    """Return the film in a PNG or JPEG file, its stored pixels first ``halved`` down to ``side``."""
+    with _opened(file) as picture:
+        frames = getattr(picture, "n_frames", 1)
+        if frames > 1 and picture.format == "PNG":
+            raise FilmError(f"it has {frames} frames; a film has one.")
+        if picture.mode == "1":
+            raise FilmError("it has 1 bit per pixel; a film has 8 to 16.")
+        size = FilmSize(*picture.size)
+        unpacked = size.pixels * len(picture.getbands()) * (2 if picture.mode in _SIXTEEN_BIT else 1)
+        check_limits(size, unpacked, file_size(file), limits)
+        film = _decoded(file, picture, side)
     refuse_constant(film.pixels)
     return film
 
 
-def picture_upright_size(file: BinaryIO) -> UprightSize:
-    """Return the size of a picture once it is upright, without decoding it."""
+@contextmanager
+def _opened(file: BinaryIO) -> Iterator[Image.Image]:
     with warnings.catch_warnings():
+        # Pillow warns of large pictures; our own limits decide, whatever warning filters the caller has set
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        return _upright_size(_opened(file))
-
-
-def _opened(file: BinaryIO) -> Image.Image:
-    try:
-        return Image.open(file, formats=("PNG", "JPEG"))
-    except Image.DecompressionBombError as error:
-        raise FilmError("it has far more pixels than any film.") from error
-
-
-def _check_header(picture: Image.Image, file_bytes: int, limits: FilmLimits) -> None:
-    frames = getattr(picture, "n_frames", 1)
-    if frames > 1 and picture.format == "PNG":
-        raise FilmError(f"it has {frames} frames; a film has one.")
-    if picture.mode == "1":
-        raise FilmError("it has 1 bit per pixel; a film has 8 to 16.")
-    size = FilmSize(*picture.size)
-    unpacked = size.pixels * len(picture.getbands()) * (2 if picture.mode in _SIXTEEN_BIT else 1)
-    check_limits(size, unpacked, file_bytes, limits)
+        try:
+            picture = Image.open(file, formats=("PNG", "JPEG"))
+        except Image.DecompressionBombError as error:
+            raise FilmError("it has far more pixels than any film.") from error
+        yield picture
 
 
 def _upright_size(picture: Image.Image) -> UprightSize:
@@ -231,7 +222,7 @@ def orientation_of(picture: Image.Image) -> int | None:
         return None
 
 
-def _decoded(file: BinaryIO, picture: Image.Image, shrink: Shrink) -> Film:
+def _decoded(file: BinaryIO, picture: Image.Image, side: int | None) -> Film:
     file.seek(0)
     start = file.read(26)
     file.seek(0)
@@ -247,10 +238,10 @@ def _decoded(file: BinaryIO, picture: Image.Image, shrink: Shrink) -> Film:
         facts = facts.noting(applied="turned upright as its EXIF orientation says")
     if deep_colour:
         facts, picture = _grey_from_deep_colour(facts, file)
-    else:
-        shrink.before_decoding(picture)
+    elif side is not None:  # a JPEG skips its finest frequencies while it is decoded: the same average for less work
+        picture.draft(picture.mode, (side, side))
     upright = picture.transpose(_TURNS[orientation]) if orientation in _TURNS else picture
-    return _sixteen_bit_film(facts, upright, shrink) if sixteen_bit else _eight_bit_film(facts, upright, shrink)
+    return _sixteen_bit_film(facts, upright, side) if sixteen_bit else _eight_bit_film(facts, upright, side)
 
 
 def _grey_from_deep_colour(facts: FilmFacts, file: BinaryIO) -> tuple[FilmFacts, Image.Image]:
@@ -265,21 +256,21 @@ def _grey_from_deep_colour(facts: FilmFacts, file: BinaryIO) -> tuple[FilmFacts,
     return facts, Image.fromarray(cv2.cvtColor(np.ascontiguousarray(colours), cv2.COLOR_BGR2GRAY))
 
 
-def _sixteen_bit_film(facts: FilmFacts, picture: Image.Image, shrink: Shrink) -> Film:
+def _sixteen_bit_film(facts: FilmFacts, picture: Image.Image, side: int | None) -> Film:
     stored = np.asarray(picture)
     if stored.dtype != np.uint16:
         stored = np.clip(stored, 0, 65535).astype(np.uint16)
-    stored = shrink(stored)
+    stored = halved(stored, side)
     refuse_constant(stored)
     low, high = grey_range(stored)
     facts = facts.noting(applied=f"grey levels {low:g} to {high:g} stretched over 16 bit")
     return Film(facts, stretch_greys(stored, low, high))
 
 
-def _eight_bit_film(facts: FilmFacts, picture: Image.Image, shrink: Shrink) -> Film:
+def _eight_bit_film(facts: FilmFacts, picture: Image.Image, side: int | None) -> Film:
     if picture.mode == "L":
-        return Film(facts, shrink(np.asarray(picture)))
-    colours = shrink(np.asarray(picture.convert("RGB")))
+        return Film(facts, halved(np.asarray(picture), side))
+    colours = halved(np.asarray(picture.convert("RGB")), side)
     if picture.mode in ("LA", "RGBA", "PA"):
         facts = facts.noting(applied="transparency ignored")
     return grey_from_colour(facts, colours)

@@ -27,16 +27,15 @@ from pydicom.uid import (
 from medgrape.config import FilmLimits
 from medgrape.films.dicom.grey_levels import colour_values, grey_levels, grey_values, whole_number
 from medgrape.films.film import (
-    AS_STORED,
     FRONTAL_VIEWS,
     Film,
     FilmError,
     FilmFacts,
-    Shrink,
     UprightSize,
     check_limits,
     file_size,
     grey_from_colour,
+    halved,
     refuse_constant,
 )
 from medgrape.geometry import FilmSize, Turn
@@ -266,16 +265,16 @@ def _turn_and_reason(dataset: Dataset) -> tuple[Turn, str]:
     return (Turn(), "") if turn is None else (turn, "its patient orientation")
 
 
-def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
-    """Return the film in a DICOM file, its stored pixels shrunk first."""
+def read_dicom(file: BinaryIO, limits: FilmLimits, side: int | None = None) -> Film:
+    """Return the film in a DICOM file, its stored pixels first ``halved`` down to ``side``."""
     dataset, layout = open_radiograph(file, limits)
     facts = facts_from(dataset, layout)
     if layout.samples == 3 or layout.photometric == "PALETTE COLOR":
-        film = grey_from_colour(facts, shrink(colour_values(dataset)))
+        film = grey_from_colour(facts, halved(colour_values(dataset), side))
         facts, grey = film.facts, film.pixels
         refuse_constant(grey)
     else:
-        facts, grey = grey_levels(dataset, facts, shrink(grey_values(dataset)))
+        facts, grey = grey_levels(dataset, facts, halved(grey_values(dataset), side))
     return Film(*turn_upright(dataset, facts, grey))
 
 

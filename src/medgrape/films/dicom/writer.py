@@ -199,12 +199,6 @@ def write_dicom(path: Path, pixels: UInt8[np.ndarray, "height width"], person: P
     dataset.SOPInstanceUID = meta.MediaStorageSOPInstanceUID
     dataset.StudyInstanceUID = generate_uid(entropy_srcs=["medgrape study", *entropy])
     dataset.SeriesInstanceUID = generate_uid(entropy_srcs=["medgrape series", *entropy])
-    _describe_study(dataset, person, view)
-    _put_pixels(dataset, pixels)
-    dataset.save_as(path, enforce_file_format=True)
-
-
-def _describe_study(dataset: FileDataset, person: Person, view: str) -> None:
     dataset.PatientName, dataset.PatientID = f"Phantom^{person.id}", person.id
     dataset.PatientBirthDate, dataset.PatientSex, dataset.PatientAge = "", person.sex, f"{person.age:03d}Y"
     dataset.StudyDate = dataset.SeriesDate = dataset.ContentDate = _DATE
@@ -215,9 +209,6 @@ def _describe_study(dataset: FileDataset, person: Person, view: str) -> None:
     dataset.BodyPartExamined, dataset.ViewPosition = "CHEST", view
     dataset.PatientOrientation = ["L", "F"]
     dataset.ImageType = ["DERIVED", "PRIMARY"]
-
-
-def _put_pixels(dataset: FileDataset, pixels: UInt8[np.ndarray, "height width"]) -> None:
     top = 2**_BITS - 1
     stored = (pixels.astype(np.uint32) * top + 127) // 255
     dataset.Rows, dataset.Columns = pixels.shape
@@ -229,3 +220,4 @@ def _put_pixels(dataset: FileDataset, pixels: UInt8[np.ndarray, "height width"])
     # A LINEAR window of this centre and width maps 0 to black and the top value to white, exactly.
     dataset.WindowCenter, dataset.WindowWidth = (top + 1) / 2, top + 1
     dataset.PixelData = stored.astype("<u2").tobytes()
+    dataset.save_as(path, enforce_file_format=True)

@@ -270,7 +270,8 @@ def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:
     air = air_depth(canvas, cavity) * (1 - below) * (1 - (1 - BEHIND_HEART) * solid)
     air *= (1 + 0.034 * clouds) * _thin_apex(canvas, anatomy)
     vessels = draw_vessels(canvas, anatomy, exam.patient_random("vessels")) * (0.35 + 0.65 * field) * cavity
-    tissue = _tissue(canvas, anatomy, clouds)
+    folds = BREAST * draw_breasts(canvas, anatomy) * (0.5 + anatomy.breast)
+    tissue = np.asarray(draw_body(canvas, anatomy) * (1 + 0.012 * clouds) + folds, np.float32)
     # no bone outside the skin, and less to see of it where the shadow is dense already
     faded = np.minimum(5 * tissue, 1) * (1 - 0.45 * np.maximum(below, 0.9 * solid))
     return Chest(
@@ -292,12 +293,6 @@ def _thin_apex(canvas: Canvas, anatomy: Anatomy) -> Float32[np.ndarray, "size 1"
     rows = (np.arange(canvas.size) + 0.5) / canvas.size
     depth = np.interp(rows, [anatomy.apex, anatomy.apex + 0.06, anatomy.apex + 0.20], [0.58, 0.80, 1.0])
     return depth.astype(np.float32)[:, None]
-
-
-def _tissue(canvas: Canvas, anatomy: Anatomy, clouds: Layer) -> Layer:
-    trunk = draw_body(canvas, anatomy)
-    folds = draw_breasts(canvas, anatomy)
-    return np.asarray(trunk * (1 + 0.012 * clouds) + BREAST * folds * (0.5 + anatomy.breast), np.float32)
 
 
 def _bones(canvas: Canvas, anatomy: Anatomy, exam: Exam) -> Layer:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
+from importlib import resources
 from typing import Any, Literal
 
 import numpy as np
@@ -63,13 +63,16 @@ class NihStatistics:
 @cache
 def nih_statistics() -> NihStatistics:
     """Return the statistics that are part of the package."""
-    counted = json.loads(files(__package__).joinpath("nih_statistics.json").read_text())
+    counted = json.loads(resources.files(__package__).joinpath("nih_statistics.json").read_text())
     counts = np.array(list(counted["label_sets"].values()), np.float64)
+    visits = np.zeros(LONGEST_FOLLOW_UP)
+    for films, patients in counted["films_per_patient"].items():
+        visits[min(int(films), LONGEST_FOLLOW_UP) - 1] += patients
     return NihStatistics(
         findings=tuple(counted["findings"]),
         label_sets=np.array([int(bits) for bits in counted["label_sets"]]),
         label_set_shares=counts / counts.sum(),
-        films_per_patient=_visit_shares(counted["films_per_patient"]),
+        films_per_patient=visits / visits.sum(),
         kept=counted["kept"],
         female_share=counted["female_share"],
         age_quantiles={sex: tuple(ages) for sex, ages in counted["age_quantiles"].items()},
@@ -77,13 +80,6 @@ def nih_statistics() -> NihStatistics:
         boxes={finding: _mixture(stored) for finding, stored in counted["boxes"].items()},
         reference={finding: Baseline(**figures) for finding, figures in counted["reference"].items()},
     )
-
-
-def _visit_shares(counted: Mapping[str, int]) -> Float[np.ndarray, " longest"]:
-    shares = np.zeros(LONGEST_FOLLOW_UP)
-    for films, patients in counted.items():
-        shares[min(int(films), LONGEST_FOLLOW_UP) - 1] += patients
-    return np.asarray(shares / shares.sum())
 
 
 def _mixture(stored: Mapping[str, Any]) -> BoxMixture:
@@ -161,7 +157,8 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
     findings: tuple[str, ...] = ()
     for visit in range(visits):
         if visit == 0 or random.random() >= counted.kept:
-            findings = _label_set(counted, random)
+            place = random.choice(len(counted.label_sets), p=counted.label_set_shares)
+            findings = counted.named(int(counted.label_sets[place]))
         ap_share = counted.ap_shares[min(len(findings), len(counted.ap_shares) - 1)]
         yield Exam(
             profile="nih",
@@ -176,11 +173,6 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
             concepts=findings,
             devices=(),
         )
-
-
-def _label_set(counted: NihStatistics, random: np.random.Generator) -> tuple[str, ...]:
-    place = random.choice(len(counted.label_sets), p=counted.label_set_shares)
-    return counted.named(int(counted.label_sets[place]))
 
 
 CLASS_SHARES = (0.36, 0.32, 0.32)
@@ -331,14 +323,10 @@ def _with_devices(exam: Exam, shortcut: Shortcut | None) -> Exam:
     devices = [
         device
         for place, (device, shares) in enumerate(DEVICE_SHARES.items())
-        if _drawn(lasting, passing, place, device) < shares[bedridden]
+        if (lasting if device in PERMANENT_DEVICES else passing)[place] < shares[bedridden]
     ]
     if shortcut is None:
         return replace(exam, devices=tuple(devices))
     others = [device for device in devices if device != shortcut.device]
     carries = carries_shortcut(exam, PROFILES[exam.profile], shortcut)
     return replace(exam, devices=(*others, shortcut.device) if carries else tuple(others), has_shortcut=carries)
-
-
-def _drawn(lasting: np.ndarray, passing: np.ndarray, place: int, device: str) -> float:
-    return float(lasting[place] if device in PERMANENT_DEVICES else passing[place])

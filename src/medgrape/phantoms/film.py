@@ -13,7 +13,7 @@ from medgrape.phantoms.canvas import Canvas, Layer, keep_memory
 from medgrape.phantoms.chest import Chest, build
 from medgrape.phantoms.cohort import PROFILES
 from medgrape.phantoms.devices import DEVICES, PERMANENT_DEVICES
-from medgrape.phantoms.findings import ANATOMY_CHANGES, DRAWERS
+from medgrape.phantoms.findings import FINDINGS
 from medgrape.phantoms.findings.base import Site, choose_site, contrast_of
 
 DEVICE_VISIBLE = 0.25  # share of its densest part down to which a pixel belongs to a device
@@ -84,10 +84,11 @@ def _planned_lesions(exam: Exam) -> list[_PlannedLesion]:
 def _changed_anatomy(exam: Exam, planned: list[_PlannedLesion]) -> Anatomy:
     """The anatomy with the changes that findings cause: heart size, inflation, congestion."""
     anatomy = anatomy_of(exam)
-    for lesion_plan in planned:
-        if lesion_plan.finding in ANATOMY_CHANGES:
-            random = exam.patient_random("lesion", lesion_plan.finding, lesion_plan.number)
-            anatomy = ANATOMY_CHANGES[lesion_plan.finding](anatomy, lesion_plan.contrast, random)
+    for lesion in planned:
+        change = FINDINGS[lesion.finding].changes
+        if change is not None:
+            random = exam.patient_random("lesion", lesion.finding, lesion.number)
+            anatomy = change(anatomy, lesion.contrast, random)
     return anatomy
 
 
@@ -95,12 +96,12 @@ def _lesions(chest: Chest, exam: Exam, planned: list[_PlannedLesion]) -> tuple[L
     """Draw all lesions; a lesion avoids the earlier ones where there is room."""
     sites: list[Site] = []
     lesions = []
-    for lesion_plan in planned:
-        random = exam.patient_random("lesion", lesion_plan.finding, lesion_plan.number)
-        site = choose_site(lesion_plan.finding, chest.anatomy, lesion_plan.contrast, random, sites)
-        mask = DRAWERS[lesion_plan.finding](chest, site, random)
-        concept = PROFILES[exam.profile].concept_of.get(lesion_plan.finding)
-        lesions.append(Lesion(concept, lesion_plan.finding, mask, Box.around(mask)))
+    for lesion in planned:
+        random = exam.patient_random("lesion", lesion.finding, lesion.number)
+        site = choose_site(lesion.finding, chest.anatomy, lesion.contrast, random, sites)
+        mask = FINDINGS[lesion.finding].draw(chest, site, random)
+        concept = PROFILES[exam.profile].concept_of.get(lesion.finding)
+        lesions.append(Lesion(concept, lesion.finding, mask, Box.around(mask)))
         sites.append(site)
     return tuple(lesions)
 

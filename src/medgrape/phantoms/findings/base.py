@@ -3,7 +3,7 @@
 Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zones below.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -56,8 +56,54 @@ class Site:
         return self.width > 0.42
 
 
+@dataclass(frozen=True)
+class Zone:
+    """A part of either lung: ``down`` is a beta distribution from apex (0) to dome (1), sizes are ranges."""
+
+    down: tuple[float, float]
+    width: tuple[float, float]
+    height: tuple[float, float]
+    across: tuple[float, float] = (0.12, 0.92)
+
+
 Mask = Bool[np.ndarray, "size size"]
+CONTRAST_FACTOR = 1.4  # multiplies the contrast of every finding but cardiomegaly
 VISIBLE = 0.25  # share of its densest part down to which a shadow counts as the lesion
+
+
+Draw = Callable[[Chest, Site, np.random.Generator], Mask]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding that can be drawn."""
+
+    draw: Draw
+    """Draws on a chest at a site and returns its mask."""
+    contrast: tuple[float, float]
+    """Easily missed, and obvious."""
+    zone: Zone | None
+    """None where the site follows the published boxes or the anatomy."""
+    changes: Callable[[Anatomy, float, np.random.Generator], Anatomy] | None
+    """Changes the anatomy before the chest is drawn."""
+
+
+FINDINGS: dict[str, Finding] = {}
+
+
+def finding(
+    name: str,
+    contrast: tuple[float, float],
+    zone: Zone | None = None,
+    changes: Callable[[Anatomy, float, np.random.Generator], Anatomy] | None = None,
+) -> Callable[[Draw], Draw]:
+    """Register the decorated function as a finding."""
+
+    def add(draw: Draw) -> Draw:
+        FINDINGS[name] = Finding(draw, contrast, zone, changes)
+        return draw
+
+    return add
 
 
 def in_lung(chest: Chest, layer: Layer) -> Layer:
@@ -95,8 +141,15 @@ def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
     return np.asarray(layer > share * float(layer.max()))
 
 
-def filled_mask(layer: Layer, reach: int) -> Mask:
-    """Return the mask of scattered specks with gaps of up to ``reach`` pixels closed."""
+def shadowed(chest: Chest, layer: Layer, contrast: float, share: float = VISIBLE) -> Mask:
+    """Add a shadow to the film and return its mask."""
+    shade(chest, layer, contrast)
+    return mask_of(layer, share)
+
+
+def filled_mask(chest: Chest, layer: Layer, gap: float) -> Mask:
+    """Return the mask of scattered specks with gaps of up to ``gap``, a share of the film's side, closed."""
+    reach = max(2, round(gap * chest.canvas.size))
     specks = mask_of(layer).astype(np.uint8)
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
     closed = cv2.morphologyEx(
@@ -118,99 +171,32 @@ def direction_to(start: Pair, goal: Pair) -> float:
     return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))
 
 
-CONTRAST_FACTOR = 1.4  # multiplies every contrast below
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Range of contrasts, from easily missed to obvious."""
-
-    subtle: float
-    obvious: float
-
-
-CONTRASTS = {
-    "cavity": Contrast(0.13, 0.27),
-    "nodular_opacities": Contrast(0.13, 0.25),
-    "upper_lobe_infiltrate": Contrast(0.14, 0.26),
-    "upper_lobe_consolidation": Contrast(0.17, 0.32),
-    "calcified_granulomas": Contrast(0.20, 0.42),
-    "fibrous_scar": Contrast(0.13, 0.27),
-    "volume_loss": Contrast(0.13, 0.26),
-    "patchy_consolidation": Contrast(0.14, 0.28),
-    "tree_in_bud": Contrast(0.15, 0.28),
-    "miliary_nodules": Contrast(0.12, 0.22),
-    "atelectasis": Contrast(0.27, 0.42),
-    "effusion": Contrast(0.60, 0.95),  # the share of the air that fluid displaces
-    "infiltration": Contrast(0.07, 0.18),
-    "mass": Contrast(0.28, 0.42),
-    "nodule": Contrast(0.12, 0.26),
-    "pneumonia": Contrast(0.12, 0.24),
-    "basal_pneumonia": Contrast(0.18, 0.32),
-    "pneumothorax": Contrast(0.24, 0.36),
-    "consolidation": Contrast(0.17, 0.31),
-    "edema": Contrast(0.14, 0.26),
-    "emphysema": Contrast(0.08, 0.15),
-    "fibrosis": Contrast(0.17, 0.30),
-    "pleural_thickening": Contrast(0.20, 0.34),
-    "hernia": Contrast(0.09, 0.16),
-    "cardiomegaly": Contrast(0.60, 0.72),  # here the cardiothoracic ratio; up to 0.50 is healthy
-}
-
-
-def contrast_of(finding: str, random: np.random.Generator) -> float:
+def contrast_of(name: str, random: np.random.Generator) -> float:
     """Return a random contrast; the middle of the range is a little more frequent than its ends."""
-    span = CONTRASTS[finding]
-    drawn = span.subtle + (span.obvious - span.subtle) * float(random.beta(1.5, 1.4))
-    return drawn if finding == "cardiomegaly" else CONTRAST_FACTOR * drawn
+    subtle, obvious = FINDINGS[name].contrast
+    drawn = subtle + (obvious - subtle) * float(random.beta(1.5, 1.4))
+    return drawn if name == "cardiomegaly" else CONTRAST_FACTOR * drawn
 
 
-@dataclass(frozen=True)
-class Zone:
-    """A part of either lung: ``down`` is a beta distribution from apex (0) to dome (1), sizes are ranges."""
-
-    down: tuple[float, float]
-    width: tuple[float, float]
-    height: tuple[float, float]
-    across: tuple[float, float] = (0.12, 0.92)
-
-
-ZONES = {
-    # active: mostly upper and middle zones
-    "cavity": Zone((1.3, 1.8), (0.075, 0.125), (0.075, 0.130)),
-    "nodular_opacities": Zone((1.3, 1.8), (0.080, 0.135), (0.080, 0.140)),
-    "upper_lobe_infiltrate": Zone((1.2, 1.9), (0.085, 0.135), (0.085, 0.135)),
-    "upper_lobe_consolidation": Zone((1.2, 1.9), (0.080, 0.130), (0.080, 0.130)),
-    # healed: the apices more than the rest
-    "calcified_granulomas": Zone((1.2, 1.5), (0.060, 0.105), (0.060, 0.105)),
-    "fibrous_scar": Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)),
-    "volume_loss": Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)),
-    # spread along airways or blood: anywhere
-    "patchy_consolidation": Zone((1.1, 1.2), (0.120, 0.175), (0.120, 0.185)),
-    "tree_in_bud": Zone((1.1, 1.2), (0.100, 0.145), (0.100, 0.150)),
-    "miliary_nodules": Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)),
-    # not tuberculosis
-    "basal_pneumonia": Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)),
-    "fibrosis": Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)),
-}
 TRIES = 12  # sites tried before a lesion may overlap another
 # Consolidation was not boxed; it lies where pneumonia lies.
 SAME_BOXES_AS = {"consolidation": "pneumonia"}
 
 
 def choose_site(
-    finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator, taken: Sequence[Site] = ()
+    name: str, anatomy: Anatomy, contrast: float, random: np.random.Generator, taken: Sequence[Site] = ()
 ) -> Site:
     """Return a site for one lesion of this patient; lesions that follow anatomy avoid the sites that are taken."""
-    if finding in ZONES:
-        drawn = (_in_zone(ZONES[finding], anatomy, contrast, random) for _ in range(TRIES))
+    zone = FINDINGS[name].zone
+    if zone is not None:
+        drawn = (_in_zone(zone, anatomy, contrast, random) for _ in range(TRIES))
         return _least_overlapping(drawn, taken)
     boxes = nih_statistics().boxes
-    boxed = SAME_BOXES_AS.get(finding, finding)
+    boxed = SAME_BOXES_AS.get(name, name)
     if boxed in boxes:
         x, y, width, height = boxes[boxed].draw(random)
         return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
-    return _anatomical(finding, anatomy, contrast, random)
+    return _anatomical(name, anatomy, contrast, random)
 
 
 def _least_overlapping(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:

@@ -12,25 +12,29 @@ from medgrape.phantoms.cohort import nih_statistics
 from medgrape.phantoms.findings.base import (
     Mask,
     Site,
+    Zone,
     clear,
     clouded,
     direction_to,
+    finding,
     in_lung,
     mask_of,
     patch,
     scattered,
     shade,
+    shadowed,
 )
 
 
+@finding("nodule", (0.12, 0.26))
 def nodule(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A small round shadow, denser in its centre."""
     disc = patch(chest, site, random, 0.06, 0.07)
     layer = in_lung(chest, disc * (0.55 + 0.45 * chest.canvas.soften(disc, 0.22 * site.width)))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer)
+    return shadowed(chest, layer, site.contrast)
 
 
+@finding("mass", (0.28, 0.42))
 def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A large lobulated shadow with spicules."""
     body = patch(chest, site, random, 0.16, 0.045)
@@ -42,18 +46,18 @@ def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     spikes = chest.canvas.soften(chest.canvas.strokes(spicules, 0.004), 0.0018)
     layer = in_lung(chest, clouded(chest, ball, random, 0.06))
     layer = np.maximum(layer, in_lung(chest, 0.35 * spikes))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer)
+    return shadowed(chest, layer, site.contrast)
 
 
+@finding("infiltration", (0.07, 0.18))
 def infiltration(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A faint haze with streaks along the bronchi and no clear border; a wide one lies in both lungs."""
     layer = clouded(chest, patch(chest, site, random, 0.12, 0.10), random, 0.30)
     layer = in_lung(chest, layer + 0.35 * layer * _streaks(chest, site, random))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer)
+    return shadowed(chest, layer, site.contrast)
 
 
+@finding("pneumonia", (0.12, 0.24))
 def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Pneumonia: confluent patches with dark bronchi inside."""
     count = int(random.integers(4, 8))
@@ -65,10 +69,12 @@ def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         layer = np.maximum(layer, random.uniform(0.7, 1.0) * patch(chest, small, random, 0.30, 0.16))
     layer = in_lung(chest, clouded(chest, layer, random, 0.32))
     layer = layer * (1 - 0.4 * _bronchi(chest, site, random, 3))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer)
+    return shadowed(chest, layer, site.contrast)
 
 
+@finding("upper_lobe_consolidation", (0.17, 0.32), Zone((1.2, 1.9), (0.080, 0.130), (0.080, 0.130)))
+@finding("basal_pneumonia", (0.18, 0.32), Zone((9.0, 1.6), (0.150, 0.220), (0.130, 0.220), (0.2, 0.7)))
+@finding("consolidation", (0.17, 0.31))
 def consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A dense even shadow without vessels, with branching air bronchograms."""
     layer = patch(chest, site, random, 0.24, 0.085)
@@ -79,6 +85,7 @@ def consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask
     return mask
 
 
+@finding("atelectasis", (0.27, 0.42))
 def plates(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Plate atelectasis: a few horizontal or slightly oblique bands in a little haze."""
     x, y = site.centre
@@ -95,8 +102,7 @@ def plates(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     thickness = float(np.clip(0.08 * site.height, 0.0065, 0.015))
     lines = chest.canvas.soften(chest.canvas.strokes(bands, thickness), 0.0026)
     layer = in_lung(chest, lines + 0.38 * patch(chest, site, random, 0.12, 0.14))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer, 0.2)
+    return shadowed(chest, layer, site.contrast, 0.2)
 
 
 def _bronchi(chest: Chest, site: Site, random: np.random.Generator, count: int) -> Layer:
@@ -134,6 +140,7 @@ def congested(anatomy: Anatomy, contrast: float, random: np.random.Generator) ->
     return replace(anatomy, vascularity=anatomy.vascularity * (1.15 + contrast))
 
 
+@finding("edema", (0.14, 0.26), changes=congested)
 def edema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Perihilar shadows that spare the periphery, and Kerley B lines at the lower chest wall."""
     outlines = []
@@ -182,6 +189,7 @@ def overinflated(anatomy: Anatomy, contrast: float, random: np.random.Generator)
     )
 
 
+@finding("emphysema", (0.08, 0.15), changes=overinflated)
 def emphysema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Dark lungs with few vessels, and bullae with thin walls in the upper zones."""
     lungs = chest.field
@@ -199,6 +207,7 @@ def emphysema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     return np.asarray(lungs > 0.5)
 
 
+@finding("fibrosis", (0.17, 0.30), Zone((9.0, 1.6), (0.120, 0.200), (0.130, 0.220), (0.55, 0.95)))
 def fibrosis(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A net of short coarse lines and small rings below the pleura of the bases."""
     count = int(50 + 1900 * site.width * site.height)
@@ -226,6 +235,7 @@ def compressed(anatomy: Anatomy, contrast: float, random: np.random.Generator) -
     return replace(anatomy, dome=(anatomy.dome[0] - higher, anatomy.dome[1] - higher), angle=anatomy.angle - higher)
 
 
+@finding("effusion", (0.60, 0.95), changes=compressed)  # of the air, the share that fluid displaces
 def effusion(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Fluid that blunts the costophrenic angle; its upper border climbs along the chest wall as a meniscus."""
     anatomy, side = chest.anatomy, site.side
@@ -246,6 +256,7 @@ def effusion(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     return mask_of(fluid * chest.cavities[side], 0.35)
 
 
+@finding("pneumothorax", (0.24, 0.36))
 def pneumothorax(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Air without vessels along the wall, bounded by the bright line of the visceral pleura."""
     line = _retracted(chest.anatomy, site)
@@ -274,6 +285,7 @@ def _retracted(anatomy: Anatomy, site: Site) -> Points:
     return smooth(np.stack([0.5 + site.side * across, heights], axis=1))
 
 
+@finding("pleural_thickening", (0.20, 0.34))
 def thickening(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A scar of uneven thickness along the wall or over the apex."""
     heights = np.linspace(max(site.y - site.half[1], chest.anatomy.apex + 0.015), site.y + site.half[1], 24)
@@ -293,12 +305,14 @@ def enlarged(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> 
     return replace(anatomy, heart_width=ratio, heart_tilt=tilt, vascularity=1.15)
 
 
+@finding("cardiomegaly", (0.60, 0.72), changes=enlarged)  # the cardiothoracic ratio; up to 0.50 is healthy
 def cardiomegaly(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Return the whole heart, which the changed anatomy has drawn large already."""
     del site, random
     return np.asarray(chest.heart > 0.5)
 
 
+@finding("hernia", (0.09, 0.16))
 def hernia(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A round shadow behind the heart with air above a straight fluid level."""
     sack = chest.canvas.soften(chest.canvas.fill(ellipse(site.centre, *site.half)), 0.004)

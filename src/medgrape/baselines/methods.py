@@ -1,8 +1,8 @@
 """The baselines: a black box, a concept bottleneck model and PIP-Net, with their losses and their runs on disk.
 
 PIP-Net (Nauta et al., 2023) assigns every patch to one of few parts: its prototypes are channels, and a softmax over
-them at every patch says which part the patch is. A film has a part if any of its patches is that part. A sparse layer of
-non-negative weights leads from parts to classes. Two views of a film teach patches to be the same part in both
+them at every patch says which part the patch is. A film has a part if any of its patches is that part. A sparse layer
+of non-negative weights leads from parts to classes. Two views of a film teach patches to be the same part in both
 (alignment), and parts to occur at all (tanh loss).
 """
 

@@ -63,9 +63,9 @@ def drawn_dataset(made_once) -> Path:
 @pytest.fixture(scope="session")
 def trained_run(made_once, drawn_dataset) -> Path:
     """A run that learnt from those films without being disturbed."""
-    from medgrape.training.run import Order, train  # slow to import
+    from medgrape.training.run import TrainingJob, train  # slow to import
 
-    return made_once("trained_run", lambda path: train(Order(small(), drawn_dataset, path)))
+    return made_once("trained_run", lambda path: train(TrainingJob(small(), drawn_dataset, path)))
 
 
 @pytest.fixture(scope="session")

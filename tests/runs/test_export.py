@@ -16,7 +16,7 @@ from pydicom import dcmread
 
 import medgrape as mg
 from dicom_scenes import stored_film
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.config import Preprocessing
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError

@@ -170,7 +170,7 @@ def _uncompressed_values(dataset: Dataset, signed: int) -> np.ndarray | None:
 
 
 def _fits(greys: tuple[float, float], bits: int, signed: int) -> bool:
-    return greys[0] >= -(2 ** (bits - 1)) * signed and greys[1] < 2 ** (bits - signed)
+    return greys[0] >= -(2.0 ** (bits - 1)) * signed and greys[1] < 2.0 ** (bits - signed)
 
 
 def _without_padding(dataset: Dataset, stored: np.ndarray) -> np.ndarray:

@@ -478,8 +478,13 @@ def test_a_backbone_is_built_again_from_its_description_without_its_folder(reque
 
 
 def test_a_description_of_something_else_is_refused():
-    description = build(name=LITE, pretrained=False).describe()
-    for wrong in ({}, description | {"colour": "blue"}, description | {"kind": "oracle"}, description | {"mean": [0.5, 0.5]}):
+    known = build(name=LITE, pretrained=False).describe()
+    for wrong in (
+        {},
+        known | {"colour": "blue"},
+        known | {"kind": "oracle"},
+        known | {"mean": [0.5, 0.5]},
+    ):
         with pytest.raises(UserError):
             Backbone.from_description(wrong)
     with pytest.raises(UserError, match="no architecture 'oracle'"):

@@ -488,7 +488,7 @@ def test_a_description_of_something_else_is_refused():
         with pytest.raises(UserError):
             Backbone.from_description(wrong)
     with pytest.raises(UserError, match="no architecture 'oracle'"):
-        Backbone.from_description(description | {"kind": "transformers", "config": {"model_type": "oracle"}})
+        Backbone.from_description(known | {"kind": "transformers", "config": {"model_type": "oracle"}})
 
 
 _FOREIGN = "somebody/kernel"

@@ -77,7 +77,12 @@ def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
     with film_file(path, limits) as file, _scratch_file() as cleaned, errors_as_damage():
         original = read_open_film(file, limits)
         file.seek(0)
-        cleaned.write(_anonymised(file, limits))
+        if file_kind(file) == "picture":
+            cleaned.write(strip_metadata(file.read()))
+        else:
+            from medgrape.films.dicom.writer import anonymised_dicom  # pydicom is an extra, and slow to import
+
+            cleaned.write(anonymised_dicom(file, limits))
         cleaned.seek(0)
         clean = read_open_film(cleaned, limits)
         if not np.array_equal(clean.pixels, original.pixels):
@@ -99,14 +104,6 @@ def _scratch_file() -> BinaryIO:
     """A file in memory where there is such a thing, so that a full disk does not look like a damaged film."""
     memory = getattr(os, "memfd_create", None)
     return cast(BinaryIO, tempfile.TemporaryFile() if memory is None else os.fdopen(memory("film"), "w+b"))
-
-
-def _anonymised(file: BinaryIO, limits: FilmLimits) -> bytes:
-    if file_kind(file) == "picture":
-        return strip_metadata(file.read())
-    from medgrape.films.dicom.writer import anonymised_dicom  # pydicom is an extra, and slow to import
-
-    return anonymised_dicom(file, limits)
 
 
 def _arrival(original: Film, clean: Film, cleaned: BinaryIO) -> Arrival:

@@ -158,7 +158,7 @@ def about(mark, kind, *words):
 
 def test_what_is_chosen_for_a_labelled_mark_is_about_it_and_no_finding(films_folder, export):
     cavity = rectangle(25, 50, 12.5, 25, id="one")
-    others = [
+    choices = [
         about(cavity, "choices", "severe"),
         about(cavity, "taxonomy", ["TB", "active"]),
         about(cavity, "rating", 3),

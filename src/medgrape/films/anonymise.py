@@ -10,7 +10,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -114,7 +114,7 @@ def _arrival(original: Film, clean: Film, cleaned: BinaryIO) -> Arrival:
 
     cleaned.seek(0)
     sex, age, _ = read_person(cleaned)
-    facts = replace(clean.facts, transfer_syntax=original.facts.transfer_syntax)
+    facts = clean.facts.model_copy(update={"transfer_syntax": original.facts.transfer_syntax})
     return Arrival(facts=facts, sex=sex, age=age)
 
 

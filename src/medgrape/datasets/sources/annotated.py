@@ -11,13 +11,7 @@ from medgrape.concepts import Concept, ConceptError, ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord
 from medgrape.datasets.draft import Draft, IncompleteSourceError, SourceError, film_files, read_text, without_suffix
 from medgrape.datasets.sources import Option, source
-from medgrape.datasets.sources.annotation_files import (
-    MarkedFilms,
-    place_marks,
-    read_coco,
-    read_cvat,
-    read_label_studio,
-)
+from medgrape.datasets.sources.annotation_files import MarkedFilms, place_marks, read_coco, read_cvat, read_label_studio
 from medgrape.files import whole_folder
 from medgrape.progress import Track, quietly
 
@@ -196,13 +190,7 @@ SAME = 0.01
 
 
 def import_boxes(
-    data: Path,
-    annotations: Path,
-    out: Path,
-    *,
-    anew: bool = False,
-    allow_missing: bool = False,
-    track: Track = quietly,
+    data: Path, annotations: Path, out: Path, *, anew: bool = False, allow_missing: bool = False, track: Track = quietly
 ) -> Dataset:
     """Write a new data set with the boxes of an annotation file; the old one stays as it is.
 

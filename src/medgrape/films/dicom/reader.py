@@ -6,7 +6,7 @@ Upright means head up, with the patient's left on the viewer's right.
 import io
 import struct
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -243,7 +243,8 @@ def turn_upright(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tupl
     if turn.quarters % 2 and spacing is not None:
         spacing = spacing[1], spacing[0]
     turned = facts.noting(applied=f"{turn} (by {reason})")
-    return replace(turned, size=turn.size(facts.size), spacing=spacing), turn.pixels(stored)
+    turned = turned.model_copy(update={"size": turn.size(facts.size), "spacing": spacing})
+    return turned, turn.pixels(stored)
 
 
 def _turn_and_reason(dataset: Dataset) -> tuple[Turn, str]:

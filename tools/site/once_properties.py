@@ -1,4 +1,4 @@
-"""For the reference of Python: what ``medgrape.lazy`` decorates is asked for like an attribute, and shown as one."""
+"""For the reference of Python: what ``medgrape.records.once`` decorates is asked for like an attribute, and shown as one."""
 
 from typing import Any
 

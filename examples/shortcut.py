@@ -36,7 +36,7 @@ from medgrape.phantoms.film import draw
 from medgrape.reader import Reader, load
 from medgrape.training.film_scores import films_for, kept_scores
 from medgrape.training.refit import refit
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from medgrape.vocabulary.curation import discard, spelled
 
 DEVICE = "pacemaker"
@@ -55,7 +55,7 @@ def main() -> None:
     order = PhantomOrder(films=asked.lying, seed=asked.seed + LYING, shortcut=replace(worn, lies=True))
     lying = _drawn(asked.out / "lying-films", order, replace(rule, test=0.9))
     clean = _drawn(asked.out / "clean-films", PhantomOrder(films=asked.clean, seed=asked.seed + CLEAN), rule)
-    train(Order(_recipe(asked), data, asked.out / "model"), track=track, watch=watch)
+    train(TrainingJob(_recipe(asked), data, asked.out / "model"), track=track, watch=watch)
     taken_in = load(asked.out / "model")
     on_device = _on_device(taken_in, data, asked)
     curated, gone = _without(taken_in, on_device, asked.threshold)

@@ -16,7 +16,7 @@ from medgrape.evaluation.export_quality import loss_of_export
 from medgrape.model.grape import ReadingModel
 from medgrape.runs.checkpoint import LoadedRun, load_run
 from medgrape.runs.export import Calibration, export_onnx
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 
 BACKBONES = {"resnet-50": False, "efficientnet-lite0": True}
 """With weights of their own or random ones: for speed it is the same."""
@@ -72,7 +72,7 @@ def _quality(data: Path, folder: Path) -> Iterator[Ratio]:
 
 def _trained(data: Path, out: Path) -> LoadedRun:
     """The demo's settings with less of everything: a model that knows what it does, within two minutes."""
-    return load_run(train(Order(_brief(load_config(DEMO)), data, out)))
+    return load_run(train(TrainingJob(_brief(load_config(DEMO)), data, out)))
 
 
 def _brief(config: Config) -> Config:

@@ -181,9 +181,9 @@ def _model(config: Config, data: Path, run: Path) -> "Reader":
     from medgrape.evaluation.evaluate import evaluate_run
     from medgrape.reader import load
     from medgrape.runs.manifest import audit_folder, report_folder
-    from medgrape.training.run import Order, train
+    from medgrape.training.run import TrainingJob, train
 
-    train(Order(config, data, run), track=track, watch=watch)
+    train(TrainingJob(config, data, run), track=track, watch=watch)
     reader = load(run)
     report_training(reader.loaded.run.metrics, run, as_json=False)
     evaluation, files = evaluate_run(reader.loaded, data, report_folder(run, "test"), track=track)

@@ -17,7 +17,7 @@ from medgrape.paper.jobs import Job, Place, Role
 from medgrape.paper.work import Tell, do_one, undone
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.manifest import MANIFEST
-from medgrape.training.shared_stages import shared_stages
+from medgrape.training.plan import shared_stages
 
 MOST_DEATHS = 3
 """How many workers may die over one job before it is given up."""

@@ -6,8 +6,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from medgrape.baselines.checkpoint import build_baseline
-from medgrape.baselines.methods import Baseline
+from medgrape.baselines.methods import Baseline, build_baseline
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from medgrape.baselines.checkpoint import BaselineRun
+from medgrape.baselines.methods import BaselineRun
 from medgrape.config import Config
 from medgrape.datasets.cache import fingerprint
 from medgrape.errors import nearest

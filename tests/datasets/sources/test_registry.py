@@ -10,7 +10,7 @@ from medgrape.cli.prepare import _command, app
 from medgrape.datasets.draft import Draft
 from medgrape.datasets.sources import registry
 from medgrape.datasets.sources.registry import DataSource, Option, built_in_sources, plugin_source, source
-from medgrape.plugins import GROUPS, PartError
+from medgrape.plugins import GROUPS, PluginError
 from own_packages import on_path, written
 
 
@@ -47,7 +47,7 @@ def test_a_source_of_another_package_reads_like_the_others(tmp_path):
         mine = plugin_source("mine")
         assert isinstance(mine, DataSource)
         assert "clinic 1.0" in mine.help
-        with pytest.raises(PartError, match="ZeroDivisionError"):
+        with pytest.raises(PluginError, match="ZeroDivisionError"):
             mine.read(tmp_path, {})
-    with pytest.raises(PartError, match="no source 'mine'"):
+    with pytest.raises(PluginError, match="no source 'mine'"):
         plugin_source("mine")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from medgrape.baselines.checkpoint import BaselineRun
+from medgrape.baselines.methods import BaselineRun
 from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import Dataset
 from medgrape.evaluation.audit.counting import AuditTable, GroupFigures, counted

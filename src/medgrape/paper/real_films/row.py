@@ -28,8 +28,8 @@ from medgrape.progress import Track, Watch
 from medgrape.runs.checkpoint import LoadedRun, load_run
 from medgrape.runs.manifest import MANIFEST
 from medgrape.safety.calibration import NOT_CALIBRATED
-from medgrape.training.run import Order
-from medgrape.training.shared_stages import FIRST
+from medgrape.training.plan import FIRST
+from medgrape.training.run import TrainingJob
 
 PACKAGE = Path(__file__).resolve().parents[2]
 TEST, VALIDATION = 0.2, 0.15
@@ -186,7 +186,7 @@ def _trained(row: Row, data: Path, track: Track, watch: Watch) -> dict[str, Any]
     told = _read(path)
     if told is None or not (row.run / MANIFEST).is_file():
         begun = {"begun_with": row.begun_with, "software": software()}
-        order = Order(row.config, data, row.run, kept=row.out / "stages", shared=(FIRST,))
+        order = TrainingJob(row.config, data, row.run, stage_cache=row.out / "stages", cached_stages=(FIRST,))
         cost = train_apart(order, track=track, watch=watch)
         told = asdict(cost) | begun
         _write(path, told)

@@ -26,7 +26,7 @@ from medgrape.server.services import Desk, Who, problems, router
 from medgrape.server.storage.tables import ModelRow, stamp
 
 if TYPE_CHECKING:
-    from medgrape.training.assessment import Worth
+    from medgrape.training.assessment import Assessment
 
 
 class PrototypeUse(Told):
@@ -107,13 +107,13 @@ def refuse_unfit(room: Room, model: str) -> None:
 
 def measure(room: Room, person: Person, model: str, track: Track) -> dict[str, Any]:
     """Work it out and keep it; what came of it."""
-    from medgrape.training.assessment import worth_of
+    from medgrape.training.assessment import assess
 
     row, parent = _with_parent(room, model)
     before = None if parent is None else loaded(room, parent).reader
     reader = loaded(room, row).reader
     try:
-        found = worth_of(reader, _data(room), parent=before, track=track)
+        found = assess(reader, _data(room), parent=before, track=track)
     except PermissionError as error:
         raise UserError(_UNWRITABLE) from error
     list(track([None], "writing it down", 1))  # the last moment at which it can be cancelled
@@ -157,7 +157,7 @@ def _with_parent(room: Room, model: str) -> tuple[ModelRow, ModelRow | None]:
     return row, None if parent is None or parent.removed_at is not None else parent
 
 
-def _told(row: ModelRow, parent: ModelRow | None, run: Run, found: "Worth") -> WorthTold:
+def _told(row: ModelRow, parent: ModelRow | None, run: Run, found: "Assessment") -> WorthTold:
     effect = None
     if parent is not None and found.effect is not None:
         before = asdict(found.effect.before)
@@ -169,14 +169,14 @@ def _told(row: ModelRow, parent: ModelRow | None, run: Run, found: "Worth") -> W
         its_own=found.its_own,
         measured_at=stamp(datetime.now(UTC)),
         films=found.films,
-        standing=StandingTold.model_validate(found.standing),
+        standing=StandingTold.model_validate(found.metrics),
         trivial=TrivialTold(answer=found.trivial_answer, **asdict(found.trivial)),
         parent=effect,
         concepts=tuple(_used(name, place, found) for place, name in enumerate(run.concepts.names)),
     )
 
 
-def _used(name: str, row: int, found: "Worth") -> ConceptUse:
+def _used(name: str, row: int, found: "Assessment") -> ConceptUse:
     usage = found.usage
     each = zip(usage.strongest[row].tolist(), usage.in_box[row].tolist(), strict=True)
     prototypes = tuple(

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medgrape.benchmarks.faithfulness import bench_faithfulness
+from benchmarks.faithfulness import bench_faithfulness
 from medgrape.config import BackboneSettings, ModelSettings
 from medgrape.errors import UserError
 from medgrape.evaluation.faithfulness import (

@@ -16,7 +16,7 @@ from typing import Any
 
 from PIL import Image
 
-from medgrape.benchmarks.server_under_test import ServerUnderTest
+from benchmarks.server_under_test import ServerUnderTest
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
 from medgrape.server.room_folder import RoomFolder, RoomStore

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from medgrape.benchmarks.ratio import Ratio, race
-from medgrape.benchmarks.untrained import untrained_reader
+from benchmarks.ratio import Ratio, race
+from benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import BackboneSettings, parse_config
 from medgrape.films.decoder import Decoder

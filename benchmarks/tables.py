@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from medgrape.benchmarks.comparing import Comparison
-from medgrape.benchmarks.results import Results, Row
+from benchmarks.comparing import Comparison
+from benchmarks.results import Results, Row
 
 COLUMNS = ("what", "ours", "against", "theirs", "ratio", "single rounds", "target")
 COMPARED = ("what", "against", "then", "now", "cost", "")

@@ -11,10 +11,10 @@ from typing import Any
 
 from PIL import Image
 
-from medgrape.benchmarks.postgres import temporary_postgres
-from medgrape.benchmarks.server_kills import Kills, kill_again_and_again
-from medgrape.benchmarks.server_load import Crowd, Memory, crowd, memory
-from medgrape.benchmarks.server_under_test import server
+from benchmarks.postgres import temporary_postgres
+from benchmarks.server_kills import Kills, kill_again_and_again
+from benchmarks.server_load import Crowd, Memory, crowd, memory
+from benchmarks.server_under_test import server
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
 from medgrape.progress import Track, quietly

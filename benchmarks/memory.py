@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from medgrape.benchmarks.ratio import Measured, Ratio
-from medgrape.benchmarks.untrained import untrained_run
+from benchmarks import ROOT
+from benchmarks.ratio import Measured, Ratio
+from benchmarks.untrained import untrained_run
 from medgrape.config import parse_config
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
 from medgrape.datasets.splits import SplitRule
@@ -25,7 +26,7 @@ def bench_memory(rounds: int = 1, films: int = FILMS) -> Iterator[Ratio]:
     films and keeps their maps. What counts is by how much the other two exceed the first.
     """
     if not Path("/proc/self/status").is_file():
-        raise UserError("bench memory reads peaks from /proc, which only Linux has.")
+        raise UserError("The memory benchmark reads peaks from /proc, which only Linux has.")
     ours, theirs = list[float](), list[float]()
     with tempfile.TemporaryDirectory() as name:
         data, run = Path(name) / "films", Path(name) / "run"
@@ -46,6 +47,6 @@ def bench_memory(rounds: int = 1, films: int = FILMS) -> Iterator[Ratio]:
 
 def _peak(run: Path, data: Path, how: str) -> float:
     """Megabytes that a process of its own took at most."""
-    command = [sys.executable, "-m", "medgrape.benchmarks.memory_process", str(run), str(data), how]
-    ended = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    command = [sys.executable, "-m", "benchmarks.memory_process", str(run), str(data), how]
+    ended = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
     return float(ended.stdout)

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from medgrape.benchmarks.ratio import Ratio, race
+from benchmarks.ratio import Ratio, race
 from medgrape.config import BackboneSettings, Config, parse_config
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from medgrape.benchmarks.ratio import Ratio
+from benchmarks.ratio import Ratio
 from medgrape.errors import UserError
 from medgrape.files import whole_file
 
@@ -103,9 +103,9 @@ class Results:
                 raise UserError(f"{path} is of format {told['format']}, this version reads {FORMAT}; measure again.")
             return cls.from_json(told)
         except FileNotFoundError:
-            raise UserError(f"There is no {path}; medgrape bench all --save {path} writes it.") from None
+            raise UserError(f"There is no {path}; python -m benchmarks all --save {path} writes it.") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path} is not what medgrape bench --save writes: {error!r}.") from error
+            raise UserError(f"{path} is not a file of python -m benchmarks --save: {error!r}.") from error
 
 
 def _outcome(told: dict[str, Any]) -> Outcome:

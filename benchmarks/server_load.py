@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from medgrape.benchmarks.server_under_test import LOST, Caller, ServerUnderTest, new_reader
+from benchmarks.server_under_test import LOST, Caller, ServerUnderTest, new_reader
 from medgrape.progress import Track, quietly
 
 

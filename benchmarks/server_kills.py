@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from medgrape.benchmarks.server_under_test import LOST, Caller, ServerFailedError, ServerUnderTest, new_reader
+from benchmarks.server_under_test import LOST, Caller, ServerFailedError, ServerUnderTest, new_reader
 from medgrape.progress import Track, quietly
 
 READERS = 4

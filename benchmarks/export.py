@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from medgrape.benchmarks.ratio import Ratio, race
-from medgrape.benchmarks.untrained import untrained_reader
+from benchmarks.ratio import Ratio, race
+from benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import RECIPES, Config, load_config, parse_config
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset

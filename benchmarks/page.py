@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from medgrape.benchmarks.server import Finding, free_port
-from medgrape.benchmarks.server_under_test import Caller, ServerUnderTest
+from benchmarks import ROOT
+from benchmarks.server import Finding, free_port
+from benchmarks.server_under_test import Caller, ServerUnderTest
 from medgrape.errors import UserError
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
@@ -32,7 +33,7 @@ ARGUMENTS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 _WATCH = Path(__file__).with_name("page_watch.js")
-_PAGE = Path(__file__).parents[1] / "server" / "page"
+_PAGE = ROOT / "src" / "medgrape" / "server" / "page"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ def chromium() -> str:
     """A browser of this machine."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
-        raise UserError("bench page drives Chromium, and there is none: install it, e.g. apt-get install chromium.")
+        raise UserError(
+            "The page benchmark drives Chromium, which is not installed; on Debian: apt-get install chromium."
+        )
     return found
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from medgrape.benchmarks.ratio import Ratio, race
-from medgrape.benchmarks.untrained import untrained_run
+from benchmarks.ratio import Ratio, race
+from benchmarks.untrained import untrained_run
 from medgrape.concepts import ConceptSet
 from medgrape.config import BackboneSettings, parse_config
 from medgrape.errors import UserError
@@ -23,7 +23,9 @@ TARGET, SIDE = 1.3, 224
 def bench_start(rounds: int = 7, backbone: BackboneSettings = BackboneSettings()) -> Iterator[Ratio]:  # noqa: B008
     """One film, read by a model of the paper's sizes; what lies on disk is in memory after the warm-up."""
     if find_spec("transformers") is None:
-        raise UserError("bench start imports transformers to compare with, which needs: pip install 'medgrape[text]'.")
+        raise UserError(
+            "The start benchmark compares with importing transformers, which needs: pip install 'medgrape[text]'."
+        )
     config = parse_config({"backbone": backbone.model_dump(), "preprocessing": {"size": SIDE}})
     with tempfile.TemporaryDirectory() as name:
         run, film = Path(name) / "run", Path(name) / "film.png"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from medgrape.benchmarks.results import Results, Row
+from benchmarks.results import Results, Row
 
 SMALLEST = 0.05
 """A smaller part of the ratio is never called a change: two runs of one program differ by that much."""

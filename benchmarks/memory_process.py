@@ -1,4 +1,4 @@
-"""The process whose memory ``bench memory`` looks at: it evaluates a run on a split, and tells its own peak."""
+"""The process whose memory the memory benchmark measures: it evaluates a run on a split, and tells its own peak."""
 
 import sys
 from dataclasses import replace

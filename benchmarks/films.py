@@ -11,7 +11,7 @@ import pydicom
 from PIL import Image
 from pydicom.uid import JPEG2000Lossless, JPEGLSLossless, RLELossless
 
-from medgrape.benchmarks.ratio import Ratio, race
+from benchmarks.ratio import Ratio, race
 from medgrape.config import Config, FilmLimits, Preprocessing
 from medgrape.datasets.cache import FilmCache
 from medgrape.films.dicom.writer import Person, write_dicom

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from medgrape.benchmarks.bulk import Kind, draw_films
-from medgrape.benchmarks.cores import one_core
-from medgrape.benchmarks.ratio import clocked
-from medgrape.benchmarks.training import FILMS, stage_epochs
-from medgrape.benchmarks.untrained import untrained_reader
+from benchmarks.bulk import Kind, draw_films
+from benchmarks.cores import one_core
+from benchmarks.ratio import clocked
+from benchmarks.training import FILMS, stage_epochs
+from benchmarks.untrained import untrained_reader
 from medgrape.bulk.film_reader import Columns, FilmReading, Finding
 from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.results import LARGEST_PART, Part, Parts, Plan

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from medgrape.benchmarks.scale_costs import ARCHIVED, PUBLISHED, Costs
+from benchmarks.scale_costs import ARCHIVED, PUBLISHED, Costs
 
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365.25 * 86400.0
 NIH_FILMS, NIH_EPOCHS, NIH_LATER_EPOCHS = 112_120, 30, 20

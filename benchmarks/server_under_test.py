@@ -17,7 +17,7 @@ from medgrape.errors import UserError
 
 API = "/api/v1"
 START = 60.0
-"""Seconds that a server may take to start before the bench gives up."""
+"""Seconds that a server may take to start before the benchmark gives up."""
 IDLE = 15.0
 """Seconds after which a connection is made anew: servers close those that nobody uses."""
 LOST = (OSError, http.client.HTTPException)
@@ -25,7 +25,7 @@ LOST = (OSError, http.client.HTTPException)
 
 
 class ServerFailedError(UserError):
-    """A server that did not do what a bench needs of it."""
+    """A server that did not do what a benchmark needs of it."""
 
 
 @dataclass

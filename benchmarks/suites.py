@@ -1,4 +1,4 @@
-"""What ``medgrape bench`` can measure. One more suite is one more row of ``SUITES``."""
+"""The suites of ``python -m benchmarks``. To add one, add a row to ``SUITES``."""
 
 import gc
 import json
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-from medgrape.benchmarks.ratio import Ratio
-from medgrape.benchmarks.results import Outcome, Results, Row
+from benchmarks import ROOT
+from benchmarks.ratio import Ratio
+from benchmarks.results import Outcome, Results, Row
 from medgrape.errors import UserError
 
 
@@ -56,7 +57,7 @@ SUITES = (
         install="medgrape[dicom]",
     ),
 )  # fmt: skip
-"""In the order in which ``bench all`` runs them."""
+"""In the order in which ``all`` runs them."""
 
 
 def measured(suite: Suite, rounds: int | None = None) -> Outcome:
@@ -74,11 +75,9 @@ def measured(suite: Suite, rounds: int | None = None) -> Outcome:
 
 
 def measured_apart(suite: Suite) -> Outcome:
-    """Run a suite in a process of its own: what others left behind in memory makes a program faster or slower, and
-    figures of ``bench all`` must be those of the suite alone.
-    """
-    began, command = time.perf_counter(), [sys.executable, "-m", "medgrape", "bench", suite.name, "--json"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    """Run a suite in a process of its own, so that its figures do not depend on the suites before it."""
+    began, command = time.perf_counter(), [sys.executable, "-m", "benchmarks", suite.name, "--json"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     try:
         return Results.from_json(json.loads(ended.stdout)).outcomes[0]
     except ValueError:

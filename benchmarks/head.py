@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from medgrape.benchmarks.head_others import graph_library, one_film_at_a_time
-from medgrape.benchmarks.ratio import Measured, Ratio, clocked, race
+from benchmarks.head_others import graph_library, one_film_at_a_time
+from benchmarks.ratio import Measured, Ratio, clocked, race
 from medgrape.config import BackboneSettings, ModelSettings, parse_config
 from medgrape.model.backbones.backbone import build_backbone
 from medgrape.model.evidence import scores

@@ -18,8 +18,9 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from medgrape.benchmarks.ratio import Ratio, race
-from medgrape.benchmarks.untrained import untrained_reader
+from benchmarks import ROOT
+from benchmarks.ratio import Ratio, race
+from benchmarks.untrained import untrained_reader
 from medgrape.bulk.film_reader import Job
 from medgrape.bulk.local import LocalWorkerSlot
 from medgrape.bulk.run import Order, WorkerSlot, read_in_bulk
@@ -149,8 +150,8 @@ def draw_films(folder: Path, kind: Kind, films: int) -> None:
 @contextmanager
 def _bare_forward(run: Path, films: int, workers: int) -> Iterator[Callable[[], None]]:
     """Processes that run the model as often as all films need, each on one core, when asked to."""
-    command = [sys.executable, "-P", "-m", "medgrape.benchmarks.bulk_forward", str(run), str(BATCH)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    command = [sys.executable, "-m", "benchmarks.bulk_forward", str(run.resolve()), str(BATCH)]
+    pipes = {"cwd": ROOT, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
     running = [subprocess.Popen(command, **pipes) for _ in range(workers)]  # type: ignore[call-overload] # noqa: S603
 
     def forward() -> None:

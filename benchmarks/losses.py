@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from medgrape.benchmarks.ratio import Ratio, race
+from benchmarks.ratio import Ratio, race
 from medgrape.config import Config
 from medgrape.training.losses import contrastive_loss, masked_similarity
 

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from medgrape.benchmarks.cores import one_core
-from medgrape.benchmarks.ratio import Ratio, race
+from benchmarks.cores import one_core
+from benchmarks.ratio import Ratio, race
 from medgrape.errors import UserError
 from medgrape.evaluation.faithfulness import STEPS, blurred, faithfulness, random_order
 from medgrape.phantoms.cohort import plan
@@ -54,7 +54,7 @@ def _quantus() -> Any:  # noqa: ANN401
     try:
         return import_module("quantus")
     except ModuleNotFoundError as missing:
-        raise UserError("bench faithfulness runs Quantus (GPL), which needs: pip install quantus.") from missing
+        raise UserError("The faithfulness benchmark runs Quantus (GPL), which needs: pip install quantus.") from missing
 
 
 def _network() -> nn.Module:

@@ -26,8 +26,8 @@ from medgrape.bulk.local import LocalWorkerSlot
 from medgrape.bulk.run import Order, WorkerSlot, read_in_bulk
 from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw

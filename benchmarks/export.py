@@ -10,8 +10,8 @@ from benchmarks.ratio import Ratio, race
 from benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import RECIPES, Config, load_config, parse_config
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.export_quality import loss_of_export
 from medgrape.model.grape import ReadingModel
 from medgrape.runs.checkpoint import LoadedRun, load_run

@@ -16,9 +16,8 @@ from medgrape.config import Config, FilmLimits, Preprocessing
 from medgrape.datasets.cache import FilmCache
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.films.reading import read_prepared
-from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.cohort import PROFILES, plan
 from medgrape.phantoms.film import draw
-from medgrape.phantoms.profile import PROFILES
 
 READING_TARGET, CACHE_TARGET = 1.25, 20.0
 PROMISED_FILMS = 60

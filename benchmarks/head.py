@@ -9,7 +9,7 @@ from torch import Tensor
 from benchmarks.head_others import graph_library, one_film_at_a_time
 from benchmarks.ratio import Measured, Ratio, clocked, race
 from medgrape.config import BackboneSettings, ModelSettings, parse_config
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.evidence import scores
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph

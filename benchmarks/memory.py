@@ -10,8 +10,8 @@ from benchmarks import ROOT
 from benchmarks.ratio import Measured, Ratio
 from benchmarks.untrained import untrained_run
 from medgrape.config import parse_config
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.files import whole_folder
 

@@ -20,8 +20,8 @@ from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.results import LARGEST_PART, Part, Parts, Plan
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, parse_config
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.films.reading import read_prepared
 from medgrape.geometry import FilmSize
 from medgrape.model.grape import ReadingModel

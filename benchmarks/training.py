@@ -14,9 +14,9 @@ from torch import nn
 from benchmarks.ratio import Ratio, race
 from medgrape.config import BackboneSettings, Config, parse_config
 from medgrape.datasets.cache import FilmCache
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.backbones.lite import ConvNorm, DilatedConv2d
 from medgrape.model.grape import Grape
 from medgrape.progress import quietly

@@ -8,7 +8,7 @@ import torch
 
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.reader import Reader

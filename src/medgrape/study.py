@@ -20,8 +20,7 @@ from medgrape.geometry import Box, on_film
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Prediction
 from medgrape.records import once
-from medgrape.runs.checkpoint import Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.safety.check import SafetyCheck, check_box
 
 

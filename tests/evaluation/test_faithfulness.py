@@ -18,7 +18,7 @@ from medgrape.evaluation.faithfulness import (
     strongest_saliency,
 )
 from medgrape.evaluation.readings import EvaluationError
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from oracles import faithfulness as slow

@@ -9,7 +9,7 @@ import pytest
 from medgrape.bulk.film_reader import Columns, FilmReading, Finding
 from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.results import Listing, Plan, results_in
-from medgrape.datasets.sources.coco import read_coco
+from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
 from medgrape.exchange.readings import Written, write_readings
 from medgrape.geometry import FilmSize

@@ -49,10 +49,10 @@ def import_command(
 
     Example: medgrape boxes import data/tb project-1.json --out data/tb-annotated
     """
-    from medgrape.datasets.sources.import_boxes import Import, import_boxes
+    from medgrape.datasets.sources.annotated import import_boxes
 
-    order = Import(data, annotations, outside_runs(out), anew=anew, allow_missing=allow_missing)
-    tell_dataset(import_boxes(order, track), out)
+    dataset = import_boxes(data, annotations, outside_runs(out), anew=anew, allow_missing=allow_missing, track=track)
+    tell_dataset(dataset, out)
 
 
 @app.command("collect")

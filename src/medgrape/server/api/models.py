@@ -8,8 +8,7 @@ from pydantic import ConfigDict, Field
 
 from medgrape.explain.explanation import Explanation
 from medgrape.geometry import Box
-from medgrape.runs.checkpoint import LoadedRun, Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.server import models
 from medgrape.server.api.common import (
     ID,

@@ -1,4 +1,7 @@
-"""Graph convolution heads: ML-GCN with a fixed graph, and ADD-GCN with a second graph computed for each film."""
+"""Heads to compare with: linear (CSR's), MLP, ML-GCN with a fixed graph, ADD-GCN with a second graph for each film.
+
+The MLP has as many parameters as the GAT head and no graph, so their difference is the worth of the graph.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -7,6 +10,49 @@ from torch import Tensor, nn
 
 from medgrape.model.graph import ConceptGraph
 from medgrape.model.heads.base import ATTENTION_HEADS, HIDDEN, AttentionHead, HeadOutput, NoAttentionHead, Readout, head
+
+
+@head("linear")
+class LinearHead(NoAttentionHead):
+    """One linear layer on all scores."""
+
+    def __init__(self, concepts: int, prototypes: int, classes: int, dropout: float = 0.0) -> None:  # noqa: ARG002
+        super().__init__()
+        self.layer = nn.Linear(concepts * prototypes, classes)
+
+    def forward(
+        self,
+        scores: Float[Tensor, "b k m"],
+        graph: ConceptGraph,  # noqa: ARG002 (the protocol's)
+    ) -> Float[Tensor, "b classes"]:
+        """Return the class logits."""
+        logits: Tensor = self.layer(scores.flatten(1))
+        return logits
+
+
+@head("mlp")
+class MlpHead(NoAttentionHead):
+    """Three linear layers on all scores."""
+
+    def __init__(self, concepts: int, prototypes: int, classes: int, dropout: float = 0.0) -> None:  # noqa: ARG002
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(concepts * prototypes, 2 * HIDDEN),
+            nn.LayerNorm(2 * HIDDEN),
+            nn.ReLU(),
+            nn.Linear(2 * HIDDEN, HIDDEN),
+            nn.ReLU(),
+            nn.Linear(HIDDEN, classes),
+        )
+
+    def forward(
+        self,
+        scores: Float[Tensor, "b k m"],
+        graph: ConceptGraph,  # noqa: ARG002 (the protocol's)
+    ) -> Float[Tensor, "b classes"]:
+        """Return the class logits."""
+        logits: Tensor = self.layers(scores.flatten(1))
+        return logits
 
 
 @head("ml-gcn")

@@ -22,9 +22,8 @@ from benchmarks import ROOT
 from benchmarks.ratio import Ratio, race
 from benchmarks.untrained import untrained_reader
 from medgrape.bulk.film_reader import Job
-from medgrape.bulk.local import LocalSeat
-from medgrape.bulk.run import Order, read_in_bulk
-from medgrape.bulk.scheduler import Seat
+from medgrape.bulk.local import LocalWorkerSlot
+from medgrape.bulk.run import Order, WorkerSlot, read_in_bulk
 from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
 from medgrape.datasets.dataset import SplitRule
@@ -95,7 +94,7 @@ def _in_bulk(place: Path, run: Path, engine: "_KeptEngine", outs: Iterator[Path]
         raise RuntimeError(f"{summary.all.refused} drawn films were refused")
 
 
-class _KeptSeat(LocalSeat):
+class _KeptWorkerSlot(LocalWorkerSlot):
     """A worker that stays for the next reading."""
 
     def launch(self) -> None:
@@ -118,20 +117,20 @@ class _KeptEngine:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._seats = list[_KeptSeat]()
+        self._slots = list[_KeptWorkerSlot]()
 
     def __enter__(self) -> "_KeptEngine":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for seat in self._seats:
-            seat.end()
+        for slot in self._slots:
+            slot.end()
 
-    def seats(self, job: Job) -> list[Seat]:
+    def slots(self, job: Job) -> list[WorkerSlot]:
         """The same ones for every reading: there is one model."""
-        if not self._seats:
-            self._seats = [_KeptSeat(job) for _ in range(self.workers)]
-        return list(self._seats)
+        if not self._slots:
+            self._slots = [_KeptWorkerSlot(job) for _ in range(self.workers)]
+        return list(self._slots)
 
 
 def draw_films(folder: Path, kind: Kind, films: int) -> None:

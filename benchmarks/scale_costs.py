@@ -15,10 +15,9 @@ from benchmarks.cores import one_core
 from benchmarks.ratio import clocked
 from benchmarks.training import FILMS, stage_epochs
 from benchmarks.untrained import untrained_reader
-from medgrape.bulk.film_reader import Columns, Finding, Sight
+from medgrape.bulk.film_reader import Columns, FilmReading, Finding
 from medgrape.bulk.listing import ListedFilm
-from medgrape.bulk.plan import LARGEST_PART, Part, Plan
-from medgrape.bulk.results import Parts
+from medgrape.bulk.results import LARGEST_PART, Part, Parts, Plan
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, parse_config
 from medgrape.datasets.dataset import SplitRule
@@ -141,16 +140,16 @@ def _driver(folder: Path, loaded: LoadedRun) -> tuple[float, float]:
     names, classes, version = loaded.run.concepts.names, loaded.run.classes, "0" * 16
     films = tuple(ListedFilm.of(f"/archive/2026/11/18/{number:08d}/film.dcm") for number in range(LARGEST_PART))
     chance, columns, size = np.random.default_rng(0), Columns(classes, names, version), FilmSize(2048, 2500)
-    rows = [columns.read(film, _sight(chance, size, len(classes), len(names))) for film in films]
+    rows = [columns.read(film, _reading(chance, size, len(classes), len(names))) for film in films]
     part, table, out = Part(0, films), columns.table(rows), folder / "parts"
     out.mkdir()
-    parts = Parts(out, Plan(version, LARGEST_PART, "0", LARGEST_PART))
+    parts = Parts(out, Plan(model=version, films=LARGEST_PART, digest="0", part=LARGEST_PART))
     seconds = _median(lambda: parts.keep(part, table))
     return seconds, (out / part.name).stat().st_size / LARGEST_PART
 
 
-def _sight(chance: np.random.Generator, size: FilmSize, classes: int, concepts: int) -> Sight:
+def _reading(chance: np.random.Generator, size: FilmSize, classes: int, concepts: int) -> FilmReading:
     shares = tuple(chance.dirichlet(np.ones(classes)).tolist())
     places = chance.uniform(0, size.width, (concepts, 2)).tolist()
     found = (Finding(float(chance.random()), x, y, "perhaps") for x, y in places)
-    return Sight(size, shares, tuple(found), ())
+    return FilmReading(size, shares, tuple(found), ())

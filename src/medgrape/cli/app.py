@@ -32,7 +32,7 @@ from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
 from medgrape.cli.user import tokens, users
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 
 BUG = 70
 app = typer.Typer(
@@ -117,5 +117,5 @@ def _told(error: BaseException) -> tuple[str, int]:
     if isinstance(error, KeyboardInterrupt):
         return "Stopped.", INTERRUPTED
     if isinstance(error, OSError):
-        return told_of_file(error), BAD_INPUT
+        return os_error_message(error), BAD_INPUT
     return f"This is a fault in medgrape ({type(error).__name__}: {error}). MEDGRAPE_DEBUG=1 shows where.", BUG

@@ -28,6 +28,8 @@ SPLITS = ("train", "val", "test")
 FILM_COLUMNS = ("id", "path", "split", "class", "patient", "sex", "age", "view", "width", "height")
 _BOX_COLUMNS = ("film", "concept", "x1", "y1", "x2", "y2")
 _LABELS = {"1": True, "0": False, "": None}
+UNTESTED = "untested"
+"""In place of a split: a film to train or validate on, but never to test on."""
 
 
 class DatasetError(UserError):
@@ -252,10 +254,6 @@ def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
             f"The model knows {', '.join(known.names)}; the data set also has {', '.join(unknown)}: "
             "use one whose concepts the model has learnt."
         )
-
-
-UNTESTED = "untested"
-"""In place of a split: a film to train or validate on, but never to test on."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,12 @@ from medgrape.films.film import FilmError
 from medgrape.films.reading import upright_size
 from medgrape.geometry import Box, FilmSize, GeometryError
 
+FILM_SUFFIXES = (".png", ".jpg", ".jpeg", ".dcm", ".dicom")
+OTHER_SHAPE = "boxes for which the tool saw a film of another shape"
+SLACK = 1.0
+"""Pixels by which a published box may reach past its film before that counts as a contradiction."""
+_EXAMPLES = 3
+
 
 class SourceError(UserError):
     """A folder or file that is not what it should be."""
@@ -84,13 +90,6 @@ def age_in_years(text: str, oldest: int = 120) -> int | None:
     """Return ``58``, ``058Y`` or ``58.0`` as years; None for months, days and impossible ages."""
     digits = text.strip().removesuffix("Y").removesuffix(".0")
     return int(digits) if digits.isdecimal() and int(digits) <= oldest else None
-
-
-FILM_SUFFIXES = (".png", ".jpg", ".jpeg", ".dcm", ".dicom")
-OTHER_SHAPE = "boxes for which the tool saw a film of another shape"
-SLACK = 1.0
-"""Pixels by which a published box may reach past its film before that counts as a contradiction."""
-_EXAMPLES = 3
 
 
 class IncompleteSourceError(SourceError):

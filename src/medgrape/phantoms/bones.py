@@ -12,6 +12,12 @@ RIBS = np.arange(1, 11)
 BACK = np.linspace(0.02, 0.58, 17) * np.pi  # from the spine to the side
 PARASPINAL = 0.042  # how far from the midline the lungs end beside the spine
 FRONT = np.linspace(0.44, 0.88, 13) * np.pi  # from the side to the cartilage
+Outlines = Sequence[Points] | Float[np.ndarray, "_ _ 2"]
+CORTEX = 0.0026  # width of a cortical line
+MARROW, EDGE = 0.64, 0.40  # the X-ray grazes the cortex at a bone's edge, which is why that is brighter
+BLADE, ARM, SPINE, PROCESS = 0.66, 0.9, 0.66, 0.90  # how dense the others are beside a rib
+# Half a vertebral body: waisted between its two plates
+_BODY = np.array([(1, -1), (0.88, 0), (1, 1), (-1, 1), (-0.88, 0), (-1, -1)])
 
 
 def ribs(
@@ -84,12 +90,6 @@ def body_contour(anatomy: Anatomy) -> Points:
     right = [(0.5 - x, y) for x, y in half]
     left = [(0.5 + x, y) for x, y in half[::-1]]
     return smooth_closed(left + right)
-
-
-Outlines = Sequence[Points] | Float[np.ndarray, "_ _ 2"]
-CORTEX = 0.0026  # width of a cortical line
-MARROW, EDGE = 0.64, 0.40  # the X-ray grazes the cortex at a bone's edge, which is why that is brighter
-BLADE, ARM, SPINE, PROCESS = 0.66, 0.9, 0.66, 0.90  # how dense the others are beside a rib
 
 
 def skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
@@ -201,7 +201,3 @@ def _spine(
     eyes = [centres + eye + np.concatenate([side * wide * 0.58, np.zeros_like(wide)], axis=2) for side in SIDES]
     processes = centres + ellipse((0.012 * anatomy.turn, 0.020), 0.0050, 0.0115, count=14)
     return bodies, np.concatenate(eyes), processes
-
-
-# Half a vertebral body: waisted between its two plates
-_BODY = np.array([(1, -1), (0.88, 0), (1, 1), (-1, 1), (-0.88, 0), (-1, -1)])

@@ -17,6 +17,10 @@ _WEIGHTS = 0.5 * np.stack(
 )
 Pair = tuple[float, float]
 Points = Float[np.ndarray, "_ 2"]  # of any number; two such arguments need not agree
+Layer = Float32[np.ndarray, "size size"]
+Shapes = Sequence[Points] | Float[np.ndarray, "_ _ 2"]
+SHIFT = 4  # fractional bits of the coordinates handed to OpenCV
+DETAIL = 2  # thin lines are drawn this much larger, then averaged down
 
 
 def smooth(points: Sequence[Pair] | Points) -> Points:
@@ -80,12 +84,6 @@ def _circle(count: int) -> Float[np.ndarray, "count 2"]:
 def _spans(padded: Points) -> Points:
     windows = np.stack([padded[:-3], padded[1:-2], padded[2:-1], padded[3:]], axis=1)
     return np.asarray((_WEIGHTS @ windows).reshape(-1, 2))
-
-
-Layer = Float32[np.ndarray, "size size"]
-Shapes = Sequence[Points] | Float[np.ndarray, "_ _ 2"]
-SHIFT = 4  # fractional bits of the coordinates handed to OpenCV
-DETAIL = 2  # thin lines are drawn this much larger, then averaged down
 
 
 @dataclass(frozen=True)

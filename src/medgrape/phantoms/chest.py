@@ -9,6 +9,16 @@ from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
 from medgrape.phantoms.bones import body_contour, cartilages, diaphragm, pleural_cavity, skeleton
 from medgrape.phantoms.canvas import Canvas, Layer, Pair, Points, blob, ellipse, ribbon, smooth, smooth_closed
 
+STEPS = (5, 4, 4, 3, 3, 3)  # points along a branch of each generation
+TRUNKS = 8  # vessels that leave each hilum
+CALIBRE, TAPER = 0.0092, 0.70  # of a trunk, and from one generation to the next
+Branches = Float[np.ndarray, "_ _ 2"]
+Each = Float[np.ndarray, " n"]
+# How much each tissue adds to the trunk's own thickness of 1
+AIR, HEART, BONE = 0.58, 0.02, 0.150
+VESSEL, HILUM, BREAST, GAS, AIRWAY, CALCIUM = 0.120, 0.15, 0.15, 0.24, 0.085, 0.12
+BEHIND_HEART = 0.20  # share of the lung's air that shows through
+
 
 def heart_outline(anatomy: Anatomy) -> Points:
     """Return the cardiac silhouette: right atrium, left ventricle, left auricle and pulmonary trunk."""
@@ -79,13 +89,6 @@ def draw_hila(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
         outlines.append(blob(random, (x + side * 0.014, y + 0.045), 0.013, 0.042, 0.2))
         outlines.append(blob(random, (x + side * 0.012, y - 0.035), 0.012, 0.022, 0.25))
     return canvas.soften(canvas.fill(*outlines), 0.0075)
-
-
-STEPS = (5, 4, 4, 3, 3, 3)  # points along a branch of each generation
-TRUNKS = 8  # vessels that leave each hilum
-CALIBRE, TAPER = 0.0092, 0.70  # of a trunk, and from one generation to the next
-Branches = Float[np.ndarray, "_ _ 2"]
-Each = Float[np.ndarray, " n"]
 
 
 def draw_vessels(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
@@ -218,12 +221,6 @@ def air_depth(canvas: Canvas, field: Layer) -> Layer:
     rim = canvas.soften(field, 0.016)
     deep = canvas.soften(field, 0.055)
     return np.asarray(field * (0.34 * rim + 0.66 * np.sqrt(np.clip(rim * deep, 0, 1))))
-
-
-# How much each tissue adds to the trunk's own thickness of 1
-AIR, HEART, BONE = 0.58, 0.02, 0.150
-VESSEL, HILUM, BREAST, GAS, AIRWAY, CALCIUM = 0.120, 0.15, 0.15, 0.24, 0.085, 0.12
-BEHIND_HEART = 0.20  # share of the lung's air that shows through
 
 
 @dataclass

@@ -15,6 +15,34 @@ from medgrape.phantoms.anatomy import Exam, random_stream
 from medgrape.phantoms.devices import DEVICES, PERMANENT_DEVICES
 
 LONGEST_FOLLOW_UP = 20  # films; a few real patients have up to 184, and one would fill a small data set
+CLASS_SHARES = (0.36, 0.32, 0.32)
+VISIT_SHARES = (0.72, 0.19, 0.09)  # one, two or three films
+LESION_SHARES = (0.54, 0.32, 0.14)  # one, two or three lesions of a concept
+AP_SHARE = 0.15
+# Which of active, obsolete and pulmonary disease a TB patient has
+CONCEPT_SETS = {
+    ("active_tb",): 0.34,
+    ("obsolete_tb",): 0.10,
+    ("pulmonary_tb",): 0.16,
+    ("active_tb", "obsolete_tb"): 0.13,
+    ("active_tb", "pulmonary_tb"): 0.15,
+    ("obsolete_tb", "pulmonary_tb"): 0.05,
+    ("active_tb", "obsolete_tb", "pulmonary_tb"): 0.07,
+}
+OTHER_DISEASE = {
+    "effusion": 0.18, "cardiomegaly": 0.15, "basal_pneumonia": 0.15, "pneumothorax": 0.11, "mass": 0.12,
+    "edema": 0.09, "atelectasis": 0.05, "emphysema": 0.05, "fibrosis": 0.06, "hernia": 0.04,
+}  # fmt: skip
+# Share of PA films and of AP films (bedridden patients) with each device. It depends on nothing else, so that no
+# device reveals the class.
+DEVICE_SHARES = {
+    "marker": (0.65, 0.75),
+    "nipple_shadows": (0.06, 0.04),
+    "ecg_leads": (0.04, 0.40),
+    "central_line": (0.02, 0.25),
+    "sternal_wires": (0.03, 0.06),
+    "pacemaker": (0.03, 0.05),
+}
 
 
 @dataclass(frozen=True)
@@ -151,26 +179,6 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
         )  # fmt: skip
 
 
-CLASS_SHARES = (0.36, 0.32, 0.32)
-VISIT_SHARES = (0.72, 0.19, 0.09)  # one, two or three films
-LESION_SHARES = (0.54, 0.32, 0.14)  # one, two or three lesions of a concept
-AP_SHARE = 0.15
-# Which of active, obsolete and pulmonary disease a TB patient has
-CONCEPT_SETS = {
-    ("active_tb",): 0.34,
-    ("obsolete_tb",): 0.10,
-    ("pulmonary_tb",): 0.16,
-    ("active_tb", "obsolete_tb"): 0.13,
-    ("active_tb", "pulmonary_tb"): 0.15,
-    ("obsolete_tb", "pulmonary_tb"): 0.05,
-    ("active_tb", "obsolete_tb", "pulmonary_tb"): 0.07,
-}
-OTHER_DISEASE = {
-    "effusion": 0.18, "cardiomegaly": 0.15, "basal_pneumonia": 0.15, "pneumothorax": 0.11, "mass": 0.12,
-    "edema": 0.09, "atelectasis": 0.05, "emphysema": 0.05, "fibrosis": 0.06, "hernia": 0.04,
-}  # fmt: skip
-
-
 def tb_visits(seed: int, patient: int) -> Iterator[Exam]:
     """Yield all exams of one patient; the disease stays the same, its contrast varies a little."""
     profile = PROFILES["tb"]
@@ -239,16 +247,6 @@ class Shortcut:
 
 
 VISITS: dict[str, Callable[[int, int], Iterator[Exam]]] = {"tb": tb_visits, "nih": nih_visits}
-# Share of PA films and of AP films (bedridden patients) with each device. It depends on nothing else, so that no
-# device reveals the class.
-DEVICE_SHARES = {
-    "marker": (0.65, 0.75),
-    "nipple_shadows": (0.06, 0.04),
-    "ecg_leads": (0.04, 0.40),
-    "central_line": (0.02, 0.25),
-    "sternal_wires": (0.03, 0.06),
-    "pacemaker": (0.03, 0.05),
-}
 
 
 def plan(profile: str, films: int, seed: int, shortcut: Shortcut | None = None) -> tuple[Exam, ...]:

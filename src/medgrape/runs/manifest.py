@@ -28,6 +28,13 @@ MANIFEST = "manifest.json"
 FORMAT = 2
 """Incremented when an older version can no longer read a run."""
 _VERSIONS = ("torch", "safetensors", "numpy")
+Records = Mapping[str, Mapping[str, str]]
+"""Kind to name, package and version."""
+OWN_PARTS, ANSWER = "own_parts", "answer"
+CLOSE = 1e-3
+"""Largest relative difference of the logits: machines round differently."""
+_COMPUTED: tuple[Kind, ...] = ("backbone", "head")
+"""Kinds that inference needs; a text encoder is needed only to learn a concept."""
 
 
 class RunError(UserError):
@@ -198,15 +205,6 @@ def report_folder(run: Path, split: str) -> Path:
 def audit_folder(run: Path, split: str) -> Path:
     """Return the folder of the audit, beside the run."""
     return report_folder(run, f"audit-{split}")
-
-
-Records = Mapping[str, Mapping[str, str]]
-"""Kind to name, package and version."""
-OWN_PARTS, ANSWER = "own_parts", "answer"
-CLOSE = 1e-3
-"""Largest relative difference of the logits: machines round differently."""
-_COMPUTED: tuple[Kind, ...] = ("backbone", "head")
-"""Kinds that inference needs; a text encoder is needed only to learn a concept."""
 
 
 def parts_used(config: Config) -> dict[str, dict[str, str]]:

@@ -39,6 +39,9 @@ _RESAMPLED = "films_seen"
 _GREYS = 255.0
 _LARGEST = 2**20
 """Upper bound of every free dimension: films in a batch, pixels of a side."""
+OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")
+"""Operations that are computed in integers, inside the backbone."""
+BATCH = 8
 
 
 @torch.no_grad()
@@ -177,10 +180,6 @@ def _inner(graph: "GraphProto") -> "GraphProto":
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
-
-OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")
-"""Operations that are computed in integers, inside the backbone."""
-BATCH = 8
 
 
 def quantise(graph: "ModelProto", films: Sequence[Float[np.ndarray, "side side"]]) -> "ModelProto":

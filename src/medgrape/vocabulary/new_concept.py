@@ -42,6 +42,8 @@ ITERATIONS = 3
 AGREEMENT = 0.55
 """Mean cosine between the prototypes of the new concept: that of trained concepts, so that their mean maps have the
 same scale."""
+TEXT_TOLERANCE = 1e-3
+"""Largest difference of an embedding from that at training: machines round differently."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +149,6 @@ def likeness(patches: Float[Tensor, "d h w"], others: Float[Tensor, "n d"]) -> F
 def softmax_over_patches(logits: Float[Tensor, "h w"]) -> Float[Tensor, "h w"]:
     """Return weights that sum to one over the film."""
     return logits.flatten().softmax(dim=0).view_as(logits)
-
-
-TEXT_TOLERANCE = 1e-3
-"""Largest difference of an embedding from that at training: machines round differently."""
 
 
 class NewConceptError(UserError):

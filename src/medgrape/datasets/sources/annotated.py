@@ -18,6 +18,8 @@ from medgrape.progress import Track, quietly
 CLASSES = ("no_finding", "finding")
 _EXAMPLES = 3
 Tool = Literal["coco", "labelstudio", "cvat"]
+SAME = 0.01
+"""Pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point."""
 
 
 @dataclass(frozen=True)
@@ -183,10 +185,6 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     for path, key in pairs:
         paths[key] = path if key not in paths else None
     return {key: path for key, path in paths.items() if path is not None and key}
-
-
-SAME = 0.01
-"""Pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point."""
 
 
 def import_boxes(

@@ -20,6 +20,9 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD = (0.229, 0.224, 0.225)
 backbone = partial(register, "backbone")
 """Decorator: ``@backbone("resnet-50")`` registers a function from ``BackboneSettings`` to ``(Chain, Blueprint)``."""
+OWN = "own"
+"""Kind of the blueprint of a plugin, whose config is the record of the plugin."""
+_DEFAULTS: Mapping[str, object] = {"leave_off": 0, "last_stride": True, "weights": None}
 
 
 class BackboneError(UserError):
@@ -168,11 +171,6 @@ def load_strictly(
         if target not in placed and not target.endswith(".num_batches_tracked"):
             raise BackboneError(f"{source} has no tensor for {target} of this architecture: is it for another one?")
     parts.load_state_dict(expected | placed)
-
-
-OWN = "own"
-"""Kind of the blueprint of a plugin, whose config is the record of the plugin."""
-_DEFAULTS: Mapping[str, object] = {"leave_off": 0, "last_stride": True, "weights": None}
 
 
 @dataclass(frozen=True)

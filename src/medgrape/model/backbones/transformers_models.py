@@ -33,6 +33,24 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _TEXTS = ["config.json", "preprocessor_config.json"]
 _WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*.safetensors"]
+KIND = "transformers"
+_CONVNEXT = ("convnext", "convnextv2")
+_UNUSED_KEYS = frozenset(
+    {"_name_or_path", "id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version"}
+)
+_FORBIDDEN_KEYS = frozenset(
+    {
+        "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
+        "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
+        "transformers_weights", "use_kernels",
+    }
+)  # fmt: skip
+"""Keys of a config that choose how to compute, from which file or by whose code: a run of others may not set them."""
+_IMPLEMENTATION = "implementation"
+"""Part of every key that chooses the code for attention or experts, which may be downloaded from a hub."""
+_TIMM = ("timm_backbone", "timm_wrapper")
+_UNTRAINED_NORM = "hidden_states_norms."
+"""ConvNeXt's backbone adds a norm that its checkpoints lack; its initial values are fixed, not random."""
 
 
 def find_folder(settings: BackboneSettings, *, with_weights: bool) -> Path:
@@ -106,26 +124,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise BackboneError(f"{path} should be a JSON object.")
     return payload
-
-
-KIND = "transformers"
-_CONVNEXT = ("convnext", "convnextv2")
-_UNUSED_KEYS = frozenset(
-    {"_name_or_path", "id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version"}
-)
-_FORBIDDEN_KEYS = frozenset(
-    {
-        "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
-        "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
-        "transformers_weights", "use_kernels",
-    }
-)  # fmt: skip
-"""Keys of a config that choose how to compute, from which file or by whose code: a run of others may not set them."""
-_IMPLEMENTATION = "implementation"
-"""Part of every key that chooses the code for attention or experts, which may be downloaded from a hub."""
-_TIMM = ("timm_backbone", "timm_wrapper")
-_UNTRAINED_NORM = "hidden_states_norms."
-"""ConvNeXt's backbone adds a norm that its checkpoints lack; its initial values are fixed, not random."""
 
 
 @contextmanager

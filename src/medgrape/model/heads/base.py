@@ -42,13 +42,8 @@ class Head(Protocol):
 class NoAttentionHead(nn.Module):
     """Base of heads without attention: they implement ``forward`` alone."""
 
-    def attention(
-        self,
-        scores: Float[Tensor, "b k m"],  # noqa: ARG002 (the protocol's)
-        graph: ConceptGraph,  # noqa: ARG002
-    ) -> Float[Tensor, "b k k"] | None:
+    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> None:
         """Return None."""
-        return None
 
     def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
         """Return the logits alone."""

@@ -20,11 +20,7 @@ class LinearHead(NoAttentionHead):
         super().__init__()
         self.layer = nn.Linear(concepts * prototypes, classes)
 
-    def forward(
-        self,
-        scores: Float[Tensor, "b k m"],
-        graph: ConceptGraph,  # noqa: ARG002 (the protocol's)
-    ) -> Float[Tensor, "b classes"]:
+    def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:  # noqa: ARG002
         """Return the class logits."""
         logits: Tensor = self.layer(scores.flatten(1))
         return logits
@@ -45,11 +41,7 @@ class MlpHead(NoAttentionHead):
             nn.Linear(HIDDEN, classes),
         )
 
-    def forward(
-        self,
-        scores: Float[Tensor, "b k m"],
-        graph: ConceptGraph,  # noqa: ARG002 (the protocol's)
-    ) -> Float[Tensor, "b classes"]:
+    def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:  # noqa: ARG002
         """Return the class logits."""
         logits: Tensor = self.layers(scores.flatten(1))
         return logits

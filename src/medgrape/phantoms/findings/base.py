@@ -1,6 +1,6 @@
 """What findings share: position and contrast, patches, texture, scattered points, and masks.
 
-Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zones below.
+Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zone that each finding registers with.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +15,13 @@ from medgrape.phantoms.bones import lung_place
 from medgrape.phantoms.canvas import Layer, Pair, blob
 from medgrape.phantoms.chest import Chest
 from medgrape.phantoms.cohort import nih_statistics
+
+Mask = Bool[np.ndarray, "size size"]
+CONTRAST_FACTOR = 1.4  # multiplies the contrast of every finding but cardiomegaly
+VISIBLE = 0.25  # share of its densest part down to which a shadow counts as the lesion
+TRIES = 12  # sites tried before a lesion may overlap another
+# Consolidation was not boxed; it lies where pneumonia lies.
+SAME_BOXES_AS = {"consolidation": "pneumonia"}
 
 
 @dataclass(frozen=True)
@@ -64,11 +71,6 @@ class Zone:
     width: tuple[float, float]
     height: tuple[float, float]
     across: tuple[float, float] = (0.12, 0.92)
-
-
-Mask = Bool[np.ndarray, "size size"]
-CONTRAST_FACTOR = 1.4  # multiplies the contrast of every finding but cardiomegaly
-VISIBLE = 0.25  # share of its densest part down to which a shadow counts as the lesion
 
 
 Draw = Callable[[Chest, Site, np.random.Generator], Mask]
@@ -176,11 +178,6 @@ def contrast_of(name: str, random: np.random.Generator) -> float:
     subtle, obvious = FINDINGS[name].contrast
     drawn = subtle + (obvious - subtle) * float(random.beta(1.5, 1.4))
     return drawn if name == "cardiomegaly" else CONTRAST_FACTOR * drawn
-
-
-TRIES = 12  # sites tried before a lesion may overlap another
-# Consolidation was not boxed; it lies where pneumonia lies.
-SAME_BOXES_AS = {"consolidation": "pneumonia"}
 
 
 def choose_site(

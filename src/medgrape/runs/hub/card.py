@@ -17,6 +17,25 @@ _SPLITS = ("test", "val")
 """In order of preference."""
 _CHECKS = ("calibrated", "settings", "paper")
 """In order of preference: the safety check that a run uses is the first of these in the report."""
+CARD = "README.md"
+"""The file name that hubs display."""
+TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
+UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
+TAGS = (
+    "chest-x-ray",
+    "concept-based",
+    "explainability",
+    "medical",
+    "not-a-medical-device",
+    "prototypes",
+    "research-only",
+)
+TASK = "image-classification"
+FEW = 100
+"""Number of test patients below which figures are called rough: intervals of proportions are then 20 points wide."""
+_PHANTOM = "phantom"
+_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
+"""The extra of medgrape that each kind of backbone needs."""
 
 
 @dataclass(frozen=True)
@@ -122,27 +141,6 @@ def _safety(report: Mapping[str, Any]) -> Iterator[Row]:
 
 def _interval(interval: Mapping[str, float] | None) -> str:
     return "" if interval is None else f"{interval['low']:.3f} to {interval['high']:.3f}"
-
-
-CARD = "README.md"
-"""The file name that hubs display."""
-TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
-UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
-TAGS = (
-    "chest-x-ray",
-    "concept-based",
-    "explainability",
-    "medical",
-    "not-a-medical-device",
-    "prototypes",
-    "research-only",
-)
-TASK = "image-classification"
-FEW = 100
-"""Number of test patients below which figures are called rough: intervals of proportions are then 20 points wide."""
-_PHANTOM = "phantom"
-_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
-"""The extra of medgrape that each kind of backbone needs."""
 
 
 def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:

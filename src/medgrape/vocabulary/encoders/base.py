@@ -14,6 +14,9 @@ from medgrape.plugins import OwnPart, register
 
 encoder = partial(register, "text encoder")
 """Decorator: ``@encoder("lexical")`` registers a function from ``TextSettings`` to a ``TextEncoder``."""
+TOLERANCE = 1e-3
+"""Largest deviation of a vector's length from 1."""
+_SAMPLES = ("Thick-walled lucency in the upper lobe.", "Fluid above the diaphragm.")
 
 
 class TextEncoderError(UserError):
@@ -43,11 +46,6 @@ class TextEncoder(Protocol):
 @encoder("none")
 def no_encoder(settings: TextSettings) -> None:
     """Use no text at all."""
-
-
-TOLERANCE = 1e-3
-"""Largest deviation of a vector's length from 1."""
-_SAMPLES = ("Thick-walled lucency in the upper lobe.", "Fluid above the diaphragm.")
 
 
 class PluginEncoder:

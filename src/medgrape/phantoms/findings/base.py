@@ -1,6 +1,6 @@
 """What findings share: position and contrast, patches, texture, scattered points, and masks.
 
-Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zone that each finding registers with.
+Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy, mostly by a zone.
 """
 
 from collections.abc import Callable, Iterable, Sequence

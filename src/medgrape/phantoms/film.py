@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from medgrape.geometry import Box
-from medgrape.phantoms.anatomy import Anatomy, Exam, anatomy_of
+from medgrape.phantoms.anatomy import Exam, anatomy_of
 from medgrape.phantoms.canvas import Canvas, Layer, keep_memory
 from medgrape.phantoms.chest import Chest, build
 from medgrape.phantoms.cohort import PROFILES
@@ -61,7 +61,13 @@ def draw(exam: Exam, size: int = 224) -> PhantomFilm:
     """Draw the film of an exam, ``size`` pixels square; the same arguments give the same film."""
     keep_memory()
     planned = _planned_lesions(exam)
-    chest = build(exam, _changed_anatomy(exam, planned), size)
+    anatomy = anatomy_of(exam)
+    for lesion in planned:  # heart size, inflation, congestion
+        change = FINDINGS[lesion.finding].changes
+        if change is not None:
+            random = exam.patient_random("lesion", lesion.finding, lesion.number)
+            anatomy = change(anatomy, lesion.contrast, random)
+    chest = build(exam, anatomy, size)
     lesions = _lesions(chest, exam, planned)
     devices = tuple(_device(chest, exam, name) for name in exam.devices)
     pixels = expose(chest.canvas, chest.attenuation(), exam)
@@ -79,17 +85,6 @@ def _planned_lesions(exam: Exam) -> list[_PlannedLesion]:
         planned.append(_PlannedLesion(finding, seen[finding], lasting * float(today)))
         seen[finding] += 1
     return planned
-
-
-def _changed_anatomy(exam: Exam, planned: list[_PlannedLesion]) -> Anatomy:
-    """The anatomy with the changes that findings cause: heart size, inflation, congestion."""
-    anatomy = anatomy_of(exam)
-    for lesion in planned:
-        change = FINDINGS[lesion.finding].changes
-        if change is not None:
-            random = exam.patient_random("lesion", lesion.finding, lesion.number)
-            anatomy = change(anatomy, lesion.contrast, random)
-    return anatomy
 
 
 def _lesions(chest: Chest, exam: Exam, planned: list[_PlannedLesion]) -> tuple[Lesion, ...]:

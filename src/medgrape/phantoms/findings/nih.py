@@ -163,15 +163,8 @@ def _kerley(chest: Chest, random: np.random.Generator) -> np.ndarray:
         heights = chest.anatomy.angle - 0.05 - 0.016 * np.arange(6) + random.normal(0, 0.002, 6)
         edges = chest.anatomy.edge(heights, side)
         inner = edges - random.uniform(0.02, 0.04, 6)
-        lines.append(
-            np.stack(
-                [
-                    np.stack([0.5 + side * edges, heights], axis=1),
-                    np.stack([0.5 + side * inner, heights + 0.002], axis=1),
-                ],
-                axis=1,
-            )
-        )
+        ends = [np.stack([0.5 + side * edges, heights], 1), np.stack([0.5 + side * inner, heights + 0.002], 1)]
+        lines.append(np.stack(ends, axis=1))
     return in_lung(chest, chest.canvas.soften(chest.canvas.strokes(np.concatenate(lines), 0.0032), 0.0012))
 
 

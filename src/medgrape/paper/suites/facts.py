@@ -111,9 +111,9 @@ def settings(results: Results) -> Table:
             value = value[part]
         lines.append(Line(key, {"value": str(value)}, {"value": paper}))
         differing += not _same(str(value), paper)
-    reading = f"{differing} of {len(lines)} settings differ from the paper's on TBX11K."
     built = f"{HIDDEN} wide, {ATTENTION_HEADS} attention heads"
     lines.append(Line("graph head", {"value": built}, {"value": "64 wide, 4 attention heads"}))
+    reading = f"{differing} of {len(lines)} settings differ from the paper's on TBX11K."
     return Table("Settings", (Column("value", "Value"),), tuple(lines), reading)
 
 

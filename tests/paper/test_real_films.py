@@ -22,7 +22,7 @@ from medgrape.paper.reproduce import reproduce
 from medgrape.paper.suites.real_films import RealFilms, one_shot_figures
 from medgrape.paper.training_cost import train_in_child
 from medgrape.progress import quietly, unwatched
-from medgrape.training.run import Order
+from medgrape.training.run import TrainingJob
 from small_settings import SMALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real films")]  # what they share is made once
@@ -241,7 +241,7 @@ def test_a_place_that_cannot_be_written_to_is_told_in_one_sentence(suite, tmp_pa
     (tmp_path / "full").write_text("a file, where a folder is wanted")
     job = job_of(suite, "recipe")
     with pytest.raises(UserError, match=r"^Cannot use .*full.*\.$"):
-        train_in_child(Order(job.config, job.data, tmp_path / "full/run"))
+        train_in_child(TrainingJob(job.config, job.data, tmp_path / "full/run"))
 
 
 def test_a_result_that_cannot_be_read_is_told(suite, report, tmp_path):  # noqa: ARG001 (it must have run)

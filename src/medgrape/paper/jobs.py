@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.config import Config
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import Loaded
@@ -21,7 +21,7 @@ from medgrape.paper.recipes import DataFacts, Recipe
 from medgrape.progress import Track, Watch
 from medgrape.runs.checkpoint import LoadedRun
 from medgrape.training.preflight import refuse_settings
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 
 Kind = Literal["films", "safety", "few-shot", "faithfulness", "latency", "pictures"]
 Role = Literal["first", "second"]
@@ -254,7 +254,7 @@ class PaperJob(Job):
         data, out = self.folder, self.workspace.out
 
         def trained(recipe: Recipe) -> Loaded:
-            order = Order(self.configs[recipe], data, self.run_of(recipe), kept=out / "stages")
+            order = TrainingJob(self.configs[recipe], data, self.run_of(recipe), stage_cache=out / "stages")
             return load_any(train(order, track=track, watch=watch))
 
         loaded = trained(self.recipe)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from medgrape.baselines.mc_dropout import PASSES, doubt, quantile_threshold
+from medgrape.baselines.mc_dropout import PASSES, box_uncertainty, quantile_threshold
 from medgrape.datasets.cache import CachedFilms, cached_films
 from medgrape.datasets.dataset import Dataset, check_concepts
 from medgrape.evaluation.classification import Classification, calibration, classify, detect
@@ -26,8 +26,7 @@ from medgrape.evaluation.safety_check import check_figures
 from medgrape.evaluation.statistics import ROUNDS as RESAMPLINGS
 from medgrape.evaluation.statistics import interval
 from medgrape.progress import Track
-from medgrape.runs.checkpoint import LoadedRun, Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 
@@ -257,7 +256,7 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
 
 def _dropout(run: Run, dataset: Dataset, cached: CachedFilms, bound: float, track: Track) -> dict[str, Alarms]:
     """MC-dropout, with thresholds that give at most ``bound`` false alarms on validation boxes."""
-    validation, test = (doubt(run, dataset, cached, split, track) for split in ("val", "test"))
+    validation, test = (box_uncertainty(run, dataset, cached, split, track) for split in ("val", "test"))
     bound = min(bound, 1 - 1 / max(len(validation), 1))
     claimed = [run.concepts.index(name) for name in dataset.concepts.names]
     undecided = test.entropy > quantile_threshold(validation.entropy, bound)

@@ -14,9 +14,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 
 STOPPED = 130
 PATIENCE = 3
@@ -45,7 +45,7 @@ class _StageWatch:
         return self.watch(label, total, done)
 
 
-def train_in_child(order: Order, *, track: Track = quietly, watch: Watch = unwatched) -> Cost:
+def train_in_child(order: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Cost:
     """Train in a child process, which ends with this process. The same order continues an interrupted training."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -83,7 +83,7 @@ def _error(exit_code: int, out: Path) -> BaseException:
     return RuntimeError(f"the training of {out} ended with exit code {exit_code}")
 
 
-def _train(sender: Connection, order: Order, track: Track, watch: Watch) -> None:
+def _train(sender: Connection, order: TrainingJob, track: Track, watch: Watch) -> None:
     """Run in the child."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C
     stages, began = _StageWatch(watch), time.monotonic()
@@ -92,7 +92,7 @@ def _train(sender: Connection, order: Order, track: Track, watch: Watch) -> None
     except UserError as mistake:
         sender.send_bytes(json.dumps({"mistake": str(mistake)}).encode())
     except OSError as error:  # a full disk, most likely
-        sender.send_bytes(json.dumps({"mistake": told_of_file(error)}).encode())
+        sender.send_bytes(json.dumps({"mistake": os_error_message(error)}).encode())
     except KeyboardInterrupt:
         sys.exit(STOPPED)
     else:

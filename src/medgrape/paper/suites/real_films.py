@@ -10,11 +10,10 @@ from typing import Any
 from safetensors.torch import load_file
 
 from medgrape.config import RECIPES, Config
-from medgrape.datasets.dataset import SPLITS, Dataset, checksum
+from medgrape.datasets.dataset import SPLITS, Dataset, SplitRule, checksum
 from medgrape.datasets.draft import Draft, finish
 from medgrape.datasets.sources.nih import read_nih
 from medgrape.datasets.sources.tbx11k import is_borrowed, read_tbx11k
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.evaluation.few_shot import TrialPlan, VocabularyTrial, leave_one_out
@@ -31,8 +30,8 @@ from medgrape.progress import Track, Watch
 from medgrape.runs.checkpoint import LoadedRun, load_run
 from medgrape.runs.manifest import MANIFEST
 from medgrape.safety.calibration import NOT_CALIBRATED
-from medgrape.training.run import Order
-from medgrape.training.shared_stages import FIRST
+from medgrape.training.plan import FIRST
+from medgrape.training.run import TrainingJob
 
 NAME = "real-films"
 TEST, VALIDATION = 0.2, 0.15
@@ -157,7 +156,9 @@ class RealFilmsJob(Job):
         payload = read_json(path)
         if payload is None or not (self.run / MANIFEST).is_file():
             inputs = {"begun_with": self.begun_with, "software": software()}
-            order = Order(self.config, self.data, self.run, kept=self.out / "stages", shared=(FIRST,))
+            order = TrainingJob(
+                self.config, self.data, self.run, stage_cache=self.out / "stages", cached_stages=(FIRST,)
+            )
             payload = asdict(train_in_child(order, track=track, watch=watch)) | inputs
             write_json(path, payload, self.indent)
         self.refuse_other(payload, self.run)

@@ -23,9 +23,13 @@ from medgrape.paper.suites import SUITES, chosen_suites
 from medgrape.paper.suites.base import published
 from scenes import REAL
 
-PAPER = set(
-    ["tab:tbx11k", "tab:nih", "tab:compare", "tab:tau_sweep", "tab:eta_sweep", "tab:hparams_fixed", "tab:hparams_dataset", "tab:n4", "tab:n4_zeroshot", "tab:graph_heads", "tab:speed", "tab:edge_ablation", "tab:sota", "tab:perclass_f1", "tab:confusion", "tab:safety", "tab:pg_perconcept", "tab:zeroshot", "tab:zeroshot_nih", "tab:faithfulness", "tab:n5", "tab:mean_vs_max", "tab:n6_mlp", "fig:proto_dispersion", "fig:simmaps_cmp_panel", "fig:pg_dots", "fig:interaction"]
-)
+PAPER = {
+    "tab:tbx11k", "tab:nih", "tab:compare", "tab:tau_sweep", "tab:eta_sweep", "tab:hparams_fixed",
+    "tab:hparams_dataset", "tab:n4", "tab:n4_zeroshot", "tab:graph_heads", "tab:speed", "tab:edge_ablation",
+    "tab:sota", "tab:perclass_f1", "tab:confusion", "tab:safety", "tab:pg_perconcept", "tab:zeroshot",
+    "tab:zeroshot_nih", "tab:faithfulness", "tab:n5", "tab:mean_vs_max", "tab:n6_mlp", "fig:proto_dispersion",
+    "fig:simmaps_cmp_panel", "fig:pg_dots", "fig:interaction",
+}  # fmt: skip
 """Labels of all tables of the paper and of all figures that show results."""
 
 pytestmark = pytest.mark.xdist_group("suites")  # one process runs them once for all of these tests

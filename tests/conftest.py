@@ -37,7 +37,7 @@ def films_folder(tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Makes a folder once for all workers of a test run: ``made_once("drawn_dataset", make)`` calls ``make(path)`` if needed."""
+    """Makes a folder once for all workers: ``made_once("drawn_dataset", make)`` calls ``make(path)`` if needed."""
     base = tmp_path_factory.getbasetemp()
     shared = (base if worker_id == "master" else base.parent) / "shared"
     shared.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from medgrape.cli.app import app
 from medgrape.config import Config
 from medgrape.server.app import ROUTERS
 from medgrape.server.error_responses import _CODES
-from medgrape.server.services import Needs
+from medgrape.server.services import RequireRole
 from medgrape.server.settings import API, ServerSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,7 +103,7 @@ def test_every_address_of_the_server_is_documented_with_its_role_and_no_other():
 
 
 def role_of(router):
-    roles = [one.dependency.role.value for one in router.dependencies if isinstance(one.dependency, Needs)]
+    roles = [one.dependency.role.value for one in router.dependencies if isinstance(one.dependency, RequireRole)]
     return roles[0] if roles else "anybody"
 
 

@@ -157,7 +157,8 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     assert _map_likeness(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset).min() >= 0.95
     properties = {prop.key: prop.value for prop in graph.metadata_props}
     assert json.loads(properties["medgrape.calibrated_on"]) == {
-        "name": Dataset.load(drawn_dataset).name, "checksum": export.checksum(drawn_dataset), "split": "train", "films": 24,
+        "name": Dataset.load(drawn_dataset).name, "checksum": export.checksum(drawn_dataset), "split": "train",
+        "films": 24,
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, a
 from medgrape.cli.user import COMMAND
 
 if TYPE_CHECKING:
-    from medgrape.server.room_folder import Archive
+    from medgrape.server.room_folder import RoomStore
 
 app = typer.Typer(no_args_is_help=True, help="Boxes out for other programs, boxes of other programs in.")
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A prepared data set.")]
@@ -71,14 +71,14 @@ def collect_command(
 
     form = form_of(outside_runs(out))
     opened = room_archive(room, database, config)
-    from medgrape.server.collect import collect
+    from medgrape.server.exports import collect
 
     told = collect(opened, COMMAND, form)
     told.write(out)
     _tell(len(told.films), len(told.marks), out, as_json=as_json)
 
 
-def room_archive(room: Path, database: str | None, config: Path | None) -> "Archive":
+def room_archive(room: Path, database: str | None, config: Path | None) -> "RoomStore":
     """The database of a room that is there."""
     refuse_no_room(room)
     return archive(room, database, config)

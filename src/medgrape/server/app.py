@@ -15,21 +15,32 @@ from fastapi.routing import APIRoute
 from medgrape import __version__
 from medgrape.explain.words import NOTICE
 from medgrape.server import error_responses, page_files
-from medgrape.server.api import assessment, explanations, films, health, jobs, log, models, people, session, studies
-from medgrape.server.api.common import ProblemTold
-from medgrape.server.api.exports import routes
-from medgrape.server.background_reading import FirstSights
-from medgrape.server.jobs import JobDesk
+from medgrape.server.api import (
+    accounts,
+    assessment,
+    concepts,
+    evaluations,
+    explanations,
+    exports,
+    films,
+    health,
+    jobs,
+    log,
+    models,
+    studies,
+)
+from medgrape.server.api.common import ProblemResponse
+from medgrape.server.jobs import JobRunner
 from medgrape.server.middleware import BODY_SECONDS, Gate
 from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
+from medgrape.server.room_folder import logger
 from medgrape.server.security.oidc import Oidc
-from medgrape.server.services import Desks, open_to_all
+from medgrape.server.services import ServiceContainer, open_to_all
 from medgrape.server.settings import API
-from medgrape.server.storage.database import GONE
-from medgrape.server.studies import StudyDesk
+from medgrape.server.storage.database import DATABASE_ERRORS
+from medgrape.server.studies import BackgroundReader, StudyService
 
 THREADS = 40
 """Requests that are worked on at once in one worker; most of them wait for a disk or for their turn."""
@@ -42,10 +53,10 @@ everything that changes something. What goes wrong is told as RFC 9457 wants it:
 `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    session.anybody, session.routes, films.routes, explanations.routes, studies.routes,
-    routes.routes, routes.room_routes,
-    models.routes, models.curating, assessment.routes, assessment.curating, models.concept_routes, jobs.routes,
-    people.routes, people.keeping, log.routes, health.anybody, health.keeping,
+    accounts.anybody, accounts.session_routes, films.routes, explanations.routes, studies.routes, exports.routes,
+    exports.curating, models.routes, models.curating, concepts.routes, concepts.curating, assessment.routes,
+    assessment.curating, evaluations.routes, concepts.concept_routes, jobs.routes, accounts.routes, accounts.admin,
+    log.routes, health.anybody, health.admin,
 )  # fmt: skip
 
 
@@ -81,31 +92,33 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
         torch.set_num_threads(1)  # the encoder's thread alone uses all cores
-        tempfile.tempdir = os.fspath(room.folder.arrivals)  # uploads are spooled where films are kept
+        tempfile.tempdir = os.fspath(room.folder.uploads)  # uploads are spooled where films are kept
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-        desks = await anyio.to_thread.run_sync(_desks, room, anyio.CapacityLimiter(UPLOADS))
-        app.state.desks = desks
+        services = await anyio.to_thread.run_sync(_services, room, anyio.CapacityLimiter(UPLOADS))
+        app.state.services = services
         yield
         tempfile.tempdir = None
-        await anyio.to_thread.run_sync(desks.close)
+        await anyio.to_thread.run_sync(services.close)
 
     return living
 
 
-def _desks(room: Room, arrivals: anyio.CapacityLimiter) -> Desks:
+def _services(room: Room, arrivals: anyio.CapacityLimiter) -> ServiceContainer:
     """Everything to work with; the model in use is loaded before anybody asks for it."""
     room.folder.drop_stale_uploads(BODY_SECONDS + room.settings.film_seconds)
-    desk = StudyDesk(room)
+    studies_service = StudyService(room)
     provider = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
-    desks = Desks(room, desk, JobDesk(room), FirstSights(room, desk), provider, arrivals)
+    services = ServiceContainer(
+        room, studies_service, JobRunner(room), BackgroundReader(room, studies_service), provider, arrivals
+    )
     try:
         with room.database.reading() as opened:
             row = model_row(opened, None)
         loaded(room, row)
-        desks.first_sights.catch_up()
-    except (Problem, *GONE) as error:
-        journal.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
-    return desks
+        services.background_reader.catch_up()
+    except (Problem, *DATABASE_ERRORS) as error:
+        logger.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
+    return services
 
 
 def _operation(route: APIRoute) -> str:
@@ -117,7 +130,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         parts = told["components"]
-        parts["schemas"]["ProblemTold"] = ProblemTold.model_json_schema()
+        parts["schemas"]["ProblemResponse"] = ProblemResponse.model_json_schema()
         parts["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
             "session": {"type": "apiKey", "in": "cookie", "name": "medgrape"},

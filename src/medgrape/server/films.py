@@ -18,12 +18,12 @@ from medgrape.progress import Track, quietly
 from medgrape.server.models import in_use
 from medgrape.server.problems import forbidden, not_found
 from medgrape.server.room import Room
-from medgrape.server.room_folder import Archive, RoomFolder
-from medgrape.server.security.accounts import local_person
+from medgrape.server.room_folder import RoomFolder, RoomStore
+from medgrape.server.security.accounts import local_user
 from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Person, Role
+from medgrape.server.security.roles import Role, User
 from medgrape.server.settings import ServerSettings
-from medgrape.server.storage.database import GONE
+from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow
 
 Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
@@ -67,31 +67,31 @@ class ListedFilm:
     """Studies of it, with their readers' names."""
 
 
-def take_in(room: Room, person: Person, upload: Path) -> Upload:
+def take_in(room: Room, user: User, upload: Path) -> Upload:
     """Store an uploaded film: its pixels and what may stay of its header, and nothing else."""
     with upload.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     known = _by_content(room, content)
     if known is not None:
         return Upload(known, known=True)
-    clean = room.darkroom.clean(upload)
+    clean = room.decoder_pool.clean(upload)
     arrival, film = clean.arrival, new_id()
     row = FilmRow(
         id=film, content=content, suffix=arrival.suffix, facts=arrival.facts.to_json(), view=arrival.facts.view,
-        sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=person.id, deleted_at=None,
+        sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=user.id, deleted_at=None,
     )  # fmt: skip
     try:
-        room.darkroom.keep(film, clean)
+        room.decoder_pool.keep(film, clean)
         with room.database.writing() as session:
             session.add(row)
             session.flush()
-            room.archive.note(session, person, "film.arrived", film=film, content=content, format=arrival.facts.format)
-    except (IntegrityError, OSError, *GONE) as error:
+            room.store.record(session, user, "film.arrived", film=film, content=content, format=arrival.facts.format)
+    except (IntegrityError, OSError, *DATABASE_ERRORS) as error:
         with room.database.reading() as session:  # if the database does not answer here, the files stay
             written = session.get(FilmRow, film) is not None
         if written:  # only the database's confirmation was lost
             return Upload(row, known=False)
-        room.darkroom.drop(film, row.suffix)
+        room.decoder_pool.drop(film, row.suffix)
         known = _by_content(room, content) if isinstance(error, IntegrityError) else None
         if known is None:
             raise
@@ -103,11 +103,11 @@ def take_in_before_start(
     folder: RoomFolder, settings: ServerSettings, paths: Sequence[Path], *, login: bool, track: Track = quietly
 ) -> list[str]:
     """Take films into a room that is not served yet, as the person at this machine; return their ids."""
-    room = Room(Archive.opened(folder, settings), settings, login=login)
+    room = Room(RoomStore.opened(folder, settings), settings, login=login)
     try:
         with room.database.writing() as session:
-            person = local_person(session)
-        return [take_in(room, person, path).film.id for path in track(paths, "adding films", len(paths))]
+            user = local_user(session)
+        return [take_in(room, user, path).film.id for path in track(paths, "adding films", len(paths))]
     finally:
         room.close()
 
@@ -127,17 +127,17 @@ def film_row(session: Session, film: str, *, lock: bool = False) -> FilmRow:
 
 def pictured(room: Room, row: FilmRow) -> Film:
     """Return a film whose pixels are decoded when they are first used."""
-    return room.darkroom.film(row.id, row.suffix, FilmFacts.from_json(row.facts))
+    return room.decoder_pool.film(row.id, row.suffix, FilmFacts.from_json(row.facts))
 
 
-def listed(session: Session, person: Person, query: FilmQuery) -> tuple[int, list[ListedFilm]]:
+def listed(session: Session, user: User, query: FilmQuery) -> tuple[int, list[ListedFilm]]:
     """Return how many films fit, and one page of them, the newest first."""
     model = in_use(session) or ""
     fitting = (
         select(FilmRow, UserRow.name, ImpressionRow.prediction)
         .join(UserRow, UserRow.id == FilmRow.arrived_by)
         .outerjoin(ImpressionRow, (ImpressionRow.film_id == FilmRow.id) & (ImpressionRow.model == model))
-        .where(FilmRow.deleted_at.is_(None), *_conditions(person, query))
+        .where(FilmRow.deleted_at.is_(None), *_conditions(user, query))
     )
     total = session.scalar(select(func.count()).select_from(fitting.subquery())) or 0
     page = fitting.order_by(FilmRow.arrived_at.desc(), FilmRow.id)
@@ -154,14 +154,14 @@ def one_listed(session: Session, film: FilmRow) -> ListedFilm:
     return ListedFilm(film, name, prediction, _studies(session, [film.id]).get(film.id, ()))
 
 
-def _conditions(person: Person, query: FilmQuery) -> list[ColumnElement[bool]]:
-    own = exists().where(StudyRow.film_id == FilmRow.id, StudyRow.reader_id == person.id)
+def _conditions(user: User, query: FilmQuery) -> list[ColumnElement[bool]]:
+    own = exists().where(StudyRow.film_id == FilmRow.id, StudyRow.reader_id == user.id)
     conditions: list[tuple[object, ColumnElement[bool]]] = [
         (query.search, _matching(query.search)),
         (query.likeliest, ImpressionRow.likeliest == query.likeliest),
         (query.view, FilmRow.view == query.view.upper()),
         (query.unread, ~own),
-        (query.mine, FilmRow.arrived_by == person.id),
+        (query.mine, FilmRow.arrived_by == user.id),
     ]
     return [condition for given, condition in conditions if given]
 
@@ -186,16 +186,16 @@ def _studies(session: Session, films: Sequence[str]) -> dict[str, tuple[tuple[St
     return studies
 
 
-def remove(room: Room, person: Person, film: str) -> None:
+def remove(room: Room, user: User, film: str) -> None:
     """Remove a film's files and features for good; what was done with it stays in the log."""
     with room.database.writing() as session:
         row = film_row(session, film, lock=True)
         others = select(func.count()).select_from(StudyRow)
-        others = others.where(StudyRow.film_id == film, StudyRow.reader_id != person.id)
-        own = row.arrived_by == person.id and not session.scalar(others)
-        if not (own or person.role.covers(Role.CURATOR)):
+        others = others.where(StudyRow.film_id == film, StudyRow.reader_id != user.id)
+        own = row.arrived_by == user.id and not session.scalar(others)
+        if not (own or user.role.covers(Role.CURATOR)):
             raise forbidden("Only a curator removes films that others uploaded or have read.")
         row.deleted_at = datetime.now(UTC)
-        room.archive.note(session, person, "film.removed", film=film)
-    room.darkroom.drop(film, row.suffix)
+        room.store.record(session, user, "film.removed", film=film)
+    room.decoder_pool.drop(film, row.suffix)
     room.features.drop(row.content)

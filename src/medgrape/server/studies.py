@@ -15,16 +15,16 @@ from sqlalchemy.orm import Session
 from medgrape.errors import UserError
 from medgrape.server import metrics
 from medgrape.server.films import film_row, pictured
-from medgrape.server.inference.decoder_pool import DarkroomBusyError
-from medgrape.server.inference.lru_cache import Lately
-from medgrape.server.inference.model_cache import Loaded
+from medgrape.server.inference.decoder_pool import DecodersBusyError
+from medgrape.server.inference.lru_cache import LRUCache
+from medgrape.server.inference.model_cache import LoadedModel
 from medgrape.server.models import in_use, loaded, model_row
 from medgrape.server.problems import Problem, forbidden, not_found
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
+from medgrape.server.room_folder import logger
 from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.storage.database import GONE
+from medgrape.server.security.roles import Role, User
+from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, ModelRow, StudyRow, UserRow
 from medgrape.server.study_history import STEPS, HistoryEntry, Outcome, Step, StudyState, first_of, replay, state_after
@@ -65,24 +65,26 @@ class StudyService:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._opened: Lately[tuple[str, str], Study] = Lately(IN_MEMORY, lambda study: study.original.similarity.nbytes)
-        self._states: Lately[str, tuple[StudyState, Study]] = Lately(STUDIES)
+        self._opened: LRUCache[tuple[str, str], Study] = LRUCache(
+            IN_MEMORY, lambda study: study.original.similarity.nbytes
+        )
+        self._states: LRUCache[str, tuple[StudyState, Study]] = LRUCache(STUDIES)
 
-    def open(self, person: Person, film: str, model: str | None) -> tuple[StudyView, bool]:
+    def open(self, user: User, film: str, model: str | None) -> tuple[StudyView, bool]:
         """Return the person's study of a film with a model, and whether it is new."""
         with self._room.database.reading() as session:
             film_found, model_found = film_row(session, film), model_row(session, model)
             known = session.scalar(
                 select(StudyRow.id).where(
-                    StudyRow.film_id == film, StudyRow.model == model_found.version, StudyRow.reader_id == person.id
+                    StudyRow.film_id == film, StudyRow.model == model_found.version, StudyRow.reader_id == user.id
                 )
             )
         if known is not None:
-            return self.get(person, known), False
+            return self.get(user, known), False
         study = self.first_sight(film_found, model_found)
         now, prediction = datetime.now(UTC), dict(study.prediction)
         row = StudyRow(
-            id=new_id(), film_id=film, model=model_found.version, reader_id=person.id, revision=0,
+            id=new_id(), film_id=film, model=model_found.version, reader_id=user.id, revision=0,
             prediction=prediction, opened_at=now, changed_at=now,
         )  # fmt: skip
         try:
@@ -91,18 +93,18 @@ class StudyService:
                 model_row(session, row.model, lock=True)
                 session.add(row)
                 session.flush()
-                self._room.archive.note(
-                    session, person, "study.opened", film=film, study=row.id, model=row.model, prediction=prediction
+                self._room.store.record(
+                    session, user, "study.opened", film=film, study=row.id, model=row.model, prediction=prediction
                 )
         except IntegrityError:  # the same person, at the same moment, in another window
-            return self.open(person, film, model)[0], False
-        return StudyView(row, film_found, model_found, person.name, StudyState(), study), True
+            return self.open(user, film, model)[0], False
+        return StudyView(row, film_found, model_found, user.name, StudyState(), study), True
 
-    def get(self, person: Person, study: str, at: int | None = None) -> StudyView:
+    def get(self, user: User, study: str, at: int | None = None) -> StudyView:
         """Return a study as it is now, or after ``at`` steps; readers see only their own."""
         with self._room.database.reading() as session:
             found = session.execute(_WHOLE, {"study": study}).one_or_none()
-        if found is None or not (found[0].reader_id == person.id or person.role.covers(Role.CURATOR)):
+        if found is None or not (found[0].reader_id == user.id or user.role.covers(Role.CURATOR)):
             raise not_found("study", study)
         row, film, model, reader = found
         if at is not None and not 0 <= at <= row.revision:
@@ -115,9 +117,9 @@ class StudyService:
             state = state_after(_steps_of(session, study)[:revision])
         return StudyView(row, film, model, reader, state, first.resumed(state.corrections))
 
-    def history(self, person: Person, study: str) -> list[HistoryEntry]:
+    def history(self, user: User, study: str) -> list[HistoryEntry]:
         """Return every step of a study that the person may see, the first one first."""
-        self.get(person, study)
+        self.get(user, study)
         with self._room.database.reading() as session:
             return list(replay(_steps_of(session, study)))
 
@@ -133,20 +135,20 @@ class StudyService:
         self._remember(film, model, dict(study.prediction))
         return self._opened.put((film.id, model.version), study)
 
-    def take(self, person: Person, study: str, step: Step, revision: int | None) -> tuple[StudyView, StudyView]:
+    def take(self, user: User, study: str, step: Step, revision: int | None) -> tuple[StudyView, StudyView]:
         """Take a step and return the study before and after it.
 
         An unconfirmed box that the safety check warns about changes nothing; the warning is written to the log.
         """
         try:
-            return self._take(person, study, step, revision)
+            return self._take(user, study, step, revision)
         except ConceptMismatchError as warning:
             metrics.WARNINGS.inc()
             check = warning.check.to_json()
             with self._room.database.writing() as session:
                 row = session.get_one(StudyRow, study)
-                self._room.archive.note(
-                    session, person, "study.warned", film=row.film_id, study=study, model=row.model, check=check
+                self._room.store.record(
+                    session, user, "study.warned", film=row.film_id, study=study, model=row.model, check=check
                 )
             raise Problem(
                 409, "concept_mismatch", f"{warning.check.reason} Nothing was changed; to apply the box all the same, "
@@ -158,20 +160,20 @@ class StudyService:
         self._opened.forget(lambda key: key[0] == film)
         self._states.forget(lambda _: True)
 
-    def _take(self, person: Person, study: str, step: Step, expected: int | None) -> tuple[StudyView, StudyView]:
+    def _take(self, user: User, study: str, step: Step, expected: int | None) -> tuple[StudyView, StudyView]:
         """Work the step out, then write it; if somebody else wrote a step meanwhile, work it out again."""
         for _ in range(_ATTEMPTS):
-            before = self.get(person, study)
-            _check_may(person, before, expected)
+            before = self.get(user, study)
+            _check_may(user, before, expected)
             outcome = step(before.study, before.state)
-            row = self._written(person, before.row, outcome)
+            row = self._written(user, before.row, outcome)
             if row is not None:
                 state = outcome.state
                 self._states.put(study, (state, first_of(outcome.study).resumed(state.corrections)))
                 return before, StudyView(row, before.film, before.model, before.reader, state, outcome.study)
         raise _stale(before.state.revision)
 
-    def _written(self, person: Person, row: StudyRow, outcome: Outcome) -> StudyRow | None:
+    def _written(self, user: User, row: StudyRow, outcome: Outcome) -> StudyRow | None:
         """Return the study's row with the step, or None if somebody else was faster."""
         prediction = dict(outcome.study.prediction)
         changed: dict[str, Any] = {
@@ -183,16 +185,16 @@ class StudyService:
             written = session.connection().execute(update(StudyRow).where(*unchanged).values(**changed))
             if written.rowcount == 0:
                 return None
-            self._room.archive.note(
-                session, person, outcome.kind, film=row.film_id, study=row.id, model=row.model,
+            self._room.store.record(
+                session, user, outcome.kind, film=row.film_id, study=row.id, model=row.model,
                 revision=outcome.state.revision, prediction_before=row.prediction, prediction_after=prediction,
                 **outcome.payload,
             )  # fmt: skip
         columns = StudyRow.__table__.columns.keys()
         return StudyRow(**{name: getattr(row, name) for name in columns} | changed)
 
-    def _encoded(self, film: FilmRow, ready: Loaded) -> torch.Tensor:
-        prepared = self._room.darkroom.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
+    def _encoded(self, film: FilmRow, ready: LoadedModel) -> torch.Tensor:
+        prepared = self._room.decoder_pool.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
         return self._room.encoder.encode(ready.encoder, ready.reader, prepared)
 
     def _remember(self, film: FilmRow, model: ModelRow, prediction: dict[str, float]) -> None:
@@ -244,23 +246,23 @@ class BackgroundReader:
             with self._room.database.reading() as session:
                 row, model = film_row(session, film), model_row(session, None)
             self._studies.first_sight(row, model)
-        except (Problem, UserError, DarkroomBusyError, TimeoutError, OSError, *GONE) as error:
-            journal.warning("film %s was not read in the background: %s", film, type(error).__name__)
+        except (Problem, UserError, DecodersBusyError, TimeoutError, OSError, *DATABASE_ERRORS) as error:
+            logger.warning("film %s was not read in the background: %s", film, type(error).__name__)
         except RuntimeError as error:  # the encoder ends with the server
-            journal.warning("film %s was not read in the background: %s", film, error)
+            logger.warning("film %s was not read in the background: %s", film, error)
         finally:
             with self._lock:
                 self._waiting.discard(film)
 
 
-def studies_of(session: Session, person: Person, film: str | None) -> Sequence[tuple[StudyRow, str]]:
+def studies_of(session: Session, user: User, film: str | None) -> Sequence[tuple[StudyRow, str]]:
     """Return the person's studies, or everybody's for a curator, with their readers; the last changed first."""
     wanted = select(StudyRow, UserRow.name).join(UserRow, UserRow.id == StudyRow.reader_id)
     wanted = wanted.join(FilmRow, FilmRow.id == StudyRow.film_id).where(FilmRow.deleted_at.is_(None))
     if film is not None:
         wanted = wanted.where(StudyRow.film_id == film)
-    if not person.role.covers(Role.CURATOR):
-        wanted = wanted.where(StudyRow.reader_id == person.id)
+    if not user.role.covers(Role.CURATOR):
+        wanted = wanted.where(StudyRow.reader_id == user.id)
     return [(row, name) for row, name in session.execute(wanted.order_by(StudyRow.changed_at.desc()).limit(200))]
 
 
@@ -269,8 +271,8 @@ def _steps_of(session: Session, study: str) -> list[Event]:
     return [Event(**row) for row in session.execute(wanted).mappings()]
 
 
-def _check_may(person: Person, before: StudyView, expected: int | None) -> None:
-    if before.row.reader_id != person.id:
+def _check_may(user: User, before: StudyView, expected: int | None) -> None:
+    if before.row.reader_id != user.id:
         raise forbidden("This study is somebody else's: open the film yourself to correct it.")
     if expected is not None and expected != before.state.revision:
         raise _stale(before.state.revision)

@@ -143,7 +143,7 @@ def _payload(change: Change) -> dict[str, Any]:
 
 
 def _change(event: Event, corrections: tuple[Correction, ...]) -> Change:
-    payload = event.told
+    payload = event.payload
     if event.kind == WITHDRAWN:
         return Change("withdrawn", payload["number"], corrections[payload["number"]])
     correction = correction_from_json(payload["correction"])

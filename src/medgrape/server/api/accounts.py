@@ -13,10 +13,10 @@ from medgrape.server.api.common import HASH, ID, LINE, Identifier, RequestModel,
 from medgrape.server.middleware import cookie_name
 from medgrape.server.problems import Problem, forbidden, not_found
 from medgrape.server.security import accounts
-from medgrape.server.security.credentials import csrf_token, digest, hashed, matches
+from medgrape.server.security.credentials import csrf_token, digest, hash_password, verify_password
 from medgrape.server.security.oidc import MINUTES, Oidc, user_of
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Who, open_router, open_to_all, problems, router
+from medgrape.server.services import CurrentUser, Services, open_router, open_to_all, problem_responses, router
 from medgrape.server.settings import API
 from medgrape.server.storage.tables import TokenRow, UserRow, stamp
 
@@ -131,31 +131,31 @@ OIDC_COOKIE = "medgrape-login"
 
 @anybody.post("/session")
 @open_to_all
-def log_in(body: LogIn, desk: Desk, response: Response) -> SessionResponse:
+def log_in(body: LogIn, services: Services, response: Response) -> SessionResponse:
     """Log in with a name and a password. The answer sets a cookie and has the CSRF token that goes with it."""
-    room = desk.room
+    room = services.room
     if not room.login:
         raise Problem(400, "no_login", "This server is for one person at this machine; nobody logs in.")
     with room.database.reading() as session:
         user = accounts.user_row(session, body.name.replace("\0", ""))
-    right = matches(None if user is None else user.password, body.password)
+    right = verify_password(None if user is None else user.password, body.password)
     opened = None
     with room.database.writing() as session:
         user = None if user is None else session.get(UserRow, user.id, with_for_update=True)
         admitted = accounts.admitted(user, right=right)
         if user is not None and admitted:
-            opened = _open_session(desk, session, user, response)
+            opened = _open_session(services, session, user, response)
         elif user is not None:
-            room.archive.note(session, user.name, "login.failed")
+            room.store.record(session, user.name, "login.failed")
     if opened is None:
         raise Problem(401, "login_refused", "Name or password is wrong, or too many tries were; wait, then try again.")
     return opened
 
 
-def _open_session(desk: Desk, session: Session, user: UserRow, response: Response) -> SessionResponse:
-    room = desk.room
+def _open_session(services: Services, session: Session, user: UserRow, response: Response) -> SessionResponse:
+    room = services.room
     key = accounts.open_session(session, user, room.settings.session_hours)
-    room.archive.note(session, user.name, "login")
+    room.store.record(session, user.name, "login")
     secure = room.settings.is_secure
     response.set_cookie(
         cookie_name(secure=secure), key, max_age=round(room.settings.session_hours * 3600), path="/", secure=secure,
@@ -167,38 +167,40 @@ def _open_session(desk: Desk, session: Session, user: UserRow, response: Respons
 
 @anybody.get("/session/ways")
 @open_to_all
-async def ways_in(desk: Desk) -> LoginMethods:
+async def ways_in(services: Services) -> LoginMethods:
     """Say how one logs in, for whoever has not yet."""
-    return LoginMethods(login=desk.room.login, provider=desk.oidc is not None, version=__version__, notice=NOTICE)
+    return LoginMethods(
+        login=services.room.login, provider=services.oidc is not None, version=__version__, notice=NOTICE
+    )
 
 
 @session_routes.get("/session/me")
-def who_am_i(desk: Desk, who: Who) -> SessionResponse:
+def who_am_i(services: Services, user: CurrentUser) -> SessionResponse:
     """Say who the server takes you for, with the CSRF token of a session."""
-    csrf = None if who.session is None else csrf_token(desk.room.key, who.session)
-    return SessionResponse(name=who.name, role=who.role, login=desk.room.login, csrf=csrf, notice=NOTICE)
+    csrf = None if user.session is None else csrf_token(services.room.key, user.session)
+    return SessionResponse(name=user.name, role=user.role, login=services.room.login, csrf=csrf, notice=NOTICE)
 
 
 @session_routes.post("/session/end", status_code=204)
-def log_out(desk: Desk, who: Who, response: Response) -> None:
+def log_out(services: Services, user: CurrentUser, response: Response) -> None:
     """Log out. A bearer token stays valid until it is revoked."""
-    if who.session is None:
+    if user.session is None:
         return
-    with desk.room.database.writing() as session:
-        accounts.close_session(session, who.session)
-        desk.room.archive.note(session, who, "logout")
-    response.delete_cookie(cookie_name(secure=desk.room.settings.is_secure), path="/")
+    with services.room.database.writing() as session:
+        accounts.close_session(session, user.session)
+        services.room.store.record(session, user, "logout")
+    response.delete_cookie(cookie_name(secure=services.room.settings.is_secure), path="/")
 
 
 @anybody.get("/oidc/login", response_class=RedirectResponse, status_code=303)
 @open_to_all
-def go_to_provider(desk: Desk, request: Request) -> RedirectResponse:
+def go_to_provider(services: Services, request: Request) -> RedirectResponse:
     """Go to the login provider's page."""
-    departure = _provider(desk).leave(_callback(desk, request))
+    departure = _provider(services).leave(_callback(services, request))
     answer = RedirectResponse(departure.address, 303)
     answer.set_cookie(
-        OIDC_COOKIE, departure.cookie, max_age=MINUTES * 60, path=f"{API}/oidc", secure=desk.room.settings.is_secure,
-        httponly=True, samesite="lax",
+        OIDC_COOKIE, departure.cookie, max_age=MINUTES * 60, path=f"{API}/oidc",
+        secure=services.room.settings.is_secure, httponly=True, samesite="lax",
     )  # fmt: skip
     return answer
 
@@ -206,112 +208,112 @@ def go_to_provider(desk: Desk, request: Request) -> RedirectResponse:
 @anybody.get("/oidc/callback", response_class=RedirectResponse, status_code=303)
 @open_to_all
 def come_back(
-    desk: Desk,
+    services: Services,
     request: Request,
     code: Annotated[str | None, Query(min_length=1, max_length=4096, examples=["SplxlOBeZQQYbYS6WxSbIA"])] = None,
     state: Annotated[str, Query(max_length=256, examples=["af0ifjsldkj"])] = "",
 ) -> RedirectResponse:
     """Come back from the login provider's page; without a code, it let nobody in."""
-    provider = _provider(desk)
+    provider = _provider(services)
     if code is None:
         raise Problem(401, "login_refused", "The login provider did not let you in; begin again.")
-    identity = provider.arrive(code, state, request.cookies.get(OIDC_COOKIE, ""), _callback(desk, request))
+    identity = provider.arrive(code, state, request.cookies.get(OIDC_COOKIE, ""), _callback(services, request))
     answer = RedirectResponse("/", 303)
-    with desk.room.database.writing() as session:
-        _open_session(desk, session, user_of(session, identity), answer)
+    with services.room.database.writing() as session:
+        _open_session(services, session, user_of(session, identity), answer)
     answer.delete_cookie(OIDC_COOKIE, path=f"{API}/oidc")
     return answer
 
 
-def _provider(desk: Desk) -> Oidc:
-    if desk.oidc is None:
+def _provider(services: Services) -> Oidc:
+    if services.oidc is None:
         raise Problem(404, "no_provider", "This server has no login provider; log in with a password.")
-    return desk.oidc
+    return services.oidc
 
 
-def _callback(desk: Desk, request: Request) -> str:
-    base = desk.room.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
+def _callback(services: Services, request: Request) -> str:
+    base = services.room.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
     return f"{base}{API}/oidc/callback"
 
 
 @admin.get("/users")
-def list_users(desk: Desk) -> tuple[UserResponse, ...]:
+def list_users(services: Services) -> tuple[UserResponse, ...]:
     """List everybody."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         return tuple(UserResponse.model_validate(row) for row in accounts.users(session))
 
 
 @admin.post("/users", status_code=201)
-def add_user(body: AddUser, desk: Desk, who: Who) -> UserResponse:
+def add_user(body: AddUser, services: Services, user: CurrentUser) -> UserResponse:
     """Add a user."""
-    with desk.room.database.writing() as session:
+    with services.room.database.writing() as session:
         row = accounts.add_user(session, body.name, body.role, body.password)
-        desk.room.archive.note(session, who, "user.added", user=row.name, role=row.role)
+        services.room.store.record(session, user, "user.added", user=row.name, role=row.role)
         return UserResponse.model_validate(row)
 
 
-@admin.patch("/users/{user}", responses=problems(409))
+@admin.patch("/users/{user}", responses=problem_responses(409))
 def change_user(
     user: Annotated[str, Path(min_length=1, max_length=64, examples=["ada"], description="A user's name.")],
     body: ChangeUser,
-    desk: Desk,
-    who: Who,
+    services: Services,
+    caller: CurrentUser,
 ) -> UserResponse:
     """Change a user's role or password, or disable the account. The user is logged out everywhere."""
-    password = None if body.password is None else hashed(body.password)
-    with desk.room.database.writing() as session:
+    password = None if body.password is None else hash_password(body.password)
+    with services.room.database.writing() as session:
         row = accounts.user_row(session, user.replace("\0", ""))
         if row is None:
             raise not_found("user", user)
         changed = accounts.change(session, row, body.role, body.disabled, password)
-        desk.room.archive.note(session, who, "user.changed", **changed)
+        services.room.store.record(session, caller, "user.changed", **changed)
         # Checked while the log's end is locked: two admins who demote each other at the same moment take turns.
-        if not accounts.keeps_an_admin(session, login=desk.room.login):
+        if not accounts.keeps_an_admin(session, login=services.room.login):
             raise Problem(409, "last_admin", "That would leave nobody who may let others in.")
         return UserResponse.model_validate(row)
 
 
 @routes.get("/tokens")
 def list_tokens(
-    desk: Desk, who: Who, everybody: bool = Query(False, description="For admins.")
+    services: Services, user: CurrentUser, everybody: bool = Query(False, description="For admins.")
 ) -> tuple[TokenResponse, ...]:
     """List one's tokens, without their secrets."""
-    if everybody and not who.role.covers(Role.ADMIN):
+    if everybody and not user.role.covers(Role.ADMIN):
         raise forbidden("Only an admin sees everybody's tokens.")
-    with desk.room.database.reading() as session:
-        own = None if everybody else session.get_one(UserRow, who.id)
+    with services.room.database.reading() as session:
+        own = None if everybody else session.get_one(UserRow, user.id)
         return tuple(_token(row, name) for row, name in accounts.tokens(session, own))
 
 
 @routes.post("/tokens", status_code=201)
-def create_token(body: CreateToken, desk: Desk, who: Who) -> NewToken:
+def create_token(body: CreateToken, services: Services, user: CurrentUser) -> NewToken:
     """Make a token for a machine. It is shown this once; the server keeps only a hash of it."""
-    if body.user not in (None, who.name) and not who.role.covers(Role.ADMIN):
+    if body.user not in (None, user.name) and not user.role.covers(Role.ADMIN):
         raise forbidden("Only an admin makes tokens for others.")
-    if not who.role.covers(body.role):
-        raise forbidden(f"You come as {who.role}, so your token cannot be {body.role}.")
-    name = body.user or who.name
-    with desk.room.database.writing() as session:
-        user = accounts.user_row(session, name.replace("\0", ""))
-        if user is None:
+    if not user.role.covers(body.role):
+        raise forbidden(f"You come as {user.role}, so your token cannot be {body.role}.")
+    name = body.user or user.name
+    with services.room.database.writing() as session:
+        owner = accounts.user_row(session, name.replace("\0", ""))
+        if owner is None:
             raise not_found("user", name)
-        token = accounts.create_token(session, user, body.name, body.role, body.days)
+        token = accounts.create_token(session, owner, body.name, body.role, body.days)
         session.flush()
         row = session.get_one(TokenRow, token.id)
-        desk.room.archive.note(session, who, "token.created", token=row.id, user=user.name, role=row.role)
-        return NewToken(token=str(token), told=_token(row, user.name))
+        services.room.store.record(session, user, "token.created", token=row.id, user=owner.name, role=row.role)
+        return NewToken(token=str(token), told=_token(row, owner.name))
 
 
 @routes.delete("/tokens/{token}", status_code=204)
 def revoke_token(
     token: Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A token's id.")],
-    desk: Desk,
-    who: Who,
+    services: Services,
+    user: CurrentUser,
 ) -> None:
     """Revoke a token."""
-    with desk.room.database.writing() as session:
+    with services.room.database.writing() as session:
         row = session.get(TokenRow, token)
-        if row is None or not (row.user_id == who.id or who.role.covers(Role.ADMIN)):
+        if row is None or not (row.user_id == user.id or user.role.covers(Role.ADMIN)):
             raise not_found("token", token)
         accounts.revoke(session, token)
-        desk.room.archive.note(session, who, "token.revoked", token=token)
+        services.room.store.record(session, user, "token.revoked", token=token)

@@ -18,9 +18,9 @@ from medgrape.server.api.jobs import JobResponse
 from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, problems, router
+from medgrape.server.room_folder import logger
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def refuse_unfit(room: Room, model: str) -> None:
         )
 
 
-def measure(room: Room, person: Person, model: str, track: Track) -> dict[str, Any]:
+def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
     """Assess a model and its parent, store the result, and return the result of the job."""
     from medgrape.training.assessment import worth_of
 
@@ -118,7 +118,7 @@ def measure(room: Room, person: Person, model: str, track: Track) -> dict[str, A
             "The server may not write into its data set's folder, where what models see on films is kept; allow it to."
         ) from error
     list(track([None], "writing the assessment", 1))  # the last moment at which the job can be cancelled
-    _keep(room, person, _response(row, parent, reader.concepts.names, found))
+    _keep(room, user, _response(row, parent, reader.concepts.names, found))
     return {"model": model, "data_set": found.data_set}
 
 
@@ -151,9 +151,7 @@ def _data(room: Room) -> Path:
 def _response(row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...], found: "Worth") -> AssessmentResponse:
     compared = None
     if parent is not None and found.effect is not None:
-        compared = ParentMetrics(
-            parent=parent.version, changed=found.effect.changed, **asdict(found.effect.before)
-        )
+        compared = ParentMetrics(parent=parent.version, changed=found.effect.changed, **asdict(found.effect.before))
     return AssessmentResponse(
         model=row.version,
         data_set=found.data_set,
@@ -177,42 +175,42 @@ def _usage(name: str, row: int, found: "Worth") -> ConceptUsage:
     return ConceptUsage(name=name, shown=int(found.usage.shown[row]), prototypes=prototypes)
 
 
-def _keep(room: Room, person: Person, assessment: AssessmentResponse) -> None:
+def _keep(room: Room, user: User, assessment: AssessmentResponse) -> None:
     """Store it under a lock on the model, so that nothing is kept of one that is being removed."""
     model, data_set, content = assessment.model, assessment.data_set, assessment.checksum
     with room.database.writing() as session:
         model_row(session, model, lock=True)
-        room.archive.note(session, person, "model.measured", model=model, data_set=data_set, checksum=content)
-        with whole_file(room.folder.worth_of(model, content)) as draft:
+        room.store.record(session, user, "model.measured", model=model, data_set=data_set, checksum=content)
+        with whole_file(room.folder.assessment_file(model, content)) as draft:
             draft.write_text(assessment.model_dump_json(), "utf-8")
 
 
 def _all_kept(room: Room, model: str) -> Iterator[AssessmentResponse]:
     """Skip a file that cannot be read, and log that it is there."""
-    for path in room.folder.all_worth_of(model):
+    for path in room.folder.assessment_files(model):
         try:
             yield AssessmentResponse.model_validate_json(path.read_bytes())
         except FileNotFoundError:  # removed since
             continue
         except ValidationError:
-            journal.error("%s is damaged; measure the model again", path.name)
+            logger.error("%s is damaged; measure the model again", path.name)
 
 
 routes, curating = router("models", Role.READER), router("models", Role.CURATOR)
 
 
 @routes.get("/models/{model}/worth")
-def get_worth(model: ModelVersion, desk: Desk) -> AssessmentResponse:
+def get_worth(model: ModelVersion, services: Services) -> AssessmentResponse:
     """Get the assessment on the server's data set: what prototypes do, and what the change to this model did."""
-    return kept_assessment(desk.room, model)
+    return kept_assessment(services.room, model)
 
 
-@curating.post("/models/{model}/worth", status_code=202, responses=problems(409))
-def measure_worth(model: ModelVersion, desk: Desk, who: Who) -> JobResponse:
+@curating.post("/models/{model}/worth", status_code=202, responses=problem_responses(409))
+def measure_worth(model: ModelVersion, services: Services, user: CurrentUser) -> JobResponse:
     """Measure a model, and the one that it was made from, on the server's data set. Follow the job.
 
     Prototypes are measured on training films, classes on validation films. Test films are not read.
     """
-    refuse_unfit(desk.room, model)
-    row = desk.jobs.start(who, "model.worth", lambda track: measure(desk.room, who, model, track))
+    refuse_unfit(services.room, model)
+    row = services.jobs.start(user, "model.worth", lambda track: measure(services.room, user, model, track))
     return JobResponse.model_validate(row)

@@ -7,7 +7,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from medgrape.geometry import Box
-from medgrape.server.services import produces
+from medgrape.server.services import media_response
 from medgrape.server.storage.tables import stamp
 
 ID = "5f2b8c0a9d3e4f17"
@@ -15,7 +15,7 @@ VERSION = "a3c1f09e5b7d2468"
 HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 WHEN = "2026-11-18T09:30:00.000000Z"
 PREDICTION: dict[str, Any] = {"active_tb": 0.91, "healthy": 0.06, "sick_non_tb": 0.03}
-PNG = produces("image/png", "The picture.")
+PNG = media_response("image/png", "The picture.")
 A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
 """Headers of what never changes under its address."""
 Plain = dict[str, Any]
@@ -62,7 +62,9 @@ class ProblemResponse(ResponseModel):
     type: str = Field(examples=["about:blank"])
     status: int = Field(examples=[404])
     code: str = Field(description="A word that programs can rely on.", examples=["not_found"])
-    detail: str = Field(description="What happened and what to do, in a sentence.", examples=[f"There is no film '{ID}'."])
+    detail: str = Field(
+        description="What happened and what to do, in a sentence.", examples=[f"There is no film '{ID}'."]
+    )
 
 
 class BoxResponse(ResponseModel):

@@ -35,8 +35,8 @@ from medgrape.server.films import film_row
 from medgrape.server.inference.decoder_pool import png
 from medgrape.server.problems import not_found
 from medgrape.server.room import Room
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, router
 from medgrape.server.storage.tables import FilmRow, ModelRow
 from medgrape.vocabulary.curation import prototypes_of
 from medgrape.vocabulary.new_concept import known_concepts, with_concept
@@ -136,7 +136,7 @@ def prepare(room: Room, request: TeachConcept) -> Lesson:
     return Lesson(request, parent, films, examples)
 
 
-def teach(room: Room, person: Person, lesson: Lesson, track: Track) -> dict[str, Any]:
+def teach(room: Room, user: User, lesson: Lesson, track: Track) -> dict[str, Any]:
     """Learn the finding and store the new model; return the result of the job."""
     request, parent = lesson.request, lesson.parent
     learnt = models.loaded(room, parent).reader.learn(
@@ -147,7 +147,7 @@ def teach(room: Room, person: Person, lesson: Lesson, track: Track) -> dict[str,
     run, uploaded = learnt.loaded.run, (fingerprint(film.content) for film in lesson.films)
     run = replace(run, learnt_from=tuple(dict.fromkeys((*run.learnt_from, *uploaded))))
     row = models.keep(
-        room, person, Reader(replace(learnt.loaded, run=run)), parent, f"{parent.name} + {request.name}",
+        room, user, Reader(replace(learnt.loaded, run=run)), parent, f"{parent.name} + {request.name}",
         "concept.taught", concept=request.name, films=[film.id for film in lesson.films],
     )  # fmt: skip
     return {"model": row.version, "concept": request.name, "what": row.what}
@@ -158,15 +158,15 @@ concept_routes = router("concepts", Role.CURATOR)
 
 
 @routes.get("/models/{model}/concepts")
-def list_concepts(model: ModelVersion, desk: Desk) -> tuple[ConceptResponse, ...]:
+def list_concepts(model: ModelVersion, services: Services) -> tuple[ConceptResponse, ...]:
     """List the findings that a model can point at."""
-    return tuple(ConceptResponse.model_validate(concept) for concept in known_concepts(_run(desk, model)))
+    return tuple(ConceptResponse.model_validate(concept) for concept in known_concepts(_run(services, model)))
 
 
 @routes.get("/models/{model}/concepts/{concept}/prototypes")
-def list_prototypes(model: ModelVersion, concept: ConceptPath, desk: Desk) -> tuple[PrototypeResponse, ...]:
+def list_prototypes(model: ModelVersion, concept: ConceptPath, services: Services) -> tuple[PrototypeResponse, ...]:
     """List the prototypes of a finding, each with the training film nearest to it."""
-    run = _run(desk, model)
+    run = _run(services, model)
     if concept not in run.concepts:
         raise not_found("concept", concept)
     films: Sequence[int] = run.exemplars.film[run.concepts.index(concept)].tolist()
@@ -184,10 +184,10 @@ def exemplar(
     exemplar: Annotated[
         int, PathParameter(ge=0, le=2**31 - 1, examples=[7], description="Number of a training film's picture.")
     ],
-    desk: Desk,
+    services: Services,
 ) -> Response:
     """Show the thumbnail of a training film that lies nearest to a prototype."""
-    thumbnails = _run(desk, model).exemplars.thumbnails
+    thumbnails = _run(services, model).exemplars.thumbnails
     if exemplar >= len(thumbnails):
         raise not_found("exemplar", str(exemplar))
     return Response(png(thumbnails[exemplar]), media_type="image/png", headers=A_DAY)
@@ -195,48 +195,53 @@ def exemplar(
 
 @curating.post("/models/{model}/concepts/{concept}/discard", status_code=201)
 def discard_prototypes(
-    model: ModelVersion, concept: ConceptPath, body: CuratePrototypes, desk: Desk, who: Who
+    model: ModelVersion, concept: ConceptPath, body: CuratePrototypes, services: Services, user: CurrentUser
 ) -> ModelResponse:
     """Make a model without some prototypes of a finding. Put it to use to read with it."""
-    return _curated(desk, who, model, concept, body, "discarded")
+    return _curated(services, user, model, concept, body, "discarded")
 
 
 @curating.post("/models/{model}/concepts/{concept}/restore", status_code=201)
 def restore_prototypes(
-    model: ModelVersion, concept: ConceptPath, body: CuratePrototypes, desk: Desk, who: Who
+    model: ModelVersion, concept: ConceptPath, body: CuratePrototypes, services: Services, user: CurrentUser
 ) -> ModelResponse:
     """Make a model with discarded prototypes of a finding restored."""
-    return _curated(desk, who, model, concept, body, "restored")
+    return _curated(services, user, model, concept, body, "restored")
 
 
 @concept_routes.post("/concepts", status_code=202)
-def teach_concept(body: TeachConcept, desk: Desk, who: Who) -> JobResponse:
+def teach_concept(body: TeachConcept, services: Services, user: CurrentUser) -> JobResponse:
     """Teach a model one more finding, from a sentence, from films, or both. Follow the job; its result names the model.
 
     The model that it starts from does not change. Open a film with the new one to see the new map; put it to use to
     keep it, or remove it.
     """
-    lesson = prepare(desk.room, body)
-    row = desk.jobs.start(who, "concept.teach", lambda track: teach(desk.room, who, lesson, track))
+    lesson = prepare(services.room, body)
+    row = services.jobs.start(user, "concept.teach", lambda track: teach(services.room, user, lesson, track))
     return JobResponse.model_validate(row)
 
 
 def _curated(
-    desk: Desk, person: Person, model: str, concept: str, body: CuratePrototypes, how: Literal["discarded", "restored"]
+    services: Services,
+    user: User,
+    model: str,
+    concept: str,
+    body: CuratePrototypes,
+    how: Literal["discarded", "restored"],
 ) -> ModelResponse:
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         parent = models.model_row(session, model)
-    reader = models.loaded(desk.room, parent).reader
+    reader = models.loaded(services.room, parent).reader
     curated = (reader.discard if how == "discarded" else reader.restore)(concept, body.prototypes)
     row = models.keep(
-        desk.room, person, curated, parent, body.name or f"{parent.name}, {concept} {how}", f"prototypes.{how}",
+        services.room, user, curated, parent, body.name or f"{parent.name}, {concept} {how}", f"prototypes.{how}",
         concept=concept, prototypes=sorted(body.prototypes),
     )  # fmt: skip
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         return model_response(row, models.in_use(session))
 
 
-def _run(desk: Desk, model: str) -> Run:
-    with desk.room.database.reading() as session:
+def _run(services: Services, model: str) -> Run:
+    with services.room.database.reading() as session:
         row = models.model_row(session, model)
-    return models.loaded(desk.room, row).reader.loaded.run
+    return models.loaded(services.room, row).reader.loaded.run

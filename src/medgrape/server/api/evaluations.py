@@ -11,7 +11,7 @@ from medgrape.server.api.common import ModelVersion, Number, ResponseModel
 from medgrape.server.models import folder_of, model_row
 from medgrape.server.room import Room
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, router
+from medgrape.server.services import Services, router
 
 Figure = Annotated[
     Annotated[float, Field(allow_inf_nan=False)] | None,
@@ -290,6 +290,6 @@ routes = router("models", Role.READER)
 
 
 @routes.get("/models/{model}/evaluation")
-def get_evaluation(model: ModelVersion, desk: Desk) -> EvaluationResponse:
+def get_evaluation(model: ModelVersion, services: Services) -> EvaluationResponse:
     """Get what medgrape evaluate and medgrape audit found out about exactly this model, where it lies beside it."""
-    return evaluation_of(desk.room, model)
+    return evaluation_of(services.room, model)

@@ -26,7 +26,7 @@ from medgrape.server.models import model_row
 from medgrape.server.problems import not_found
 from medgrape.server.room import Room
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, router
+from medgrape.server.services import Services, router
 from medgrape.study import Study
 
 Figure = Annotated[float | None, Field(examples=[0.48])]
@@ -164,7 +164,7 @@ def draw_map(room: Room, study: Study, concept: str, kind: str, side: int) -> by
         raise not_found("concept", concept)
     scale = side / max(explained.film.width, explained.film.height)
     size = FilmSize(max(round(explained.film.width * scale), 1), max(round(explained.film.height * scale), 1))
-    with room.darkroom.lamp:
+    with room.decoder_pool.render_slots:
         return png(map_overlay(evidence, size, kind, explained.concepts))
 
 
@@ -176,21 +176,26 @@ Model = Annotated[
 
 
 @routes.get("/films/{film}/explanation")
-def film_explanation(film: FilmId, desk: Desk, model: Model = None) -> ExplanationResponse:
+def film_explanation(film: FilmId, services: Services, model: Model = None) -> ExplanationResponse:
     """Explain what a model sees on a film at first sight. No study is opened for it."""
-    return ExplanationResponse.model_validate(_first_sight(desk, film, model).explain().to_json())
+    return ExplanationResponse.model_validate(_first_sight(services, film, model).explain().to_json())
 
 
 @routes.get("/films/{film}/maps/{concept}.png", response_class=Response, responses=PNG)
 def film_map(
-    film: FilmId, concept: ConceptPath, desk: Desk, model: Model = None, kind: MapKind = "mean", side: MapSide = 1024
+    film: FilmId,
+    concept: ConceptPath,
+    services: Services,
+    model: Model = None,
+    kind: MapKind = "mean",
+    side: MapSide = 1024,
 ) -> Response:
     """Show a finding's map at first sight, clear where nothing is seen, to lay over the film."""
-    picture = draw_map(desk.room, _first_sight(desk, film, model), concept, kind, side)
+    picture = draw_map(services.room, _first_sight(services, film, model), concept, kind, side)
     return Response(picture, media_type="image/png", headers=None if model is None else A_DAY)
 
 
-def _first_sight(desk: Desk, film: str, model: str | None) -> Study:
-    with desk.room.database.reading() as session:
+def _first_sight(services: Services, film: str, model: str | None) -> Study:
+    with services.room.database.reading() as session:
         rows = film_row(session, film), model_row(session, model)
-    return desk.studies.first_sight(*rows)
+    return services.studies.first_sight(*rows)

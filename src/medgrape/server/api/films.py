@@ -17,8 +17,8 @@ from medgrape.server.api.common import A_DAY, PNG, FilmId, Identifier, Probabili
 from medgrape.server.films import FilmQuery, ListedFilm
 from medgrape.server.inference.decoder_pool import Window
 from medgrape.server.problems import Problem, not_found
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, router
 from medgrape.server.storage.tables import StudyRow, stamp
 
 
@@ -89,17 +89,17 @@ class FilmPage(ResponseModel):
     films: tuple[FilmResponse, ...]
 
 
-def _film_response(listed: ListedFilm, person: Person) -> FilmResponse:
+def _film_response(listed: ListedFilm, user: User) -> FilmResponse:
     film = listed.film
     return FilmResponse(
         id=film.id, arrived_at=stamp(film.arrived_at), arrived_by=listed.arrived_by,
         facts=FilmFactsResponse.model_validate(film.facts), sex=film.sex, age=film.age, prediction=listed.prediction,
-        readings=tuple(_reading(study, name, person) for study, name in listed.studies),
+        readings=tuple(_reading(study, name, user) for study, name in listed.studies),
     )  # fmt: skip
 
 
-def _reading(study: StudyRow, reader: str, person: Person) -> FilmReading:
-    may = study.reader_id == person.id or person.role.covers(Role.CURATOR)
+def _reading(study: StudyRow, reader: str, user: User) -> FilmReading:
+    may = study.reader_id == user.id or user.role.covers(Role.CURATOR)
     return FilmReading(
         reader=reader, model=study.model, changed_at=stamp(study.changed_at), study=study.id if may else None,
         corrections=study.revision if may else None, prediction=study.prediction if may else None,
@@ -129,53 +129,53 @@ _FORM = {
     responses={200: {"model": UploadResponse, "description": "It was here before."}},
     openapi_extra={"requestBody": _FORM},
 )
-async def upload(request: Request, desk: Desk, who: Who, response: Response) -> UploadResponse:
+async def upload(request: Request, services: Services, user: CurrentUser, response: Response) -> UploadResponse:
     """Upload a film. What names the patient is removed before anything is stored; its file's name is not stored."""
-    async with desk.arrivals, request.form(max_files=1, max_fields=0) as form:
+    async with services.upload_slots, request.form(max_files=1, max_fields=0) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise Problem(422, "invalid_request", "Send one file, as multipart/form-data, under the name file.")
-        uploaded = await anyio.to_thread.run_sync(_take_in, desk, who, file)
+        uploaded = await anyio.to_thread.run_sync(_take_in, services, user, file)
     response.status_code = 200 if uploaded.known else 201
     return uploaded
 
 
-def _take_in(desk: Desk, person: Person, file: UploadFile) -> UploadResponse:
-    handle, name = tempfile.mkstemp(dir=desk.room.folder.arrivals)
+def _take_in(services: Services, user: User, file: UploadFile) -> UploadResponse:
+    handle, name = tempfile.mkstemp(dir=services.room.folder.uploads)
     try:
         with os.fdopen(handle, "wb") as copy:
             shutil.copyfileobj(file.file, copy)
-        taken = films.take_in(desk.room, person, Path(name))
+        taken = films.take_in(services.room, user, Path(name))
     finally:
         Path(name).unlink(missing_ok=True)
     if not taken.known:
-        desk.background.add(taken.film.id)
-    with desk.room.database.reading() as session:
-        film = _film_response(films.one_listed(session, taken.film), person)
+        services.background_reader.add(taken.film.id)
+    with services.room.database.reading() as session:
+        film = _film_response(films.one_listed(session, taken.film), user)
     return UploadResponse(known=taken.known, film=film)
 
 
 @routes.get("/films")
-def list_films(desk: Desk, who: Who, query: Annotated[FilmQuery, Query()]) -> FilmPage:
+def list_films(services: Services, user: CurrentUser, query: Annotated[FilmQuery, Query()]) -> FilmPage:
     """List films, the newest first."""
-    with desk.room.database.reading() as session:
-        total, found = films.listed(session, who, query)
+    with services.room.database.reading() as session:
+        total, found = films.listed(session, user, query)
     return FilmPage(
-        total=total, page=query.page, size=query.size, films=tuple(_film_response(film, who) for film in found)
+        total=total, page=query.page, size=query.size, films=tuple(_film_response(film, user) for film in found)
     )
 
 
 @routes.get("/films/{film}")
-def get_film(film: FilmId, desk: Desk, who: Who) -> FilmResponse:
+def get_film(film: FilmId, services: Services, user: CurrentUser) -> FilmResponse:
     """Get what is known of a film."""
-    with desk.room.database.reading() as session:
-        return _film_response(films.one_listed(session, films.film_row(session, film)), who)
+    with services.room.database.reading() as session:
+        return _film_response(films.one_listed(session, films.film_row(session, film)), user)
 
 
 @routes.get("/films/{film}/picture.png", response_class=Response, responses=PNG)
 def picture(
     film: FilmId,
-    desk: Desk,
+    services: Services,
     centre: Annotated[
         float, Query(ge=-1, le=2, examples=[0.5], description="Middle of the window, as a fraction of all greys.")
     ] = 0.5,
@@ -186,25 +186,27 @@ def picture(
     ] = None,
 ) -> Response:
     """Show a film at any window and size."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row = films.film_row(session, film)
-    shown = desk.room.darkroom.picture(films.pictured(desk.room, row), Window(centre, width, inverted, side))
+    shown = services.room.decoder_pool.picture(
+        films.pictured(services.room, row), Window(centre, width, inverted, side)
+    )
     return Response(shown, media_type="image/png", headers=A_DAY)
 
 
 @routes.get("/films/{film}/preview.png", response_class=FileResponse, responses=PNG)
-def preview(film: FilmId, desk: Desk) -> FileResponse:
+def preview(film: FilmId, services: Services) -> FileResponse:
     """Show a film with 256 pixels along its longer side."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row = films.film_row(session, film)
-    path = desk.room.folder.preview(row.id)
+    path = services.room.folder.preview(row.id)
     if not path.is_file():
         raise not_found("film", film)
     return FileResponse(path, media_type="image/png", headers=A_DAY)
 
 
 @routes.delete("/films/{film}", status_code=204)
-def remove_film(film: FilmId, desk: Desk, who: Who) -> None:
+def remove_film(film: FilmId, services: Services, user: CurrentUser) -> None:
     """Remove a film for good: one's own that nobody else has read, or any for a curator. The log stays."""
-    films.remove(desk.room, who, film)
-    desk.studies.forget(film)
+    films.remove(services.room, user, film)
+    services.studies.forget(film)

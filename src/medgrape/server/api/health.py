@@ -11,7 +11,7 @@ from medgrape.server import metrics, models
 from medgrape.server.api.common import ResponseModel
 from medgrape.server.problems import Problem
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, open_router, open_to_all, produces, router
+from medgrape.server.services import Services, media_response, open_router, open_to_all, router
 
 
 class HealthResponse(ResponseModel):
@@ -28,7 +28,7 @@ class ReadinessResponse(ResponseModel):
 
 
 anybody, admin = open_router("health"), router("health", Role.ADMIN)
-TEXT = produces("text/plain", "Metrics in the text format of Prometheus.")
+TEXT = media_response("text/plain", "Metrics in the text format of Prometheus.")
 
 
 @anybody.get("/health")
@@ -40,15 +40,15 @@ async def health() -> HealthResponse:
 
 @anybody.get("/ready")
 @open_to_all
-def ready(desk: Desk) -> ReadinessResponse:
+def ready(services: Services) -> ReadinessResponse:
     """Say that the database answers and the model in use is loaded and unaltered; else 503."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         session.execute(text("SELECT 1"))
         try:
             row = models.model_row(session, None)
         except Problem as missing:
             raise Problem(503, "model_unavailable", "There is no model in use; put one to use.") from missing
-    models.loaded(desk.room, row)
+    models.loaded(services.room, row)
     return ReadinessResponse(status="ready")
 
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from medgrape.server.api.common import ID, Identifier, Plain, ResponseModel, When
 from medgrape.server.jobs import ENDED
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, problems, produces, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
 
 
 class JobResponse(ResponseModel):
@@ -32,32 +32,32 @@ PAUSE = 0.2
 """Seconds between two looks at a job."""
 LONGEST = 3600.0
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A job's id.")]
-NEWS = produces("text/event-stream", "A line of JSON like a job's for every change, until it has ended.")
+NEWS = media_response("text/event-stream", "A line of JSON like a job's for every change, until it has ended.")
 
 
 @routes.get("/jobs")
-def list_jobs(desk: Desk, who: Who) -> tuple[JobResponse, ...]:
+def list_jobs(services: Services, user: CurrentUser) -> tuple[JobResponse, ...]:
     """List one's jobs, or everybody's for a curator, the newest first; at most 100."""
-    return tuple(JobResponse.model_validate(row) for row in desk.jobs.all_of(who))
+    return tuple(JobResponse.model_validate(row) for row in services.jobs.all_of(user))
 
 
 @routes.get("/jobs/{job}")
-def get_job(job: JobId, desk: Desk, who: Who) -> JobResponse:
+def get_job(job: JobId, services: Services, user: CurrentUser) -> JobResponse:
     """Get the state of a job."""
-    return JobResponse.model_validate(desk.jobs.get(who, job))
+    return JobResponse.model_validate(services.jobs.get(user, job))
 
 
 @routes.get("/jobs/{job}/news", response_class=StreamingResponse, responses=NEWS)
-async def news(job: JobId, desk: Desk, who: Who, request: Request) -> StreamingResponse:
+async def news(job: JobId, services: Services, user: CurrentUser, request: Request) -> StreamingResponse:
     """Follow a job by server-sent events."""
-    await anyio.to_thread.run_sync(desk.jobs.get, who, job)  # refuses before the stream begins
-    return StreamingResponse(_news(job, desk, who, request), media_type="text/event-stream")
+    await anyio.to_thread.run_sync(services.jobs.get, user, job)  # refuses before the stream begins
+    return StreamingResponse(_news(job, services, user, request), media_type="text/event-stream")
 
 
-async def _news(job: str, desk: Desk, who: Person, request: Request) -> AsyncIterator[str]:
+async def _news(job: str, services: Services, user: User, request: Request) -> AsyncIterator[str]:
     last, ends_at = "", asyncio.get_running_loop().time() + LONGEST
-    while asyncio.get_running_loop().time() < ends_at and not desk.room.closing.is_set():
-        row = await anyio.to_thread.run_sync(desk.jobs.get, who, job)
+    while asyncio.get_running_loop().time() < ends_at and not services.room.closing.is_set():
+        row = await anyio.to_thread.run_sync(services.jobs.get, user, job)
         data = JobResponse.model_validate(row).model_dump_json()
         if data != last:
             yield f"event: {row.state}\ndata: {data}\n\n"
@@ -67,7 +67,7 @@ async def _news(job: str, desk: Desk, who: Person, request: Request) -> AsyncIte
         await asyncio.sleep(PAUSE)
 
 
-@routes.post("/jobs/{job}/cancel", responses=problems(409))
-def cancel(job: JobId, desk: Desk, who: Who) -> JobResponse:
+@routes.post("/jobs/{job}/cancel", responses=problem_responses(409))
+def cancel(job: JobId, services: Services, user: CurrentUser) -> JobResponse:
     """Ask a job to stop."""
-    return JobResponse.model_validate(desk.jobs.cancel(who, job))
+    return JobResponse.model_validate(services.jobs.cancel(user, job))

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from medgrape.server.api.common import HASH, ID, VERSION, ResponseModel, When
 from medgrape.server.films import Text
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Who, produces, router
+from medgrape.server.services import CurrentUser, Services, media_response, router
 from medgrape.server.storage.events import Event, events_in, line_of
 from medgrape.server.storage.tables import EventRow
 
@@ -27,7 +27,8 @@ class EventResponse(ResponseModel):
     study: str | None = Field(examples=[ID])
     model: str | None = Field(examples=[VERSION])
     body: Json[dict[str, Any]] = Field(
-        description="All else that is known of it.", examples=[{"reason": "seen on the earlier film"}])
+        description="All else that is known of it.", examples=[{"reason": "seen on the earlier film"}]
+    )
     previous: str = Field(description="Hash of the event before.", examples=[HASH])
     hash: str = Field(description="Of this event and the one before.", examples=[HASH])
     seal: str = Field(description="The hash, signed with the room's key.", examples=[HASH])
@@ -69,12 +70,12 @@ class EventQuery(BaseModel):
 
 
 routes = router("log", Role.ADMIN)
-LINES = produces("application/x-ndjson", "An event on each line, as JSON, the first one first.")
+LINES = media_response("application/x-ndjson", "An event on each line, as JSON, the first one first.")
 _BATCH = 500
 
 
 @routes.get("/log")
-def list_events(desk: Desk, query: Annotated[EventQuery, Query()]) -> EventPage:
+def list_events(services: Services, query: Annotated[EventQuery, Query()]) -> EventPage:
     """List who did what, when, on which film, with which model; the newest first."""
     wanted = select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(query.size + 1)
     conditions = [
@@ -84,7 +85,7 @@ def list_events(desk: Desk, query: Annotated[EventQuery, Query()]) -> EventPage:
         (query.before, EventRow.seq < query.before),
     ]  # fmt: skip
     wanted = wanted.where(*(condition for value, condition in conditions if value is not None))
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         found = [Event(**row) for row in session.execute(wanted).mappings()]
     shown = found[: query.size]
     older = shown[-1].seq if len(found) > query.size else None
@@ -92,26 +93,26 @@ def list_events(desk: Desk, query: Annotated[EventQuery, Query()]) -> EventPage:
 
 
 @routes.get("/log/verification")
-def verify(desk: Desk) -> VerificationResponse:
+def verify(services: Services) -> VerificationResponse:
     """Verify every event: is anything altered or missing?"""
-    with desk.room.database.reading() as session:
-        return VerificationResponse.model_validate(desk.room.archive.log.verify(session))
+    with services.room.database.reading() as session:
+        return VerificationResponse.model_validate(services.room.store.log.verify(session))
 
 
 @routes.post("/log/export", response_class=StreamingResponse, responses=LINES)
-def export(desk: Desk, who: Who) -> StreamingResponse:
+def export(services: Services, user: CurrentUser) -> StreamingResponse:
     """Export the whole log; the export is itself an event. Check it with: medgrape audit-log verify FILE."""
-    with desk.room.database.writing() as session:
-        last = desk.room.archive.note(session, who, "log.exported").seq
+    with services.room.database.writing() as session:
+        last = services.room.store.record(session, user, "log.exported").seq
     headers = {"Content-Disposition": 'attachment; filename="medgrape-log.jsonl"'}
-    return StreamingResponse(_lines(desk, last), media_type="application/x-ndjson", headers=headers)
+    return StreamingResponse(_lines(services, last), media_type="application/x-ndjson", headers=headers)
 
 
-def _lines(desk: Desk, last: int) -> Iterator[str]:
+def _lines(services: Services, last: int) -> Iterator[str]:
     """Read a batch at a time, so that a slow reader does not hold a connection to the database."""
     after = 0
     while after < last:
-        with desk.room.database.reading() as session:
+        with services.room.database.reading() as session:
             found = [event for event, _ in zip(events_in(session, after=after), range(_BATCH), strict=False)]
         if not found:
             return

@@ -22,7 +22,7 @@ from medgrape.server.api.common import (
 )
 from medgrape.server.films import film_row
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Who, problems, router
+from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 
 
@@ -123,19 +123,19 @@ OtherModel = Annotated[str, Query(pattern="^[0-9a-f]{16}$", description="A model
 
 
 @routes.get("/models")
-def list_models(desk: Desk) -> tuple[ModelResponse, ...]:
+def list_models(services: Services) -> tuple[ModelResponse, ...]:
     """List the models that the server knows, the oldest first."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         in_use = models.in_use(session)
         return tuple(model_response(row, in_use) for row in models.models(session))
 
 
 @routes.get("/models/{model}")
-def get_model(model: ModelVersion, desk: Desk) -> ModelCard:
+def get_model(model: ModelVersion, services: Services) -> ModelCard:
     """Describe a model: how it is built, what it was trained on, and its safety check."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row, in_use = models.model_row(session, model), models.in_use(session)
-    loaded = models.loaded(desk.room, row).reader.loaded
+    loaded = models.loaded(services.room, row).reader.loaded
     run = loaded.run
     return ModelCard(
         **model_response(row, in_use).model_dump(),
@@ -157,26 +157,26 @@ def get_model(model: ModelVersion, desk: Desk) -> ModelCard:
 
 
 @curating.post("/models/{model}/use")
-def use_model(model: ModelVersion, desk: Desk, who: Who) -> ModelResponse:
+def use_model(model: ModelVersion, services: Services, user: CurrentUser) -> ModelResponse:
     """Open films with this model from now on. Studies that were opened keep theirs."""
-    row = models.put_to_use(desk.room, who, model)
-    desk.background.catch_up()
+    row = models.put_to_use(services.room, user, model)
+    services.background_reader.catch_up()
     return model_response(row, row.version)
 
 
-@curating.delete("/models/{model}", status_code=204, responses=problems(409))
-def remove_model(model: ModelVersion, desk: Desk, who: Who) -> None:
+@curating.delete("/models/{model}", status_code=204, responses=problem_responses(409))
+def remove_model(model: ModelVersion, services: Services, user: CurrentUser) -> None:
     """Remove a model that was made here, is not in use, and that no film was read with."""
-    models.remove(desk.room, who, model)
+    models.remove(services.room, user, model)
 
 
 @routes.get("/films/{film}/comparison")
-def compare(film: FilmId, one: OtherModel, other: OtherModel, desk: Desk) -> Comparison:
+def compare(film: FilmId, one: OtherModel, other: OtherModel, services: Services) -> Comparison:
     """Compare what two models see on a film that nobody has corrected."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row = film_row(session, film)
         pair = models.model_row(session, one), models.model_row(session, other)
-    first, second = (desk.studies.first_sight(row, model) for model in pair)
+    first, second = (services.studies.first_sight(row, model) for model in pair)
     seen = [_by_name(study.explain()) for study in (first, second)]
     names = dict.fromkeys((*first.run.concepts.names, *second.run.concepts.names))
     return Comparison(

@@ -1,6 +1,7 @@
 """Studies: open a film with a model, ask, correct, withdraw, redraw, undo, look back."""
 
 import io
+from datetime import UTC, datetime
 from math import inf
 from typing import Annotated, Literal, cast
 
@@ -8,11 +9,13 @@ import numpy as np
 from fastapi import Path, Query, Response
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from medgrape import __version__
 from medgrape.corrections.statements import BoxCorrection, ChangeKind, Correction, Rejection
 from medgrape.explain.words import NOTICE
 from medgrape.server import studies
 from medgrape.server.api.common import (
     A_DAY,
+    HASH,
     ID,
     PNG,
     At,
@@ -32,10 +35,12 @@ from medgrape.server.api.common import (
     When,
 )
 from medgrape.server.api.explanations import ExplanationResponse, draw_map
+from medgrape.server.api.films import FilmFactsResponse
 from medgrape.server.inference.decoder_pool import png
+from medgrape.server.models import loaded
 from medgrape.server.problems import not_found
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, problems, produces, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
 from medgrape.server.storage.tables import StudyRow, stamp
 from medgrape.server.studies import StudyView
 from medgrape.server.study_history import HistoryEntry, Step, changing, first_of
@@ -197,6 +202,37 @@ class StepResponse(ResponseModel):
     after: Probabilities
 
 
+class ExportedFilm(ResponseModel):
+    """The film that was read."""
+
+    id: Identifier
+    arrived_at: When
+    facts: FilmFactsResponse
+    sex: str = Field(description="M, F, O, or empty.", examples=["F"])
+    age: int | None = Field(description="In years; 90 for all who are older.", examples=[57])
+
+
+class ExportedModel(ResponseModel):
+    """The model that it was read with."""
+
+    name: str = Field(examples=["tb"])
+    version: Version
+    fingerprint: str = Field(description="Of its weights.", examples=[HASH[:12]])
+
+
+class ReadingResponse(ResponseModel):
+    """A reading: film, model, person, what was seen, what was corrected and why."""
+
+    notice: str = Field(examples=["Research software, not a medical device."])
+    software: str = Field(examples=["medgrape 0.1.0"])
+    made_at: When
+    film: ExportedFilm
+    model: ExportedModel
+    study: StudyResponse
+    explanation: ExplanationResponse
+    history: tuple[StepResponse, ...] = Field(description="Every step up to the one that is shown.")
+
+
 def _summary(row: StudyRow, reader: str) -> StudySummary:
     return StudySummary(
         id=row.id, film=row.film_id, model=row.model, reader=reader, opened_at=stamp(row.opened_at),
@@ -216,13 +252,28 @@ def study_response(view: StudyView) -> StudyResponse:
     )  # fmt: skip
 
 
-def step_responses(history: list[HistoryEntry]) -> tuple[StepResponse, ...]:
-    """Describe every step of a study."""
+def reading_response(services: Services, user: User, view: StudyView) -> ReadingResponse:
+    """Describe a study with its film, model, explanation and history."""
+    manifest = loaded(services.room, view.model).reader.loaded.manifest
+    steps = services.studies.history(user, view.row.id)[: view.state.revision]  # no step that came meanwhile
+    return ReadingResponse(
+        notice=NOTICE,
+        software=f"medgrape {__version__}",
+        made_at=stamp(datetime.now(UTC)),
+        film=ExportedFilm.model_validate(view.film),
+        model=ExportedModel(name=view.model.name, version=view.model.version, fingerprint=manifest.fingerprint),
+        study=study_response(view),
+        explanation=ExplanationResponse.model_validate(view.study.explain().to_json()),
+        history=_steps(steps),
+    )
+
+
+def _steps(history: list[HistoryEntry]) -> tuple[StepResponse, ...]:
     return tuple(_step(number, entry) for number, entry in enumerate(history, 1))
 
 
 def _step(number: int, entry: HistoryEntry) -> StepResponse:
-    event, change, payload = entry.event, entry.change, entry.event.told
+    event, change, payload = entry.event, entry.change, entry.event.payload
     return StepResponse(
         step=number, event=event.seq, at=event.at, by=event.actor,
         kind=cast(ChangeKind, event.kind.removeprefix("study.")), about=change.kind,
@@ -250,69 +301,69 @@ def _ranked(probabilities: dict[str, float]) -> dict[str, float]:
 
 
 routes = router("studies", Role.READER)
-RAW = produces("application/octet-stream", "Rows by columns of float32, as NumPy's .npy.")
+RAW = media_response("application/octet-stream", "Rows by columns of float32, as NumPy's .npy.")
 
 
 @routes.post(
     "/studies", status_code=201, responses={200: {"model": StudyResponse, "description": "You had opened it before."}}
 )
-def open_study(body: OpenStudy, desk: Desk, who: Who, response: Response) -> StudyResponse:
+def open_study(body: OpenStudy, services: Services, user: CurrentUser, response: Response) -> StudyResponse:
     """Open a film with a model. A new study is made, or one's own returned exactly as it was left."""
-    view, new = desk.studies.open(who, body.film, body.model)
+    view, new = services.studies.open(user, body.film, body.model)
     response.status_code = 201 if new else 200
     return study_response(view)
 
 
 @routes.get("/studies")
 def list_studies(
-    desk: Desk,
-    who: Who,
+    services: Services,
+    user: CurrentUser,
     film: Annotated[str | None, Query(pattern="^[0-9a-f]{16}$", description="Only of this film.")] = None,
 ) -> tuple[StudySummary, ...]:
     """List one's studies, or everybody's for a curator, the last changed first; at most 200."""
-    with desk.room.database.reading() as session:
-        return tuple(_summary(row, reader) for row, reader in studies.studies_of(session, who, film))
+    with services.room.database.reading() as session:
+        return tuple(_summary(row, reader) for row, reader in studies.studies_of(session, user, film))
 
 
 @routes.get("/studies/{study}")
-def get_study(study: StudyId, desk: Desk, who: Who, at: At = None) -> StudyResponse:
+def get_study(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> StudyResponse:
     """Get a study as it is now, or after fewer steps."""
-    return study_response(desk.studies.get(who, study, at))
+    return study_response(services.studies.get(user, study, at))
 
 
 @routes.get("/studies/{study}/explanation")
-def explanation(study: StudyId, desk: Desk, who: Who, at: At = None) -> ExplanationResponse:
+def explanation(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> ExplanationResponse:
     """Explain what the model saw: findings with maps, the training films behind them, and the head's attention."""
-    return ExplanationResponse.model_validate(desk.studies.get(who, study, at).study.explain().to_json())
+    return ExplanationResponse.model_validate(services.studies.get(user, study, at).study.explain().to_json())
 
 
 @routes.get("/studies/{study}/evidence.png", response_class=Response, responses=PNG)
-def evidence(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
+def evidence(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
     """Show the evidence as one picture, as medgrape read --save draws it."""
     from medgrape.explain.render import draw  # matplotlib and its fonts are slow to import
 
-    explained = desk.studies.get(who, study, at).study.explain()
-    with desk.room.darkroom.lamp:
+    explained = services.studies.get(user, study, at).study.explain()
+    with services.room.decoder_pool.render_slots:
         picture = png(np.asarray(draw(explained)))
     return Response(picture, media_type="image/png", headers=_cached(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.png", response_class=Response, responses=PNG)
 def map_picture(
-    study: StudyId, concept: ConceptPath, desk: Desk, who: Who, kind: MapKind = "mean", side: MapSide = 1024,
-    at: At = None,
+    study: StudyId, concept: ConceptPath, services: Services, user: CurrentUser, kind: MapKind = "mean",
+    side: MapSide = 1024, at: At = None,
 ) -> Response:  # fmt: skip
     """Show a finding's map, clear where nothing is seen, to lay over the film."""
-    picture = draw_map(desk.room, desk.studies.get(who, study, at).study, concept, kind, side)
+    picture = draw_map(services.room, services.studies.get(user, study, at).study, concept, kind, side)
     return Response(picture, media_type="image/png", headers=_cached(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.npy", response_class=Response, responses=RAW)
 def raw_map(
-    study: StudyId, concept: ConceptPath, desk: Desk, who: Who, kind: MapKind = "mean", at: At = None
+    study: StudyId, concept: ConceptPath, services: Services, user: CurrentUser, kind: MapKind = "mean", at: At = None
 ) -> Response:
     """Get a finding's map as numbers, one for each patch."""
-    seen = desk.studies.get(who, study, at).study.evidence
+    seen = services.studies.get(user, study, at).study.evidence
     if concept not in seen.concepts:
         raise not_found("concept", concept)
     maps = seen.mean if kind == "mean" else seen.disagreement
@@ -322,23 +373,25 @@ def raw_map(
 
 
 @routes.post("/studies/{study}/check")
-def check(study: StudyId, body: CheckBox, desk: Desk, who: Who) -> CheckResponse:
+def check(study: StudyId, body: CheckBox, services: Services, user: CurrentUser) -> CheckResponse:
     """Check whether the model sees a finding inside a box. Nothing is changed, and nothing written to the log."""
-    return CheckResponse.model_validate(desk.studies.get(who, study).study.check(body.box.to_box(), body.concept))
+    return CheckResponse.model_validate(services.studies.get(user, study).study.check(body.box.to_box(), body.concept))
 
 
-@routes.post("/studies/{study}/boxes", responses=problems(409))
-def draw_box(study: StudyId, body: DrawBox, desk: Desk, who: Who) -> StepResult:
+@routes.post("/studies/{study}/boxes", responses=problem_responses(409))
+def draw_box(study: StudyId, body: DrawBox, services: Services, user: CurrentUser) -> StepResult:
     """Apply a box. An unconfirmed mismatch answers 409 with the check, and changes nothing."""
     drawn = BoxCorrection(body.box.to_box(), body.concept, body.positive)
     step = changing(lambda before: before.correct(drawn, confirmed=body.confirmed), body.reason)
-    return _take(desk, who, study, step, body.revision)
+    return _take(services, user, study, step, body.revision)
 
 
-@routes.post("/studies/{study}/rejections", responses=problems(409))
-def reject(study: StudyId, body: RejectConcept, desk: Desk, who: Who) -> StepResult:
+@routes.post("/studies/{study}/rejections", responses=problem_responses(409))
+def reject(study: StudyId, body: RejectConcept, services: Services, user: CurrentUser) -> StepResult:
     """Say that a finding is not on the film."""
-    return _take(desk, who, study, changing(lambda before: before.reject(body.concept), body.reason), body.revision)
+    return _take(
+        services, user, study, changing(lambda before: before.reject(body.concept), body.reason), body.revision
+    )
 
 
 CorrectionNumber = Annotated[
@@ -346,46 +399,48 @@ CorrectionNumber = Annotated[
 ]
 
 
-@routes.post("/studies/{study}/corrections/{number}/withdraw", responses=problems(409))
-def withdraw(study: StudyId, number: CorrectionNumber, body: WithdrawCorrection, desk: Desk, who: Who) -> StepResult:
+@routes.post("/studies/{study}/corrections/{number}/withdraw", responses=problem_responses(409))
+def withdraw(
+    study: StudyId, number: CorrectionNumber, body: WithdrawCorrection, services: Services, user: CurrentUser
+) -> StepResult:
     """Withdraw one correction, not only the last; those after it move up by one number."""
-    return _take(desk, who, study, changing(lambda before: before.withdraw(number), body.reason), body.revision)
+    return _take(services, user, study, changing(lambda before: before.withdraw(number), body.reason), body.revision)
 
 
-@routes.post("/studies/{study}/corrections/{number}/redraw", responses=problems(409))
-def redraw(study: StudyId, number: CorrectionNumber, body: DrawBox, desk: Desk, who: Who) -> StepResult:
+@routes.post("/studies/{study}/corrections/{number}/redraw", responses=problem_responses(409))
+def redraw(
+    study: StudyId, number: CorrectionNumber, body: DrawBox, services: Services, user: CurrentUser
+) -> StepResult:
     """Replace one box by another. An unconfirmed mismatch answers 409 with the check, and changes nothing."""
     box = body.box.to_box()
     step = changing(
         lambda before: before.redraw(number, box, body.concept, positive=body.positive, confirmed=body.confirmed),
         body.reason,
     )
-    return _take(desk, who, study, step, body.revision)
+    return _take(services, user, study, step, body.revision)
 
 
-@routes.post("/studies/{study}/undo", responses=problems(409))
-def undo(study: StudyId, body: UndoOrRedo, desk: Desk, who: Who) -> StepResult:
+@routes.post("/studies/{study}/undo", responses=problem_responses(409))
+def undo(study: StudyId, body: UndoOrRedo, services: Services, user: CurrentUser) -> StepResult:
     """Undo the last step, whatever it did."""
-    return _take(desk, who, study, undo_step, body.revision)
+    return _take(services, user, study, undo_step, body.revision)
 
 
-@routes.post("/studies/{study}/redo", responses=problems(409))
-def redo(study: StudyId, body: UndoOrRedo, desk: Desk, who: Who) -> StepResult:
+@routes.post("/studies/{study}/redo", responses=problem_responses(409))
+def redo(study: StudyId, body: UndoOrRedo, services: Services, user: CurrentUser) -> StepResult:
     """Redo the step that was undone last."""
-    return _take(desk, who, study, redo_step, body.revision)
+    return _take(services, user, study, redo_step, body.revision)
 
 
 @routes.get("/studies/{study}/history")
-def history(study: StudyId, desk: Desk, who: Who) -> tuple[StepResponse, ...]:
-    """List every step of a study: who, when, what, with which check and effect. ``?at=`` looks back at each."""
-    return step_responses(desk.studies.history(who, study))
+def history(study: StudyId, services: Services, user: CurrentUser) -> tuple[StepResponse, ...]:
+    """List every step of a study: user, when, what, with which check and effect. ``?at=`` looks back at each."""
+    return _steps(services.studies.history(user, study))
 
 
-def _take(desk: Desk, person: Person, study: str, step: Step, revision: int | None) -> StepResult:
-    before, after = desk.studies.take(person, study, step, revision)
-    return StepResult(
-        study=study_response(after), before=before.row.prediction, after=dict(after.study.prediction)
-    )
+def _take(services: Services, user: User, study: str, step: Step, revision: int | None) -> StepResult:
+    before, after = services.studies.take(user, study, step, revision)
+    return StepResult(study=study_response(after), before=before.row.prediction, after=dict(after.study.prediction))
 
 
 def _cached(at: int | None) -> dict[str, str] | None:

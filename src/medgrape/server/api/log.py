@@ -1,6 +1,7 @@
 """The log of all that was done: search it, verify it, export it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import eq, ge, lt
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -78,13 +79,12 @@ _BATCH = 500
 def list_events(services: Services, query: Annotated[EventQuery, Query()]) -> EventPage:
     """List who did what, when, on which film, with which model; the newest first."""
     wanted = select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(query.size + 1)
-    conditions = [
-        (query.actor, EventRow.actor == query.actor), (query.kind, EventRow.kind == query.kind),
-        (query.film, EventRow.film == query.film), (query.study, EventRow.study == query.study),
-        (query.since, EventRow.at >= query.since), (query.until, EventRow.at < query.until),
-        (query.before, EventRow.seq < query.before),
-    ]  # fmt: skip
-    wanted = wanted.where(*(condition for value, condition in conditions if value is not None))
+    bounds: tuple[tuple[Any, Callable[[Any, Any], Any], object], ...] = (
+        (EventRow.actor, eq, query.actor), (EventRow.kind, eq, query.kind), (EventRow.film, eq, query.film),
+        (EventRow.study, eq, query.study), (EventRow.at, ge, query.since), (EventRow.at, lt, query.until),
+        (EventRow.seq, lt, query.before),
+    )  # fmt: skip
+    wanted = wanted.where(*(compare(column, value) for column, compare, value in bounds if value is not None))
     with services.room.database.reading() as session:
         found = [Event(**row) for row in session.execute(wanted).mappings()]
     shown = found[: query.size]

@@ -47,9 +47,7 @@ class FilmQuery(BaseModel):
     search: Text = Field(
         "", max_length=100, examples=["active"], description="Start of an id, or a view, format, class, uploader."
     )
-    likeliest: Text = Field(
-        "", max_length=64, examples=["active_tb"], description="The class that is likeliest by the model in use."
-    )
+    likeliest: Text = Field("", max_length=64, examples=["active_tb"], description="Likeliest by the model in use.")
     view: Text = Field("", max_length=16, examples=["PA"], description="As DICOM names it.")
     unread: bool = Field(False, description="Only films that you have not opened.")
     mine: bool = Field(False, description="Only films that you uploaded.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 from sqlalchemy.orm import Session
 
 from medgrape import __version__
@@ -21,10 +21,8 @@ from medgrape.server.settings import API
 from medgrape.server.storage.tables import TokenRow, UserRow, stamp
 
 
-class LogIn(RequestModel):
+class LogIn(RequestModel, json_schema_extra={"examples": [{"name": "ada", "password": "correct horse battery"}]}):
     """A name and its password."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "password": "correct horse battery"}]})
 
     name: str = Field(min_length=1, max_length=64)
     password: str = Field(min_length=1, max_length=256)
@@ -36,9 +34,7 @@ class SessionResponse(ResponseModel):
     name: str = Field(examples=["ada"])
     role: Role
     login: bool = Field(description="False on a server that is for one person at this machine alone.")
-    csrf: str | None = Field(
-        description="Send it as X-CSRF-Token with everything that changes something.", examples=[HASH]
-    )
+    csrf: str | None = Field(description="Send it as X-CSRF-Token with every change.", examples=[HASH])
     notice: str = Field(examples=["Research software, not a medical device."])
 
 
@@ -64,22 +60,19 @@ class UserResponse(ResponseModel):
     added_at: When
 
 
-class AddUser(RequestModel):
+class AddUser(
+    RequestModel,
+    json_schema_extra={"examples": [{"name": "ada", "role": "reader", "password": "correct horse battery"}]},
+):
     """A new user."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "ada", "role": "reader", "password": "correct horse battery"}]}
-    )
 
     name: str = Field(min_length=1, max_length=63)
     role: Role
     password: str | None = Field(default=None, max_length=256)
 
 
-class ChangeUser(RequestModel):
+class ChangeUser(RequestModel, json_schema_extra={"examples": [{"role": "curator"}]}):
     """What to change; what is left out stays as it is."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "curator"}]})
 
     role: Role | None = None
     disabled: bool | None = None
@@ -98,10 +91,8 @@ class TokenResponse(ResponseModel):
     revoked_at: When | None
 
 
-class CreateToken(RequestModel):
+class CreateToken(RequestModel, json_schema_extra={"examples": [{"name": "orthanc", "role": "reader", "days": 90}]}):
     """A new token, for oneself or, by an admin, for somebody else."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "orthanc", "role": "reader", "days": 90}]})
 
     name: str = Field(min_length=1, max_length=64, pattern=LINE)
     role: Role

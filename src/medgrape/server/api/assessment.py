@@ -14,6 +14,7 @@ from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.progress import Track
 from medgrape.server.api.common import HASH, ModelVersion, Number, ResponseModel, Version, When
+from medgrape.server.api.evaluations import MajorityFigures
 from medgrape.server.api.jobs import JobResponse
 from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem
@@ -31,13 +32,8 @@ class PrototypeUsage(ResponseModel):
     """One prototype on the training films that show its finding."""
 
     number: int = Field(examples=[3])
-    strongest: int = Field(
-        description="Number of these on which it has the highest score of the finding; 0 if discarded.", examples=[14]
-    )
-    in_box: Number | None = Field(
-        description="Fraction of those with a box on which its best patch overlaps one; null: there are none.",
-        examples=[0.62],
-    )
+    strongest: int = Field(description="Films on which it has the finding's highest score.", examples=[14])
+    in_box: Number | None = Field(description="Fraction of these on which its best patch is in a box.", examples=[0.62])
 
 
 class ConceptUsage(ResponseModel):
@@ -53,12 +49,6 @@ class ValidationMetrics(ResponseModel):
 
     macro_f1: Number = Field(examples=[0.81])
     accuracy: Number = Field(examples=[0.84])
-
-
-class MajorityMetrics(ValidationMetrics):
-    """Figures of an answer that always names the class most frequent in training."""
-
-    answer: str = Field(examples=["healthy"])
 
 
 class ParentMetrics(ValidationMetrics):
@@ -78,10 +68,8 @@ class AssessmentResponse(ResponseModel):
     measured_at: When
     films: int = Field(description="Validation films whose class is known.", examples=[310])
     standing: ValidationMetrics
-    trivial: MajorityMetrics
-    parent: ParentMetrics | None = Field(
-        description="null where the model was not made here, or its parent was removed."
-    )
+    trivial: MajorityFigures
+    parent: ParentMetrics | None = Field(description="null where the model was not made here, or it was removed.")
     concepts: tuple[ConceptUsage, ...] = Field(description="In the model's order.")
 
 
@@ -118,24 +106,14 @@ def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
             "The server may not write into its data set's folder, where what models see on films is kept; allow it to."
         ) from error
     list(track([None], "writing the assessment", 1))  # the last moment at which the job can be cancelled
-    _keep(room, user, _response(row, parent, reader.concepts.names, found))
-    return {"model": model, "data_set": found.data_set}
-
-
-def kept_assessment(room: Room, model: str) -> AssessmentResponse:
-    """Return the last assessment on the server's data set; without a data set, the last one on any."""
-    with room.database.reading() as session:
-        model_row(session, model)
-    only = checksum(_data(room)) if room.settings.data else None
-    kept = [assessment for assessment in _all_kept(room, model) if only in (None, assessment.checksum)]
-    if kept:
-        return max(kept, key=lambda assessment: assessment.measured_at)
-    how = "ask for it with POST"
-    if not room.settings.data:
-        how = f"start the server with --data DIR, then {how}"
-    raise Problem(
-        404, "not_measured", f"Nobody has measured this model on the server's data set yet: {how} on this address."
-    )
+    assessment = _response(row, parent, reader.concepts.names, found)
+    data_set, content = found.data_set, found.checksum
+    with room.database.writing() as session:
+        model_row(session, model, lock=True)  # nothing is kept of one that is being removed
+        room.store.record(session, user, "model.measured", model=model, data_set=data_set, checksum=content)
+        with whole_file(room.folder.assessment_file(model, content)) as draft:
+            draft.write_text(assessment.model_dump_json(), "utf-8")
+    return {"model": model, "data_set": data_set}
 
 
 def _data(room: Room) -> Path:
@@ -160,7 +138,7 @@ def _response(row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...],
         measured_at=stamp(datetime.now(UTC)),
         films=found.films,
         standing=ValidationMetrics.model_validate(found.standing),
-        trivial=MajorityMetrics(answer=found.trivial_answer, **asdict(found.trivial)),
+        trivial=MajorityFigures(answer=found.trivial_answer, **asdict(found.trivial)),
         parent=compared,
         concepts=tuple(_usage(name, place, found) for place, name in enumerate(concepts)),
     )
@@ -173,16 +151,6 @@ def _usage(name: str, row: int, found: "Worth") -> ConceptUsage:
         for number, (strongest, in_box) in enumerate(each)
     )
     return ConceptUsage(name=name, shown=int(found.usage.shown[row]), prototypes=prototypes)
-
-
-def _keep(room: Room, user: User, assessment: AssessmentResponse) -> None:
-    """Store it under a lock on the model, so that nothing is kept of one that is being removed."""
-    model, data_set, content = assessment.model, assessment.data_set, assessment.checksum
-    with room.database.writing() as session:
-        model_row(session, model, lock=True)
-        room.store.record(session, user, "model.measured", model=model, data_set=data_set, checksum=content)
-        with whole_file(room.folder.assessment_file(model, content)) as draft:
-            draft.write_text(assessment.model_dump_json(), "utf-8")
 
 
 def _all_kept(room: Room, model: str) -> Iterator[AssessmentResponse]:
@@ -202,7 +170,19 @@ routes, curating = router("models", Role.READER), router("models", Role.CURATOR)
 @routes.get("/models/{model}/worth")
 def get_worth(model: ModelVersion, services: Services) -> AssessmentResponse:
     """Get the assessment on the server's data set: what prototypes do, and what the change to this model did."""
-    return kept_assessment(services.room, model)
+    room = services.room
+    with room.database.reading() as session:
+        model_row(session, model)
+    only = checksum(_data(room)) if room.settings.data else None  # without a data set, the last one on any
+    kept = [assessment for assessment in _all_kept(room, model) if only in (None, assessment.checksum)]
+    if kept:
+        return max(kept, key=lambda assessment: assessment.measured_at)
+    how = "ask for it with POST"
+    if not room.settings.data:
+        how = f"start the server with --data DIR, then {how}"
+    raise Problem(
+        404, "not_measured", f"Nobody has measured this model on the server's data set yet: {how} on this address."
+    )
 
 
 @curating.post("/models/{model}/worth", status_code=202, responses=problem_responses(409))

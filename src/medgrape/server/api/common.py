@@ -50,21 +50,12 @@ class ResponseModel(BaseModel):
 class ProblemResponse(ResponseModel):
     """An error, as RFC 9457 describes it."""
 
-    model_config = ConfigDict(
-        extra="allow",
-        json_schema_extra={
-            "examples": [
-                {"type": "about:blank", "status": 404, "code": "not_found", "detail": f"There is no film '{ID}'."}
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="allow")
 
     type: str = Field(examples=["about:blank"])
     status: int = Field(examples=[404])
     code: str = Field(description="A word that programs can rely on.", examples=["not_found"])
-    detail: str = Field(
-        description="What happened and what to do, in a sentence.", examples=[f"There is no film '{ID}'."]
-    )
+    detail: str = Field(description="What happened and what to do.", examples=[f"There is no film '{ID}'."])
 
 
 class BoxResponse(ResponseModel):

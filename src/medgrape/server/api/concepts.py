@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Path as PathParameter
 from fastapi import Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from medgrape.concepts import Concept
 from medgrape.datasets.cache import fingerprint
@@ -70,10 +70,8 @@ class PrototypeResponse(ResponseModel):
     gain: float | None = Field(description="By how much.", examples=[0.12])
 
 
-class CuratePrototypes(RequestModel):
+class CuratePrototypes(RequestModel, json_schema_extra={"examples": [{"prototypes": [3, 7]}]}):
     """Prototypes to discard, or to restore."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"prototypes": [3, 7]}]})
 
     prototypes: list[int] = Field(min_length=1, max_length=1000)
     name: str | None = Field(
@@ -88,20 +86,15 @@ class ExampleFilm(RequestModel):
     box: BoxRequest | None = None
 
 
-class TeachConcept(RequestModel):
-    """A new finding, described and shown."""
+_LESSON = {
+    "name": "cavity",
+    "description": "Thick-walled lucency in the upper lobe.",
+    "examples": [{"film": ID, "box": {"x1": 310, "y1": 120, "x2": 420, "y2": 260}}],
+}
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "cavity",
-                    "description": "Thick-walled lucency in the upper lobe.",
-                    "examples": [{"film": ID, "box": {"x1": 310, "y1": 120, "x2": 420, "y2": 260}}],
-                }
-            ]
-        },
-    )
+
+class TeachConcept(RequestModel, json_schema_extra={"examples": [_LESSON]}):
+    """A new finding, described and shown."""
 
     name: str = Field(min_length=1, max_length=63, examples=["cavity"])
     description: str = Field(min_length=1, max_length=1000)

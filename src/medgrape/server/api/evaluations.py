@@ -9,7 +9,6 @@ from pydantic import AliasChoices, AliasPath, BeforeValidator, Field, model_vali
 
 from medgrape.server.api.common import ModelVersion, Number, ResponseModel
 from medgrape.server.models import folder_of, model_row
-from medgrape.server.room import Room
 from medgrape.server.security.roles import Role
 from medgrape.server.services import Services, router
 
@@ -20,15 +19,14 @@ Figure = Annotated[
 ]
 Lower = Annotated[Figure, Field(description="Where its 95 % interval begins; null: there is none.", examples=[0.74])]
 Upper = Annotated[Figure, Field(description="Where it ends.", examples=[0.87])]
-LOW, HIGH = AliasPath("interval", "low"), AliasPath("interval", "high")
 
 
 class Estimate(ResponseModel):
     """A figure with its 95 % interval over resampled patients."""
 
     value: Number = Field(validation_alias=AliasChoices("value", "share"), examples=[0.62])
-    low: Lower = Field(None, validation_alias=LOW)
-    high: Upper = Field(None, validation_alias=HIGH)
+    low: Lower = Field(None, validation_alias=AliasPath("interval", "low"))
+    high: Upper = Field(None, validation_alias=AliasPath("interval", "high"))
 
 
 class FilmCounts(ResponseModel):
@@ -80,9 +78,7 @@ class PointingFigures(ResponseModel):
     pairs: int = Field(validation_alias="count", examples=[160])
     mean: Estimate
     chance: Number = Field(description="What a random point gets.", examples=[0.06])
-    fixed: Figure = Field(
-        description="What one fixed point for each finding gets; null where training films have no box.", examples=[0.3]
-    )
+    fixed: Figure = Field(description="What one fixed point gets; null without training boxes.", examples=[0.3])
 
 
 class ConceptPointing(ResponseModel):
@@ -167,25 +163,18 @@ class AuditFigure(ResponseModel):
     patients: int = Field(description="Patients that were counted.", examples=[84])
     too_few: bool = Field(description="Whether those are too few: then there are no figures.")
     value: Figure
-    low: Lower = Field(None, validation_alias=LOW)
-    high: Upper = Field(None, validation_alias=HIGH)
+    low: Lower
+    high: Upper
     trivial: tuple[TrivialFigure, ...]
-    rest: Figure = Field(
-        None,
-        validation_alias=AliasPath("gap", "rest"),
-        description="The same figure in all other films; null: not compared.",
-        examples=[0.79],
-    )
-    flagged: bool = Field(
-        False,
-        validation_alias=AliasPath("gap", "flagged"),
-        description="Whether the interval of the gap to all other films excludes zero.",
-    )
-    still_flagged: bool = Field(
-        False,
-        validation_alias=AliasPath("gap", "still_flagged"),
-        description="Also after Holm's correction for all gaps.",
-    )
+    rest: Figure = Field(description="The same figure in all other films; null: not compared.", examples=[0.79])
+    flagged: bool = Field(description="Whether the interval of the gap to all other films excludes zero.")
+    still_flagged: bool = Field(description="Also after Holm's correction for all gaps.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flattened(cls, payload: dict[str, Any]) -> dict[str, Any]:
+        gap = payload["gap"] or {"rest": None, "flagged": False, "still_flagged": False}
+        return gap | payload | (payload["interval"] or {"low": None, "high": None})
 
 
 class AuditGroup(ResponseModel):
@@ -239,22 +228,6 @@ MADE_HERE = (
 )
 
 
-def evaluation_of(room: Room, model: str) -> EvaluationResponse:
-    """Return report and audit of a model, and how to make what is missing."""
-    from medgrape.runs.manifest import audit_folder, report_folder  # slow to import
-
-    with room.database.reading() as session:
-        row = model_row(session, model)
-    if row.made_here:
-        return EvaluationResponse(report=None, audit=None, how=MADE_HERE)
-    run = folder_of(room, row)
-    reports = [report_folder(run, split) / "report.json" for split in SPLITS]
-    audits = [audit_folder(run, split) / "audit.json" for split in SPLITS]
-    report, no_report = _first(EvaluationReport, model, reports, "report", "evaluate")
-    audit, no_audit = _first(AuditReport, model, audits, "audit", "audit")
-    return EvaluationResponse(report=report, audit=audit, how=" ".join(filter(None, (no_report, no_audit))) or None)
-
-
 def _first(kind: type[T], model: str, paths: Sequence[Path], name: str, command: str) -> tuple[T | None, str]:
     """Return the first file that is about this model, or in words why there is none and how to make one."""
     problems = []
@@ -292,4 +265,15 @@ routes = router("models", Role.READER)
 @routes.get("/models/{model}/evaluation")
 def get_evaluation(model: ModelVersion, services: Services) -> EvaluationResponse:
     """Get what medgrape evaluate and medgrape audit found out about exactly this model, where it lies beside it."""
-    return evaluation_of(services.room, model)
+    from medgrape.runs.manifest import audit_folder, report_folder  # slow to import
+
+    with services.room.database.reading() as session:
+        row = model_row(session, model)
+    if row.made_here:
+        return EvaluationResponse(report=None, audit=None, how=MADE_HERE)
+    run = folder_of(services.room, row)
+    reports = [report_folder(run, split) / "report.json" for split in SPLITS]
+    audits = [audit_folder(run, split) / "audit.json" for split in SPLITS]
+    report, no_report = _first(EvaluationReport, model, reports, "report", "evaluate")
+    audit, no_audit = _first(AuditReport, model, audits, "audit", "audit")
+    return EvaluationResponse(report=report, audit=audit, how=" ".join(filter(None, (no_report, no_audit))) or None)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Query, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from medgrape.explain.words import Words
 from medgrape.geometry import FilmSize
@@ -16,7 +16,6 @@ from medgrape.server.api.common import (
     FilmId,
     MapKind,
     MapSide,
-    Plain,
     ResponseModel,
 )
 from medgrape.server.api.films import FilmSizeResponse
@@ -34,17 +33,6 @@ Map = Annotated[
     tuple[tuple[float | None, ...], ...],
     Field(description="Rows from the top, in each a number for each patch from the left.", examples=[((0.1, 0.48),)]),
 ]
-_PATCH: Plain = {"x1": 48.0, "y1": 16.0, "x2": 64.0, "y2": 32.0}
-_CONCEPT: Plain = {
-    "name": "active_tb", "title": "Active tuberculosis", "score": 0.48, "absent_score": 0.21, "present_score": 0.5,
-    "strength": 0.93, "words": "clearly seen", "rejected": False, "peak": {"x": 365.0, "y": 190.0},
-    "mean": [[0.1, 0.48]], "disagreement": [[0.0002, 0.001]],
-    "moves": {"active_tb": 0.62, "healthy": -0.51, "sick_non_tb": -0.11},
-    "exemplars": [
-        {"film": "tb-000031-00", "prototype": 4, "similarity": 0.83, "picture": 7, "thumbnail_side": 112,
-         "patch": _PATCH}
-    ],
-}  # fmt: skip
 
 
 class GridResponse(ResponseModel):
@@ -84,9 +72,7 @@ class ExemplarResponse(ResponseModel):
     film: str = Field(examples=["tb-000031-00"])
     prototype: int = Field(examples=[4])
     similarity: Figure = Field(description="Of the patch to the prototype, from -1 to 1.")
-    picture: int = Field(
-        description="Number of its picture, for /models/{model}/exemplars/{exemplar}.png.", examples=[7]
-    )
+    picture: int = Field(description="For /models/{model}/exemplars/{exemplar}.png.", examples=[7])
     thumbnail_side: int = Field(description="Width and height of that picture.", examples=[112])
     patch: RectangleResponse = Field(description="In pixels of that picture.")
 
@@ -94,16 +80,12 @@ class ExemplarResponse(ResponseModel):
 class ConceptEvidenceResponse(ResponseModel):
     """One finding on one film."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_CONCEPT]})
-
-    name: str
-    title: str
+    name: str = Field(examples=["active_tb"])
+    title: str = Field(examples=["Active tuberculosis"])
     score: Figure = Field(description="Highest agreement of the finding's prototypes anywhere on the film.")
     absent_score: Figure = Field(description="What the score typically is on training films without it.")
     present_score: Figure = Field(description="What the score typically is on training films with it.")
-    strength: float | None = Field(
-        description="The score scaled to about 0 on films without it and about 1 on films with it; null: not known."
-    )
+    strength: Figure = Field(description="The score scaled to about 0 on films without it and 1 on films with it.")
     words: Words
     rejected: bool = Field(description="Whether a person said that it is not on this film.")
     peak: PointResponse = Field(description="Where it is strongest.")
@@ -111,7 +93,8 @@ class ConceptEvidenceResponse(ResponseModel):
     disagreement: Map = Field(description="Where its prototypes disagree: their variance at each patch.")
     moves: dict[str, float | None] | None = Field(
         description="What it moved: each class's probability less what it would be if the finding were rejected. "
-        "All 0 for a rejected one; null where the classes do not depend on it."
+        "All 0 for a rejected one; null where the classes do not depend on it.",
+        examples=[{"active_tb": 0.62, "healthy": -0.51, "sick_non_tb": -0.11}],
     )
     exemplars: tuple[ExemplarResponse, ...] = Field(description="Of the prototypes with the highest scores, at most 3.")
 
@@ -127,29 +110,12 @@ class AttentionWeight(ResponseModel):
 class ExplanationResponse(ResponseModel):
     """What the model saw and why: the same as ``medgrape read --json`` prints."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "notice": "Research software, not a medical device.",
-                    "film": {"width": 2048, "height": 2500},
-                    "grid": {"rows": 1, "columns": 2},
-                    "warnings": [],
-                    "drawn": [],
-                    "probabilities": PREDICTION,
-                    "concepts": [_CONCEPT],
-                    "attention": None,
-                }
-            ]
-        }
-    )
-
-    notice: str
+    notice: str = Field(examples=["Research software, not a medical device."])
     film: FilmSizeResponse
     grid: GridResponse
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = Field(examples=[()])
     drawn: tuple[DrawnBoxResponse, ...]
-    probabilities: dict[str, float | None]
+    probabilities: dict[str, float | None] = Field(examples=[PREDICTION])
     concepts: tuple[ConceptEvidenceResponse, ...] = Field(description="The one that stands out most first.")
     attention: tuple[AttentionWeight, ...] | None = Field(description="null where the head has no attention.")
 

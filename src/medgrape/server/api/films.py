@@ -40,12 +40,8 @@ class FilmFactsResponse(ResponseModel):
     modality: str | None = Field(examples=["DX"])
     view: str | None = Field(examples=["PA"])
     laterality: str | None = Field(examples=[None])
-    spacing: tuple[float, float] | None = Field(
-        description="Millimetres between rows and columns.", examples=[(0.14, 0.14)]
-    )
-    applied: tuple[str, ...] = Field(
-        description="What was done to the stored pixels, in order.", examples=[("modality rescale",)]
-    )
+    spacing: tuple[float, float] | None = Field(description="mm between rows and columns.", examples=[(0.14, 0.14)])
+    applied: tuple[str, ...] = Field(description="Changes to the stored pixels.", examples=[("modality rescale",)])
     warnings: tuple[str, ...] = Field(description="What a reader should know before trusting the film.", examples=[()])
 
 
@@ -60,15 +56,20 @@ class FilmReading(ResponseModel):
     prediction: Probabilities | None = Field(description="null likewise, so that readers stay independent.")
 
 
-class FilmResponse(ResponseModel):
-    """A film in the list. Of its patient only sex and age are known."""
+class FilmInfo(ResponseModel):
+    """A film. Of its patient only sex and age are known."""
 
     id: Identifier
     arrived_at: When
-    arrived_by: str = Field(examples=["ada"])
     facts: FilmFactsResponse
     sex: str = Field(description="M, F, O, or empty.", examples=["F"])
     age: int | None = Field(description="In years; 90 for all who are older.", examples=[57])
+
+
+class FilmResponse(FilmInfo):
+    """A film in the list."""
+
+    arrived_by: str = Field(examples=["ada"])
     prediction: Probabilities | None = Field(description="Of the model in use; null until it has read the film.")
     readings: tuple[FilmReading, ...]
 
@@ -90,12 +91,9 @@ class FilmPage(ResponseModel):
 
 
 def _film_response(listed: ListedFilm, user: User) -> FilmResponse:
-    film = listed.film
-    return FilmResponse(
-        id=film.id, arrived_at=stamp(film.arrived_at), arrived_by=listed.arrived_by,
-        facts=FilmFactsResponse.model_validate(film.facts), sex=film.sex, age=film.age, prediction=listed.prediction,
-        readings=tuple(_reading(study, name, user) for study, name in listed.studies),
-    )  # fmt: skip
+    readings = tuple(_reading(study, name, user) for study, name in listed.studies)
+    film = FilmInfo.model_validate(listed.film).model_dump()
+    return FilmResponse(**film, arrived_by=listed.arrived_by, prediction=listed.prediction, readings=readings)
 
 
 def _reading(study: StudyRow, reader: str, user: User) -> FilmReading:

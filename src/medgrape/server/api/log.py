@@ -39,9 +39,7 @@ class EventPage(ResponseModel):
     """Events, the newest first."""
 
     events: tuple[EventResponse, ...]
-    older: int | None = Field(
-        description="Ask again with before = this for older ones; null: there are none.", examples=[17]
-    )
+    older: int | None = Field(description="The ``before`` of the next page; null: there is none.", examples=[17])
 
 
 class VerificationResponse(ResponseModel):
@@ -49,9 +47,7 @@ class VerificationResponse(ResponseModel):
 
     whole: bool
     events: int = Field(examples=[17])
-    head: str = Field(
-        description="The last hash: kept elsewhere, it proves later that nothing was removed.", examples=[HASH]
-    )
+    head: str = Field(description="The last hash, to compare with a later one.", examples=[HASH])
     faults: tuple[str, ...] = Field(examples=[()])
 
 
@@ -64,9 +60,7 @@ class EventQuery(BaseModel):
     study: Text | None = Field(None, max_length=64, examples=[ID], description="In this study.")
     since: Text | None = Field(None, max_length=32, examples=["2026-11-18"], description="Not before this time.")
     until: Text | None = Field(None, max_length=32, examples=["2026-11-19"], description="Before this time.")
-    before: int | None = Field(
-        None, ge=1, le=2**31 - 1, examples=[17], description="Only events with a smaller number."
-    )
+    before: int | None = Field(None, ge=1, le=2**31 - 1, examples=[17], description="Only with smaller numbers.")
     size: int = Field(100, ge=1, le=500, description="At most so many.")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, cast
 
 import numpy as np
 from fastapi import Path, Query, Response
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from medgrape import __version__
 from medgrape.corrections.statements import BoxCorrection, ChangeKind, Correction, Rejection
@@ -35,7 +35,7 @@ from medgrape.server.api.common import (
     When,
 )
 from medgrape.server.api.explanations import ExplanationResponse, draw_map
-from medgrape.server.api.films import FilmFactsResponse
+from medgrape.server.api.films import FilmInfo
 from medgrape.server.inference.decoder_pool import png
 from medgrape.server.models import loaded
 from medgrape.server.problems import not_found
@@ -55,28 +55,22 @@ Revision = Annotated[
 ]
 
 
-class OpenStudy(RequestModel):
+class OpenStudy(RequestModel, json_schema_extra={"examples": [{"film": ID}]}):
     """A film to open, with the model in use or another."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"film": ID}]})
 
     film: Identifier
     model: Version | None = None
 
 
-class CheckBox(RequestModel):
+class CheckBox(RequestModel, json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]}):
     """A box, and the finding that is claimed to be inside."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]})
 
     box: BoxRequest
     concept: ConceptName
 
 
-class DrawBox(RequestModel):
+class DrawBox(RequestModel, json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]}):
     """A box, and the finding that is, or is not, inside."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]})
 
     box: BoxRequest
     concept: ConceptName | None = Field(
@@ -88,29 +82,23 @@ class DrawBox(RequestModel):
     revision: Revision = None
 
 
-class RejectConcept(RequestModel):
+class RejectConcept(RequestModel, json_schema_extra={"examples": [{"concept": "obsolete_tb"}]}):
     """A finding that is not on this film at all."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"concept": "obsolete_tb"}]})
 
     concept: ConceptName | None = Field(description="null: none of them is.")
     reason: Reason = None
     revision: Revision = None
 
 
-class WithdrawCorrection(RequestModel):
+class WithdrawCorrection(RequestModel, json_schema_extra={"examples": [{"revision": 2}]}):
     """Why one correction is withdrawn."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"revision": 2}]})
 
     reason: Reason = None
     revision: Revision = None
 
 
-class UndoOrRedo(RequestModel):
+class UndoOrRedo(RequestModel, json_schema_extra={"examples": [{"revision": 1}]}):
     """The revision to undo or redo from."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"revision": 1}]})
 
     revision: Revision = None
 
@@ -202,16 +190,6 @@ class StepResponse(ResponseModel):
     after: Probabilities
 
 
-class ExportedFilm(ResponseModel):
-    """The film that was read."""
-
-    id: Identifier
-    arrived_at: When
-    facts: FilmFactsResponse
-    sex: str = Field(description="M, F, O, or empty.", examples=["F"])
-    age: int | None = Field(description="In years; 90 for all who are older.", examples=[57])
-
-
 class ExportedModel(ResponseModel):
     """The model that it was read with."""
 
@@ -226,7 +204,7 @@ class ReadingResponse(ResponseModel):
     notice: str = Field(examples=["Research software, not a medical device."])
     software: str = Field(examples=["medgrape 0.1.0"])
     made_at: When
-    film: ExportedFilm
+    film: FilmInfo
     model: ExportedModel
     study: StudyResponse
     explanation: ExplanationResponse
@@ -260,7 +238,7 @@ def reading_response(services: Services, user: User, view: StudyView) -> Reading
         notice=NOTICE,
         software=f"medgrape {__version__}",
         made_at=stamp(datetime.now(UTC)),
-        film=ExportedFilm.model_validate(view.film),
+        film=FilmInfo.model_validate(view.film),
         model=ExportedModel(name=view.model.name, version=view.model.version, fingerprint=manifest.fingerprint),
         study=study_response(view),
         explanation=ExplanationResponse.model_validate(view.study.explain().to_json()),

@@ -71,7 +71,7 @@ def collect_command(
 
     form = form_of(outside_runs(out))
     opened = room_archive(room, database, config)
-    from medgrape.server.collect import collect
+    from medgrape.server.exports import collect
 
     told = collect(opened, COMMAND, form)
     told.write(out)

@@ -15,10 +15,21 @@ from fastapi.routing import APIRoute
 from medgrape import __version__
 from medgrape.explain.words import NOTICE
 from medgrape.server import error_responses, page_files
-from medgrape.server.api import assessment, explanations, films, health, jobs, log, models, people, session, studies
-from medgrape.server.api.common import ProblemTold
-from medgrape.server.api.exports import routes
-from medgrape.server.background_reading import BackgroundReader
+from medgrape.server.api import (
+    accounts,
+    assessment,
+    concepts,
+    evaluations,
+    explanations,
+    exports,
+    films,
+    health,
+    jobs,
+    log,
+    models,
+    studies,
+)
+from medgrape.server.api.common import ProblemResponse
 from medgrape.server.jobs import JobRunner
 from medgrape.server.middleware import BODY_SECONDS, Gate
 from medgrape.server.models import loaded, model_row
@@ -29,7 +40,7 @@ from medgrape.server.security.oidc import Oidc
 from medgrape.server.services import ServiceContainer, open_to_all
 from medgrape.server.settings import API
 from medgrape.server.storage.database import DATABASE_ERRORS
-from medgrape.server.studies import StudyService
+from medgrape.server.studies import BackgroundReader, StudyService
 
 THREADS = 40
 """Requests that are worked on at once in one worker; most of them wait for a disk or for their turn."""
@@ -42,10 +53,10 @@ everything that changes something. What goes wrong is told as RFC 9457 wants it:
 `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    session.anybody, session.routes, films.routes, explanations.routes, studies.routes,
-    routes.routes, routes.room_routes,
-    models.routes, models.curating, assessment.routes, assessment.curating, models.concept_routes, jobs.routes,
-    people.routes, people.keeping, log.routes, health.anybody, health.keeping,
+    accounts.anybody, accounts.session_routes, films.routes, explanations.routes, studies.routes, exports.routes,
+    exports.curating, models.routes, models.curating, concepts.routes, concepts.curating, assessment.routes,
+    assessment.curating, evaluations.routes, concepts.concept_routes, jobs.routes, accounts.routes, accounts.admin,
+    log.routes, health.anybody, health.admin,
 )  # fmt: skip
 
 
@@ -119,7 +130,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         parts = told["components"]
-        parts["schemas"]["ProblemTold"] = ProblemTold.model_json_schema()
+        parts["schemas"]["ProblemResponse"] = ProblemResponse.model_json_schema()
         parts["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
             "session": {"type": "apiKey", "in": "cookie", "name": "medgrape"},

@@ -7,14 +7,13 @@ from typing import Annotated, Any, TypeVar
 import anyio
 from fastapi import APIRouter, Depends, Request
 
-from medgrape.server.background_reading import BackgroundReader
 from medgrape.server.jobs import JobRunner
 from medgrape.server.problems import Problem, forbidden
 from medgrape.server.room import Room
 from medgrape.server.security.oidc import Oidc
 from medgrape.server.security.roles import Role, User
 from medgrape.server.settings import API
-from medgrape.server.studies import StudyService
+from medgrape.server.studies import BackgroundReader, StudyService
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +85,7 @@ _ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 503)
 
 def problem_responses(*more: int) -> dict[int | str, dict[str, Any]]:
     """What may go wrong with a route, for its description; some things may with every one."""
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemTold"}}}
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
     return {status: {"description": _WORDS[status], "content": content} for status in sorted({*_ALWAYS, *more})}
 
 

@@ -9,8 +9,7 @@ from reading_room import corners, reading_room
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from medgrape.server.storage.anchor import Anchor
-from medgrape.server.storage.events import Event, verify_export
+from medgrape.server.storage.events import Anchor, Event, verify_export
 
 BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
 

@@ -223,9 +223,7 @@ def open_session(session: Session, user: UserRow, hours: float) -> str:
     """Log a user in; returns the cookie's content. Also deletes expired sessions."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < _now()))
     key, now = new_key(), _now()
-    session.add(
-        SessionRow(key=digest(key), user_id=user.id, opened_at=now, expires_at=now + timedelta(hours=hours))
-    )
+    session.add(SessionRow(key=digest(key), user_id=user.id, opened_at=now, expires_at=now + timedelta(hours=hours)))
     return key
 
 

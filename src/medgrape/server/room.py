@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from PIL import Image
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
+from medgrape.files import whole_file
+from medgrape.films.anonymise import CleanFilm
 from medgrape.server.accounts import User
 from medgrape.server.decoder_pool import DecoderPool
 from medgrape.server.inference import Encoder, FeatureStore, ModelCache
@@ -216,6 +219,20 @@ class Room:
     def encoder(self) -> Encoder:
         """Started when the first film needs it."""
         return Encoder()
+
+    def keep_film(self, film: str, clean: CleanFilm) -> None:
+        """Write a film's files, each atomically."""
+        with whole_file(self.folder.film(film, clean.arrival.suffix)) as draft:
+            draft.write_bytes(clean.content)
+        with whole_file(self.folder.preview(film)) as draft:
+            Image.fromarray(clean.preview).save(draft, "PNG")
+
+    def drop_film(self, film: str, suffix: str) -> None:
+        """Delete a film's files."""
+        path = self.folder.film(film, suffix)
+        self.decoder_pool.forget(path)
+        for file in (path, self.folder.preview(film)):
+            file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """End everything that was started."""

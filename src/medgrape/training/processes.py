@@ -22,7 +22,7 @@ from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 from torch.multiprocessing.spawn import ProcessExitedException
 
 from medgrape.config import TrainingSettings
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.training.films import TrainingError
 from medgrape.training.launchers import PeerExitedError, ProcessInfo, end_with_parent, process_info
 
@@ -160,7 +160,7 @@ def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: 
         _share(fabric, work, given)
     except (UserError, OSError) as mistake:
         if not (isinstance(mistake, PeerExitedError) and said.exists()):  # the one that ended has told why
-            said.write_text(told_of_file(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
+            said.write_text(os_error_message(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
         raise
 
 

@@ -18,8 +18,7 @@ from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.files import copied, sha256, whole_file, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.checkpoint import KEEPSAKES, Run
-from medgrape.runs.manifest import MANIFEST
-from medgrape.runs.plugin_record import parts_used
+from medgrape.runs.manifest import MANIFEST, parts_used
 from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.safety.thresholds import CalibrationError
 from medgrape.training.barrier import Meeting

@@ -13,13 +13,12 @@ from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.progress import Track
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import HASH, ModelVersion, Number, ResponseModel, Version, When
 from medgrape.server.api.jobs import JobResponse
+from medgrape.server.errors import Problem
 from medgrape.server.models import loaded, model_row
-from medgrape.server.problems import Problem
-from medgrape.server.room import Room
-from medgrape.server.room_folder import logger
-from medgrape.server.security.roles import Role, User
+from medgrape.server.room import Room, logger
 from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 
@@ -148,7 +147,9 @@ def _data(room: Room) -> Path:
     return Path(room.settings.data)
 
 
-def _response(row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...], found: "Assessment") -> AssessmentResponse:
+def _response(
+    row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...], found: "Assessment"
+) -> AssessmentResponse:
     compared = None
     if parent is not None and found.effect is not None:
         compared = ParentMetrics(parent=parent.version, changed=found.effect.changed, **asdict(found.effect.before))

@@ -26,17 +26,15 @@ from shortcut_picture import Accuracy, draw_picture
 import medgrape
 from medgrape.cli.console import note, table, track, watch
 from medgrape.config import Config, load_config
-from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.dataset import Dataset, SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.evaluate import read_split
-from medgrape.phantoms.cohort import plan
-from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.cohort import Shortcut, plan
 from medgrape.phantoms.film import draw
 from medgrape.reader import Reader, load
 from medgrape.training.film_scores import films_for, kept_scores
 from medgrape.training.refit import refit
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from medgrape.vocabulary.curation import discard, spelled
 
 DEVICE = "pacemaker"
@@ -55,7 +53,7 @@ def main() -> None:
     order = PhantomOrder(films=asked.lying, seed=asked.seed + LYING, shortcut=replace(worn, lies=True))
     lying = _drawn(asked.out / "lying-films", order, replace(rule, test=0.9))
     clean = _drawn(asked.out / "clean-films", PhantomOrder(films=asked.clean, seed=asked.seed + CLEAN), rule)
-    train(Order(_recipe(asked), data, asked.out / "model"), track=track, watch=watch)
+    train(TrainingJob(_recipe(asked), data, asked.out / "model"), track=track, watch=watch)
     taken_in = load(asked.out / "model")
     on_device = _on_device(taken_in, data, asked)
     curated, gone = _without(taken_in, on_device, asked.threshold)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from small_settings import small
 
 
@@ -37,7 +37,7 @@ def films_folder(tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Makes a folder once for all workers: ``made_once("drawn_dataset", make)`` calls ``make(path)`` if needed."""
+    """Makes a folder once for all workers of a test run: ``made_once("drawn_dataset", make)`` calls ``make(path)``."""
     base = tmp_path_factory.getbasetemp()
     shared = (base if worker_id == "master" else base.parent) / "shared"
     shared.mkdir(exist_ok=True)
@@ -63,9 +63,9 @@ def drawn_dataset(made_once) -> Path:
 @pytest.fixture(scope="session")
 def trained_run(made_once, drawn_dataset) -> Path:
     """A run that learnt from those films without being disturbed."""
-    from medgrape.training.run import Order, train  # slow to import
+    from medgrape.training.run import TrainingJob, train  # slow to import
 
-    return made_once("trained_run", lambda path: train(Order(small(), drawn_dataset, path)))
+    return made_once("trained_run", lambda path: train(TrainingJob(small(), drawn_dataset, path)))
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from medgrape.datasets.dataset import Dataset
 from medgrape.plugins import PluginError
 from medgrape.runs.checkpoint import load_run
 from medgrape.training.films import TrainingError
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from own_packages import EXAMPLE, on_path, pip_installed
 from small_settings import small
 
@@ -68,7 +68,7 @@ def prepared(site, sorted_films, tmp_path_factory) -> Path:
 def run(site, prepared, tmp_path_factory) -> Path:
     """A run whose backbone, text encoder and head are the package's."""
     with on_path(site):
-        return train(Order(OWN, prepared, tmp_path_factory.mktemp("runs") / "own"))
+        return train(TrainingJob(OWN, prepared, tmp_path_factory.mktemp("runs") / "own"))
 
 
 def a_film(prepared):
@@ -139,7 +139,7 @@ def test_a_run_that_only_read_its_texts_with_an_own_encoder_reads_without_it_and
 ):
     config = small(text={"encoder": "synonyms"}, stages={"concepts": {"epochs": 1}, "prototypes": {"epochs": 1}})
     with on_path(site):
-        run = train(Order(config, drawn_dataset, tmp_path / "run"))
+        run = train(TrainingJob(config, drawn_dataset, tmp_path / "run"))
     reader = mg.load(run)
     assert reader.open(a_film(drawn_dataset)).prediction
     with pytest.raises(PluginError, match=r"text encoder 'synonyms'.*pip install wardparts==0\.1\.0"):
@@ -170,7 +170,7 @@ def test_another_version_that_computes_the_same_is_taken_and_one_that_does_not_i
 
 
 def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared, tmp_path):
-    order = Order(OWN, prepared, tmp_path / "run")
+    order = TrainingJob(OWN, prepared, tmp_path / "run")
     with on_path(site):
         from medgrape.training import run as running
         from medgrape.training.run import agree
@@ -187,7 +187,7 @@ def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared
 def test_a_head_that_nobody_has_is_refused_before_a_film_is_read(site, prepared, tmp_path):
     config = OWN.model_copy(update={"model": OWN.model.overridden(head="votse")})
     with on_path(site), pytest.raises(PluginError, match=r"no head 'votse' \(did you mean 'votes'\?\)"):
-        train(Order(config, prepared, tmp_path / "run"))
+        train(TrainingJob(config, prepared, tmp_path / "run"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -205,7 +205,7 @@ def test_an_export_of_a_run_with_own_parts_answers_as_torch_does_and_needs_no_pa
 
 
 def test_a_baseline_with_an_own_backbone_names_it_and_asks_for_it(site, prepared, tmp_path):
-    from medgrape.baselines.checkpoint import load_any
+    from medgrape.baselines.methods import load_any
 
     config = OWN.model_copy(
         update={
@@ -214,7 +214,7 @@ def test_a_baseline_with_an_own_backbone_names_it_and_asks_for_it(site, prepared
         }
     )
     with on_path(site):
-        run = train(Order(config, prepared, tmp_path / "run"))
+        run = train(TrainingJob(config, prepared, tmp_path / "run"))
         assert load_any(run).run.own_parts == {"backbone": {"name": "pocketnet", **RECORD}}
     with pytest.raises(PluginError, match=r"pip install wardparts==0\.1\.0"):
         load_any(run)

@@ -1,4 +1,4 @@
-"""The page's pictures in docs/pictures, from what `make demo` left in demo/: python tools/screenshots.py [DEMO]."""
+"""The page's pictures in docs/pictures, from what `make demo` left in demo/: python -m tools.screenshots [DEMO]."""
 
 import subprocess
 import sys
@@ -13,14 +13,14 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from medgrape.benchmarks.page import ARGUMENTS, chromium
+from benchmarks.page import ARGUMENTS, chromium
 from medgrape.cli.demo import Suggestion, filed, hung, suggest
 from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize
 from medgrape.reader import load
 from medgrape.server import process
 from medgrape.server.films import take_in_before_start
-from medgrape.server.room_folder import RoomFolder
+from medgrape.server.room import RoomFolder
 from medgrape.server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,13 +9,12 @@ import pytest
 import torch
 from test_commands import medgrape
 
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.datasets.cache import cached_films
-from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.dataset import Dataset, SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.faithfulness import faithfulness
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 
@@ -32,7 +31,9 @@ def bottleneck(drawn_dataset, tmp_path_factory):
     """A run of a method without prototypes."""
     brief = {"concepts": {"views": 3}, "cbm": {"epochs": 2, "batch": 16}}
     return train(
-        Order(small(model={"method": "cbm"}, stages=brief), drawn_dataset, tmp_path_factory.mktemp("runs") / "cbm")
+        TrainingJob(
+            small(model={"method": "cbm"}, stages=brief), drawn_dataset, tmp_path_factory.mktemp("runs") / "cbm"
+        )
     )
 
 

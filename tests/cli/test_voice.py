@@ -5,7 +5,7 @@ import pytest
 from medgrape.cli import rank_zero
 from medgrape.cli.rank_zero import BAD_INPUT, INTERRUPTED, one_voice
 from medgrape.errors import UserError
-from medgrape.training.launchers import ForsakenError
+from medgrape.training.launchers import PeerExitedError
 
 BESIDE_OTHERS = {
     "TORCHELASTIC_RUN_ID": "none",
@@ -76,11 +76,11 @@ def test_a_process_that_was_left_alone_makes_room_at_once(rank, monkeypatch):
     rank(1)
     monkeypatch.setattr(rank_zero.time, "sleep", pytest.fail)
     with pytest.raises(SystemExit) as left, one_voice():
-        raise ForsakenError
+        raise PeerExitedError
     assert left.value.code == BAD_INPUT
 
 
 def test_the_first_process_says_that_it_was_left_alone(rank):
     rank(0)
     with pytest.raises(UserError, match="goes on after the last whole epoch"), one_voice():
-        raise ForsakenError
+        raise PeerExitedError

@@ -13,8 +13,8 @@ from cryptography.x509.oid import NameOID
 from cut_settings import write_cut
 from PIL import Image
 
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import PhantomFilm, draw
@@ -154,8 +154,8 @@ def _certificate(folder: Path) -> None:
 
 def _graduate(folder: Path) -> None:
     """A run that has learnt from the drawn films for some seconds."""
-    from medgrape.training.run import Order, train  # slow to import
+    from medgrape.training.run import TrainingJob, train  # slow to import
 
     longer = {"concepts": {"epochs": 6}, "prototypes": {"epochs": 6}, "head": {"epochs": 10}}
     settings = small(stages=longer, model={"prototypes": 16}, safety={"gate": float("inf")})
-    train(Order(settings, folder / "data/tb", folder / "runs/tb"))
+    train(TrainingJob(settings, folder / "data/tb", folder / "runs/tb"))

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from medgrape.baselines import mc_dropout
-from medgrape.baselines.mc_dropout import doubt, quantile_threshold
+from medgrape.baselines.mc_dropout import box_uncertainty, quantile_threshold
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
@@ -189,7 +189,7 @@ def test_dropout_is_the_variance_over_thirty_passes_one_by_one(scene):
     loaded, data, cached = scene
     model = loaded.run.model
     films, greys = next(iter(boxed_films(data, cached, "test")))
-    found = doubt(loaded.run, data, cached, "test")
+    found = box_uncertainty(loaded.run, data, cached, "test")
     lot, film = torch.Generator().manual_seed(0), films[0]
     drawn = data.boxes_by_film[film.id][0]
     means, shares = [], []
@@ -207,8 +207,8 @@ def test_dropout_is_the_variance_over_thirty_passes_one_by_one(scene):
 
 def test_dropout_draws_the_same_lots_for_the_same_seed_and_sees_the_boxes_in_the_same_order(scene):
     loaded, data, cached = scene
-    first, again = (doubt(loaded.run, data, cached, "test", seed=3) for _ in range(2))
-    other = doubt(loaded.run, data, cached, "test", seed=4)
+    first, again = (box_uncertainty(loaded.run, data, cached, "test", seed=3) for _ in range(2))
+    other = box_uncertainty(loaded.run, data, cached, "test", seed=4)
     assert (first.variance == again.variance).all()
     assert (first.variance != other.variance).any()
     seen = look(loaded.run, data, cached, "test")

@@ -7,7 +7,7 @@ from medgrape.model.graph import ConceptGraph
 from medgrape.model.heads import build_head
 from medgrape.model.heads.gat import GraphAttention
 from medgrape.training.films import TrainingError
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 TOGETHER = torch.tensor([[1.0, 0.6, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -41,7 +41,7 @@ def test_a_deaf_concept_gives_zeros_and_leaves_the_attention_of_others_alone():
 
 
 def test_an_edge_is_named_by_its_speaker_and_its_listener(drawn_dataset, tmp_path):
-    run = train(Order(small(model={"cut": ["active_tb -> active_tb"]}), drawn_dataset, tmp_path / "run"))
+    run = train(TrainingJob(small(model={"cut": ["active_tb -> active_tb"]}), drawn_dataset, tmp_path / "run"))
     from medgrape.runs.checkpoint import load_run
 
     edges = load_run(run).run.model.graph.edges
@@ -54,4 +54,4 @@ def test_an_edge_is_named_by_its_speaker_and_its_listener(drawn_dataset, tmp_pat
 )
 def test_an_edge_that_is_none_is_refused(edge, said, drawn_dataset, tmp_path):
     with pytest.raises(TrainingError, match=said):
-        train(Order(small(model={"cut": [edge]}), drawn_dataset, tmp_path / "run"))
+        train(TrainingJob(small(model={"cut": [edge]}), drawn_dataset, tmp_path / "run"))

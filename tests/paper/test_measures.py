@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from medgrape.baselines.mc_dropout import doubt, quantile_threshold
+from medgrape.baselines.mc_dropout import box_uncertainty, quantile_threshold
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset
 from medgrape.paper.measures.films import measure_films
@@ -13,8 +13,7 @@ from medgrape.paper.measures.methods import measure_faithfulness, measure_latenc
 from medgrape.paper.measures.pictures import draw_pictures
 from medgrape.paper.measures.safety import ETAS, GATES, RATES, _miscorrected, measure_safety
 from medgrape.progress import quietly
-from medgrape.runs.checkpoint import load_run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Claims, alarms
 
@@ -64,7 +63,7 @@ def test_a_check_that_warns_always_catches_everything(loaded, drawn_dataset):
 def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, safety):
     dataset = Dataset.load(drawn_dataset)
     cached = cached_films(loaded.run.config, dataset, drawn_dataset)
-    learnt, tested = (doubt(loaded.run, dataset, cached, split) for split in ("val", "test"))
+    learnt, tested = (box_uncertainty(loaded.run, dataset, cached, split) for split in ("val", "test"))
     seen = look(loaded.run, dataset, cached, "val")
     rule = SafetyRule.plain(0.05, math.inf)
     bound = Claims.on(seen, dataset).false_alarms(alarms(seen, loaded.run.concepts, dataset.concepts, rule)).mean()

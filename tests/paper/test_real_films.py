@@ -22,7 +22,7 @@ from medgrape.paper.real_films.row import make, software
 from medgrape.paper.real_films.training import train_apart
 from medgrape.paper.real_films.variants import load_variants
 from medgrape.progress import quietly, unwatched
-from medgrape.training.run import Order
+from medgrape.training.run import TrainingJob
 from small_settings import SMALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real films")]  # what they share is made once
@@ -236,7 +236,7 @@ def test_a_place_that_cannot_be_written_to_is_told_in_one_sentence(suite, tmp_pa
     (tmp_path / "full").write_text("a file, where a folder is wanted")
     row = suite.rows(["recipe"], (0,))[0]
     with pytest.raises(UserError, match=r"^Cannot use .*full.*\.$"):
-        train_apart(Order(row.config, row.data, tmp_path / "full/run"))
+        train_apart(TrainingJob(row.config, row.data, tmp_path / "full/run"))
 
 
 def test_a_result_that_cannot_be_read_is_told(suite, told, tmp_path):  # noqa: ARG001 (it must have run)

@@ -16,7 +16,7 @@ from pydicom import dcmread
 
 import medgrape as mg
 from dicom_scenes import stored_film
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.config import Preprocessing
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
@@ -157,9 +157,11 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     assert _map_likeness(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset).min() >= 0.95
     properties = {prop.key: prop.value for prop in graph.metadata_props}
     assert json.loads(properties["medgrape.calibrated_on"]) == {
-        "name": Dataset.load(drawn_dataset).name, "checksum": export.checksum(drawn_dataset), "split": "train",
+        "name": Dataset.load(drawn_dataset).name,
+        "checksum": export.checksum(drawn_dataset),
+        "split": "train",
         "films": 24,
-    }  # fmt: skip
+    }
 
 
 def _map_likeness(run, export, data):
@@ -180,8 +182,8 @@ def test_int8_is_calibrated_on_training_films_alone(strict_run, drawn_dataset):
 
 
 def test_too_few_films_to_calibrate_on_are_refused(strict_run, tmp_path):
+    from medgrape.datasets.dataset import SplitRule
     from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-    from medgrape.datasets.splits import SplitRule
 
     draw_dataset(PhantomOrder(films=12, seed=1, size=64), tmp_path / "few", SplitRule(test=0.2))
     with pytest.raises(UserError, match="at least 16 training films"):

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.model.backbones.base import BackboneError
 from medgrape.plugins import PluginError
 from medgrape.runs.checkpoint import load_run

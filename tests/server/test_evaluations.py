@@ -6,7 +6,7 @@ import shutil
 import pytest
 from reading_room import reading_room
 
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.evaluation.audit.audit import audit_run
 from medgrape.evaluation.audit.groups import attributes
 from medgrape.evaluation.evaluate import evaluate_run

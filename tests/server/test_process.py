@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 from reading_room import reading_room
 
-from medgrape.benchmarks.server import Order, bench_server
-from medgrape.benchmarks.server_kills import kill_again_and_again
-from medgrape.benchmarks.server_load import crowd
-from medgrape.benchmarks.server_under_test import ServerUnderTest, server
+from benchmarks.server import Order, bench_server
+from benchmarks.server_kills import kill_again_and_again
+from benchmarks.server_load import crowd
+from benchmarks.server_under_test import ServerUnderTest, server
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
 from medgrape.server.process import ServeError, prepare
-from medgrape.server.room_folder import MismatchedRoomError, RoomFolder, RoomStore
+from medgrape.server.room import MismatchedRoomError, RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 
 

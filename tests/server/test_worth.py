@@ -16,7 +16,7 @@ import medgrape as mg
 from medgrape.cli.app import app
 from medgrape.datasets.dataset import Dataset, DatasetError, checksum
 from medgrape.server.process import prepare
-from medgrape.server.room_folder import RoomFolder
+from medgrape.server.room import RoomFolder
 from medgrape.server.settings import ServerSettings
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(
 ):
     from medgrape.training import assessment
 
-    real = assessment.worth_of
+    real = assessment.assess
     with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         made = without(room, room.model_in_use(), 1)
 
@@ -141,7 +141,7 @@ def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(
             assert room.ask("cora", "DELETE", f"/models/{made}").status_code == 204
             return found
 
-        monkeypatch.setattr(assessment, "worth_of", slow)
+        monkeypatch.setattr(assessment, "assess", slow)
         end = measured(room, made)
         assert end["state"] == "failed"
         assert made in end["news"]

@@ -21,7 +21,7 @@ from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 from medgrape.sklearn.classifier import _kept
 from medgrape.training.films import TrainingError
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 TINY = small(
@@ -114,7 +114,7 @@ def test_other_films_under_the_same_names_are_another_fit(films, tmp_path):
     assert other != first
     (data,) = (tmp_path / "runs").glob("films-*")
     with pytest.raises(TrainingError, match="before they were changed"):
-        train(Order(classifier._configured(), data, first))
+        train(TrainingJob(classifier._configured(), data, first))
 
 
 def test_classes_keep_their_names_where_a_tool_numbers_them(films, fitted):

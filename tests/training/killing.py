@@ -11,11 +11,11 @@ import sys
 import time
 from pathlib import Path
 
-from medgrape.training.run import Order, resumable, train
+from medgrape.training.run import TrainingJob, resumable, train
 from small_settings import small
 
 
-def attempt(order: Order, patience: float | None) -> bool:
+def attempt(order: TrainingJob, patience: float | None) -> bool:
     """Whether the training came to its end; with patience, it is killed after so many seconds."""
     child = os.fork()
     if child == 0:
@@ -39,12 +39,12 @@ def main() -> None:
     drawn_dataset, folder, kills, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     chance = random.Random(seed)  # noqa: S311
     began = time.monotonic()
-    attempt(Order(small(), drawn_dataset, folder / "timed"), None)
+    attempt(TrainingJob(small(), drawn_dataset, folder / "timed"), None)
     whole = time.monotonic() - began
     killed, midway, finished, number = 0, 0, [str(folder / "timed")], 0
     while killed < kills:
         number += 1
-        order = Order(small(), drawn_dataset, folder / f"run{number}")
+        order = TrainingJob(small(), drawn_dataset, folder / f"run{number}")
         while not attempt(order, chance.uniform(0.05, 0.6) * whole if killed < kills else None):
             killed += 1
             midway += resumable(order)

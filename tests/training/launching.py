@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from medgrape.training.run import Order
+from medgrape.training.run import TrainingJob
 
 MODULE = ("-m", "medgrape", "train")
 
@@ -67,7 +67,7 @@ def ranks(process):
     return found
 
 
-def epochs_of(order: Order):
+def epochs_of(order: TrainingJob):
     """Every epoch that a training has written down while it is at work."""
     try:
         return [json.loads(line) for line in (order.work / "log.jsonl").read_text().splitlines()]

@@ -13,7 +13,7 @@ from medgrape.errors import UserError
 from medgrape.progress import unwatched
 from medgrape.training.journal import Journal
 from medgrape.training.loop import Workshop, learn, pace
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from medgrape.training.stage import Figure
 from small_settings import small
 
@@ -124,20 +124,21 @@ def test_stage_one_learns_the_same_from_four_films_twice_as_from_eight(drawn_dat
     found = {}
     for batch, accumulate in ((8, 1), (4, 2)):
         config = small(stages={"concepts": {"batch": batch, "accumulate": accumulate}})
-        run = train(Order(config, drawn_dataset, tmp_path / f"{batch}x{accumulate}"))
+        run = train(TrainingJob(config, drawn_dataset, tmp_path / f"{batch}x{accumulate}"))
         found[batch] = load_file(run / "model.safetensors")
     for name, weights in found[8].items():
         if name.startswith(("backbone", "cam")):
             torch.testing.assert_close(found[4][name], weights, rtol=1e-3, atol=2e-4)
     begun = load_file(
-        train(Order(small(stages={"concepts": {"batch": 4}}), drawn_dataset, tmp_path / "4")) / "model.safetensors"
+        train(TrainingJob(small(stages={"concepts": {"batch": 4}}), drawn_dataset, tmp_path / "4"))
+        / "model.safetensors"
     )
     assert not torch.allclose(begun["cam.maps.weight"], found[8]["cam.maps.weight"], atol=2e-4)
 
 
 def test_later_stages_take_several_batches_to_a_step_too(drawn_dataset, trained_run, tmp_path):
     several = {"accumulate": 2}
-    run = train(Order(small(stages={"prototypes": several, "head": several}), drawn_dataset, tmp_path / "run"))
+    run = train(TrainingJob(small(stages={"prototypes": several, "head": several}), drawn_dataset, tmp_path / "run"))
     apart, usual = load_file(run / "model.safetensors"), load_file(trained_run / "model.safetensors")
     moved = {name.split(".")[0] for name in usual if not torch.equal(usual[name], apart[name])}
     assert moved >= {"atlas", "head"}
@@ -149,7 +150,7 @@ def test_half_precision_adds_gradients_up_in_full(drawn_dataset, tmp_path):
     for batch, accumulate in ((8, 1), (2, 4)):
         told = {"batch": batch, "accumulate": accumulate, "epochs": 3}
         config = small(stages={"concepts": told}, training={"precision": "bf16"})
-        run = train(Order(config, drawn_dataset, tmp_path / f"{batch}"))
+        run = train(TrainingJob(config, drawn_dataset, tmp_path / f"{batch}"))
         told = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
         losses.append([entry["train_loss"] for entry in told if entry["stage"] == "concepts"])
     assert losses[1] == pytest.approx(losses[0], rel=0.02)

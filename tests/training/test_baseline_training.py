@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from medgrape.baselines.checkpoint import LoadedBaseline, load_any
+from medgrape.baselines.methods import LoadedBaseline, load_any
 from medgrape.datasets.augment import Lots, view
 from medgrape.datasets.dataset import Dataset
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import RunError
 from medgrape.training.films import TrainingError
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from medgrape.training.stored_features import Views
 from small_settings import small
 
@@ -36,7 +36,7 @@ def settings(method, **model):
 @pytest.fixture(scope="session", params=METHODS)
 def compared(request, drawn_dataset, tmp_path_factory):
     folder = tmp_path_factory.mktemp("compared")
-    return train(Order(settings(request.param), drawn_dataset, folder / request.param))
+    return train(TrainingJob(settings(request.param), drawn_dataset, folder / request.param))
 
 
 def test_a_baseline_learns_is_sealed_and_reads_films(compared, drawn_dataset, tmp_path):
@@ -66,13 +66,13 @@ def test_an_altered_baseline_is_refused(name, content, compared, tmp_path):
 
 
 def test_training_again_gives_the_same_bytes(compared, drawn_dataset, tmp_path):
-    again = train(Order(settings(compared.name), drawn_dataset, tmp_path / "again"))
+    again = train(TrainingJob(settings(compared.name), drawn_dataset, tmp_path / "again"))
     assert (again / "model.safetensors").read_bytes() == (compared / "model.safetensors").read_bytes()
 
 
 def test_a_run_that_is_there_is_not_trained_again(compared, drawn_dataset):
     before = (compared / "manifest.json").stat().st_mtime_ns
-    train(Order(settings(compared.name), drawn_dataset, compared))
+    train(TrainingJob(settings(compared.name), drawn_dataset, compared))
     assert (compared / "manifest.json").stat().st_mtime_ns == before
 
 
@@ -88,7 +88,7 @@ def test_pip_net_needs_two_views_beside_the_film(drawn_dataset, tmp_path):
     for place, changed in enumerate(({"views": 2}, {"augment": False})):
         config = small(model={"method": "pip-net"}, stages=BRIEF | {"concepts": changed})
         with pytest.raises(TrainingError, match="compares two views"):
-            train(Order(config, drawn_dataset, tmp_path / f"run{place}"))
+            train(TrainingJob(config, drawn_dataset, tmp_path / f"run{place}"))
 
 
 def test_paired_views_lie_alike_and_differ_in_their_greys():

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 
@@ -47,10 +47,10 @@ def log(run):
 
 def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    first, stages = learn(Order(small(), drawn_dataset, tmp_path / "first", kept))
+    first, stages = learn(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     assert stages == ALL
     changed = small(stages={"prototypes": {"background": False, "dispersion": 0.0}})
-    second, stages = learn(Order(changed, drawn_dataset, tmp_path / "second", kept))
+    second, stages = learn(TrainingJob(changed, drawn_dataset, tmp_path / "second", kept))
     assert stages == ALL - {"stage concepts"}
     assert all(torch.equal(one, backbone(second)[name]) for name, one in backbone(first).items())
     assert log(second)[:2] == log(first)[:2], "the story of the first stage, with its seconds"
@@ -69,38 +69,38 @@ def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn
 def test_a_training_with_another_head_takes_everything_before_it(changed, drawn_dataset, tmp_path):
     """Another text encoder changes prototypes, but not the first stage."""
     kept = tmp_path / "kept"
-    train(Order(small(), drawn_dataset, tmp_path / "first", kept))
-    alone = train(Order(small(**changed), drawn_dataset, tmp_path / "alone"))
-    taken, stages = learn(Order(small(**changed), drawn_dataset, tmp_path / "second", kept))
+    train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
+    alone = train(TrainingJob(small(**changed), drawn_dataset, tmp_path / "alone"))
+    taken, stages = learn(TrainingJob(small(**changed), drawn_dataset, tmp_path / "second", kept))
     assert stages == (ALL - {"stage concepts"} if "text" in changed else {"stage head"})
     assert (taken / "model.safetensors").read_bytes() == (alone / "model.safetensors").read_bytes()
 
 
 def test_what_is_kept_is_not_changed_by_those_who_take_it(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    train(Order(small(), drawn_dataset, tmp_path / "first", kept))
+    train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
-    train(Order(small(model={"head": "mlp"}), drawn_dataset, tmp_path / "second", kept))
+    train(TrainingJob(small(model={"head": "mlp"}), drawn_dataset, tmp_path / "second", kept))
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(trained_run, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    train(Order(small(stages={"head": {"epochs": 1}}), drawn_dataset, tmp_path / "first", kept))
-    taken = train(Order(small(), drawn_dataset, tmp_path / "second", kept))
+    train(TrainingJob(small(stages={"head": {"epochs": 1}}), drawn_dataset, tmp_path / "first", kept))
+    taken = train(TrainingJob(small(), drawn_dataset, tmp_path / "second", kept))
     assert (taken / "model.safetensors").read_bytes() == (trained_run / "model.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("tables", [{"stages": {"concepts": {"box_weight": 0.5}}}, {"preprocessing": {"size": 80}}])
 def test_a_first_stage_of_other_settings_is_not_taken(tables, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    train(Order(small(), drawn_dataset, tmp_path / "first", kept))
-    assert learn(Order(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
+    train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
+    assert learn(TrainingJob(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
     assert kept_under(kept, "concepts.safetensors") == 2
 
 
 def test_another_seed_learns_its_own_first_stage(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    train(Order(small(), drawn_dataset, tmp_path / "first", kept))
+    train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     other = small().model_copy(update={"seed": 1})
-    assert learn(Order(other, drawn_dataset, tmp_path / "second", kept))[1] == ALL
+    assert learn(TrainingJob(other, drawn_dataset, tmp_path / "second", kept))[1] == ALL

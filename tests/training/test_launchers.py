@@ -10,7 +10,7 @@ import pytest
 
 from medgrape.config import TrainingSettings
 from medgrape.training.films import TrainingError
-from medgrape.training.launchers import Place, place
+from medgrape.training.launchers import ProcessInfo, process_info
 from medgrape.training.processes import launch, one_device
 
 TORCHRUN = {
@@ -33,17 +33,17 @@ SRUN = {
 
 
 def test_torchrun_says_which_process_of_how_many_this_is():
-    assert place(TORCHRUN) == Place("torchrun", rank=3, world=4, nodes=2, beside=2)
-    assert not place(TORCHRUN).leads
+    assert process_info(TORCHRUN) == ProcessInfo("torchrun", rank=3, world=4, nodes=2, per_node=2)
+    assert not process_info(TORCHRUN).is_rank_zero
 
 
 def test_srun_says_which_process_of_how_many_this_is():
-    assert place(SRUN, terminal=False) == Place("slurm", rank=0, world=6, nodes=3, beside=2)
-    assert place(SRUN, terminal=False).leads
+    assert process_info(SRUN, terminal=False) == ProcessInfo("slurm", rank=0, world=6, nodes=3, per_node=2)
+    assert process_info(SRUN, terminal=False).is_rank_zero
 
 
 def test_torchrun_inside_an_allocation_of_slurm_wins():
-    assert place(SRUN | TORCHRUN, terminal=False).launcher == "torchrun"
+    assert process_info(SRUN | TORCHRUN, terminal=False).launcher == "torchrun"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_torchrun_inside_an_allocation_of_slurm_wins():
     ],
 )
 def test_a_process_that_nobody_started_beside_others_stands_alone(told, terminal):
-    assert place(told, terminal=terminal) is None
+    assert process_info(told, terminal=terminal) is None
 
 
 @pytest.mark.parametrize("told", [TORCHRUN | {"WORLD_SIZE": "3"}, SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1,3,2"}])

@@ -14,7 +14,7 @@ from launching import MODULE, begun, epochs_of, free_port, members, ranks, torch
 from safetensors.torch import load_file
 
 from medgrape.runs.checkpoint import load_run
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 HERE = Path(__file__).resolve().parent
@@ -56,7 +56,7 @@ def pair(settings, drawn_dataset, tmp_path_factory):
 
 @pytest.fixture
 def order(drawn_dataset, tmp_path):
-    return Order(CONFIG, drawn_dataset, tmp_path / "run")
+    return TrainingJob(CONFIG, drawn_dataset, tmp_path / "run")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_two_processes_of_torchrun_leave_one_run_and_speak_with_one_voice(pair):
 
 
 def test_two_processes_learn_what_one_learns_but_for_rounding(pair, drawn_dataset, tmp_path):
-    alone = train(Order(CONFIG, drawn_dataset, tmp_path / "alone"))
+    alone = train(TrainingJob(CONFIG, drawn_dataset, tmp_path / "alone"))
     one, two = first_stage(log(alone)), first_stage(log(pair[0]))
     assert [entry["train_loss"] for entry in two[:4]] == pytest.approx([e["train_loss"] for e in one[:4]], rel=1e-3)
     assert [entry["val_loss"] for entry in two[:4]] == pytest.approx([e["val_loss"] for e in one[:4]], rel=1e-3)
@@ -124,7 +124,7 @@ def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(p
         gone, _ = psutil.wait_procs(orphans, timeout=30)
         assert len(gone) == 2
     reached = len(epochs_of(order))
-    fewer = Order(order.config, order.data, tmp_path / "fewer")
+    fewer = TrainingJob(order.config, order.data, tmp_path / "fewer")
     shutil.copytree(order.work, fewer.work)
 
     with begun(command, tmp_path, "again") as agent:

@@ -17,7 +17,7 @@ from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.training import run as running
 from medgrape.training.journal import Journal, figures
 from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log, without_password
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 QUICK = small(stages={"concepts": {"epochs": 2}, "prototypes": {"epochs": 1}, "head": {"epochs": 2}})
@@ -78,7 +78,7 @@ def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_has
 ):
     withheld = Dataset.load(drawn_dataset).films[0].id
     config = QUICK.model_copy(update={"exemplars": QUICK.exemplars.overridden(withheld=[withheld])})
-    out = train(Order(config, drawn_dataset, tmp_path / "run", tracking=replace(tracking, files=True)))
+    out = train(TrainingJob(config, drawn_dataset, tmp_path / "run", tracking=replace(tracking, files=True)))
     client, run = told(port, tracking.experiment)
 
     assert in_mlflow(client, run) == in_journal(out)
@@ -99,7 +99,7 @@ def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_has
 def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
     tracking, port, drawn_dataset, tmp_path, monkeypatch
 ):
-    order, add = Order(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), Journal.add
+    order, add = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), Journal.add
 
     def stopped(self, entry):
         if entry["stage"] == "prototypes":  # kept in the checkpoint, told to nobody
@@ -128,7 +128,7 @@ def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_i
     monkeypatch.setattr(running, "_films", lambda *_: pytest.fail("a film was read"))
     with_password = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
     with pytest.raises(TrackingError) as refused:
-        train(Order(QUICK, drawn_dataset, tmp_path / "run", tracking=with_password))
+        train(TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=with_password))
     assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be told of this training (MlflowException")
     assert str(refused.value).endswith("start it, or train without --mlflow.")
     assert "geheim" not in str(refused.value)
@@ -149,7 +149,7 @@ def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
 
     monkeypatch.setattr(Journal, "add", disturbed)
     with caplog.at_level(logging.WARNING, "medgrape.training"):
-        out = train(Order(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking))
+        out = train(TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking))
     client, run = told(port, tracking.experiment)
     said = said_by(caplog)
 
@@ -239,7 +239,7 @@ def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_p
     monkeypatch.setattr(running.Meeting, "of", lambda _: Met())
     monkeypatch.setattr(running, "open_log", lambda *_: pytest.fail("a helper told MLflow"))
     monkeypatch.setattr(running, "_learn", lambda *_, told=None, **__: given.append(told))
-    order = Order(QUICK, drawn_dataset, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
+    order = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
     running._work(Helper(), order, running.quietly, running.unwatched)
     assert given == [None]
 

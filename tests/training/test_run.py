@@ -21,7 +21,7 @@ from medgrape.runs.manifest import RunError
 from medgrape.safety.calibration import calibrate
 from medgrape.training.building import build_model
 from medgrape.training.films import TrainingError
-from medgrape.training.run import PARTS, Order, agree, train
+from medgrape.training.run import PARTS, TrainingJob, agree, train
 from small_settings import small
 
 HERE = Path(__file__).resolve().parent
@@ -71,25 +71,25 @@ def test_tensorboard_reads_the_same_story(trained_run):
 
 
 def test_training_again_gives_the_same_bytes(trained_run, drawn_dataset, tmp_path):
-    assert bytes_of(train(Order(small(), drawn_dataset, tmp_path / "again"))) == bytes_of(trained_run)
+    assert bytes_of(train(TrainingJob(small(), drawn_dataset, tmp_path / "again"))) == bytes_of(trained_run)
 
 
 def test_another_seed_gives_another_model(trained_run, drawn_dataset, tmp_path):
     config = small().model_copy(update={"seed": 1})
-    assert bytes_of(train(Order(config, drawn_dataset, tmp_path / "other"))) != bytes_of(trained_run)
+    assert bytes_of(train(TrainingJob(config, drawn_dataset, tmp_path / "other"))) != bytes_of(trained_run)
 
 
 def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(trained_run, drawn_dataset):
     before = bytes_of(trained_run)
-    assert train(Order(small(), drawn_dataset, trained_run)) == trained_run
+    assert train(TrainingJob(small(), drawn_dataset, trained_run)) == trained_run
     with pytest.raises(TrainingError, match="choose another --out"):
-        train(Order(small(model={"tau": 0.3}), drawn_dataset, trained_run))
+        train(TrainingJob(small(model={"tau": 0.3}), drawn_dataset, trained_run))
     assert bytes_of(trained_run) == before
 
 
 @pytest.mark.parametrize("key", ["config", "dataset", "films", "sources", "versions"])
 def test_what_was_begun_with_something_else_is_not_gone_on_with(key, drawn_dataset, tmp_path):
-    order = Order(small(), drawn_dataset, tmp_path / "run")
+    order = TrainingJob(small(), drawn_dataset, tmp_path / "run")
     order.work.mkdir()
     agree(order.work, order.config, drawn_dataset, cached_films(drawn_dataset))
     plan = order.work / "plan.json"
@@ -104,7 +104,7 @@ def test_where_a_training_runs_may_change_while_it_is_gone_on_with(trained_run, 
     agree(tmp_path, elsewhere, drawn_dataset, cached_films(drawn_dataset))
     with pytest.raises(TrainingError, match="other settings"):
         agree(tmp_path, small(training={"precision": "bf16"}), drawn_dataset, cached_films(drawn_dataset))
-    assert train(Order(elsewhere, drawn_dataset, trained_run)) == trained_run
+    assert train(TrainingJob(elsewhere, drawn_dataset, trained_run)) == trained_run
 
 
 def cached_films(drawn_dataset):
@@ -125,14 +125,14 @@ def cached_films(drawn_dataset):
 )
 def test_what_cannot_come_to_its_end_is_told_before_the_first_epoch(tables, complaint, drawn_dataset, tmp_path):
     with pytest.raises(UserError, match=complaint):
-        train(Order(small(**tables), drawn_dataset, tmp_path / "run"))
+        train(TrainingJob(small(**tables), drawn_dataset, tmp_path / "run"))
     assert not list((tmp_path / ".run.training").glob("*.safetensors"))
 
 
 def test_a_folder_with_something_else_in_it_is_not_written_over(drawn_dataset, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(TrainingError, match="is no run"):
-        train(Order(small(), drawn_dataset, tmp_path))
+        train(TrainingJob(small(), drawn_dataset, tmp_path))
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(trained_run, drawn_datase
     assert "Traceback" not in ended.stderr
     assert "concepts.safetensors" in ended.stderr
     assert not out.exists()
-    assert bytes_of(train(Order(small(), drawn_dataset, out))) == bytes_of(trained_run)
+    assert bytes_of(train(TrainingJob(small(), drawn_dataset, out))) == bytes_of(trained_run)
 
 
 def _environment():
@@ -204,7 +204,7 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_data
     build = pipeline.build_model
     monkeypatch.setattr(pipeline, "build_model", lambda *given: watched.setdefault("model", build(*given)))
     monkeypatch.setattr(pipeline, "learn", keep)
-    train(Order(small(), drawn_dataset, tmp_path / "run"))
+    train(TrainingJob(small(), drawn_dataset, tmp_path / "run"))
     assert seen == {
         "concepts": ({"backbone", "cam"}, True),
         "prototypes": ({"projector", "atlas", "anchors"}, True),
@@ -214,8 +214,8 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_data
 
 def test_batch_norms_learn_their_statistics_only_while_they_may(drawn_dataset, tmp_path):
     config = small(stages={"concepts": {"batch_statistics": True}})
-    learnt = load_file(train(Order(config, drawn_dataset, tmp_path / "run")) / "model.safetensors")
-    fixed = load_file(train(Order(small(), drawn_dataset, tmp_path / "fixed")) / "model.safetensors")
+    learnt = load_file(train(TrainingJob(config, drawn_dataset, tmp_path / "run")) / "model.safetensors")
+    fixed = load_file(train(TrainingJob(small(), drawn_dataset, tmp_path / "fixed")) / "model.safetensors")
     statistics = [name for name in learnt if name.endswith("running_mean")]
     early = [name for name in statistics if int(name.split(".")[2]) < 6]
     late = [name for name in statistics if int(name.split(".")[2]) >= 6]
@@ -234,13 +234,13 @@ def test_the_end_to_end_variant_trains_everything_at_once(drawn_dataset, tmp_pat
             "end_to_end": {"epochs": 2, "batch": 8, "learning_rate": 1e-3},
         },
     )
-    run = train(Order(config, drawn_dataset, tmp_path / "run"))
+    run = train(TrainingJob(config, drawn_dataset, tmp_path / "run"))
     assert {entry["stage"] for entry in log(run)} == {"end_to_end"}
     load_run(run)
 
 
 def test_half_precision_trains_and_reads_in_full_precision(drawn_dataset, tmp_path):
-    run = load_run(train(Order(small(training={"precision": "bf16"}), drawn_dataset, tmp_path / "run"))).run
+    run = load_run(train(TrainingJob(small(training={"precision": "bf16"}), drawn_dataset, tmp_path / "run"))).run
     assert {weights.dtype for weights in run.model.parameters()} == {torch.float32}
 
 
@@ -263,7 +263,7 @@ def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(drawn_data
             ),
         }
     )
-    run = load_run(train(Order(config, drawn_dataset, tmp_path / "run"))).run
+    run = load_run(train(TrainingJob(config, drawn_dataset, tmp_path / "run"))).run
     assert run.exemplars.grid == (2, 2)
     assert sum(weights.numel() for weights in run.model.head.parameters()) == 43_587
 
@@ -272,11 +272,15 @@ def test_training_calibrates_the_safety_check_where_the_settings_ask_for_it(trai
     """The thresholds are those of ``medgrape calibrate`` on the same run, and nothing was changed after training."""
     assert mg.load(trained_run).loaded.run.safety is None
     kept = tmp_path / "stages"
-    out = train(Order(small(safety={"calibrate": "balanced"}), drawn_dataset, tmp_path / "balanced", kept=kept))
+    out = train(
+        TrainingJob(small(safety={"calibrate": "balanced"}), drawn_dataset, tmp_path / "balanced", stage_cache=kept)
+    )
     run = mg.load(out).loaded.run
     assert run.safety == calibrate(mg.load(out).loaded, drawn_dataset, balanced=True).thresholds
     assert run.changes == ()
-    few = train(Order(small(safety={"calibrate": "bounded"}), drawn_dataset, tmp_path / "bounded", kept=kept))
+    few = train(
+        TrainingJob(small(safety={"calibrate": "bounded"}), drawn_dataset, tmp_path / "bounded", stage_cache=kept)
+    )
     refused = mg.load(few).loaded.run
     assert refused.safety is None
     assert "patients are needed" in refused.metrics["safety_not_calibrated"]
@@ -294,7 +298,7 @@ def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epo
     trained_run, drawn_dataset, tmp_path
 ):
     earlier = load_run(trained_run).run.model
-    run = load_run(train(Order(after(trained_run, epochs=0, like=LIKE), drawn_dataset, tmp_path / "run"))).run
+    run = load_run(train(TrainingJob(after(trained_run, epochs=0, like=LIKE), drawn_dataset, tmp_path / "run"))).run
     own, theirs = run.model.cam.maps.weight, earlier.cam.maps.weight
     torch.testing.assert_close(own[0], (theirs[0] + theirs[1]) / 2)
     torch.testing.assert_close(own[1:], theirs[1:])
@@ -317,14 +321,14 @@ def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(
     like, epochs, complaint, trained_run, drawn_dataset, tmp_path
 ):
     with pytest.raises(TrainingError, match=complaint):
-        train(Order(after(trained_run, epochs=epochs, like=like), drawn_dataset, tmp_path / "run"))
+        train(TrainingJob(after(trained_run, epochs=epochs, like=like), drawn_dataset, tmp_path / "run"))
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_a_concept_that_was_added_after_training_has_no_map_to_begin_like(trained_run, drawn_dataset, tmp_path):
     taught = mg.load(trained_run).learn("cavity", "Thick-walled lucency.").save(tmp_path / "taught").loaded.folder
     with pytest.raises(TrainingError, match="has no concept 'cavity'"):
-        train(Order(after(taught, epochs=1, like={"active_tb": ["cavity"]}), drawn_dataset, tmp_path / "run"))
+        train(TrainingJob(after(taught, epochs=1, like={"active_tb": ["cavity"]}), drawn_dataset, tmp_path / "run"))
 
 
 def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(trained_run, drawn_dataset):
@@ -337,13 +341,13 @@ def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(trained_
 
 def test_maps_begin_like_those_of_a_run_that_fits_and_of_nothing_else(trained_run, drawn_dataset, tmp_path):
     with pytest.raises(TrainingError, match=r"give that run's folder as backbone\.weights"):
-        train(Order(small(stages={"concepts": {"like": LIKE}}), drawn_dataset, tmp_path / "run"))
+        train(TrainingJob(small(stages={"concepts": {"like": LIKE}}), drawn_dataset, tmp_path / "run"))
     with pytest.raises(UserError, match="at least 1 item"):
         after(trained_run, like={"active_tb": []})
 
 
 def test_films_are_learnt_and_read_with_their_mirror_images_where_asked_for(drawn_dataset, tmp_path):
-    reader = mg.load(train(Order(small(model={"mirror": True}), drawn_dataset, tmp_path / "run")))
+    reader = mg.load(train(TrainingJob(small(model={"mirror": True}), drawn_dataset, tmp_path / "run")))
     assert reader.loaded.run.model.mirror
     film = Dataset.load(drawn_dataset).in_split("test")[0]
     here = reader.open(Dataset.load(drawn_dataset).film_path(film))
@@ -364,13 +368,13 @@ def test_a_concept_that_no_film_shows_is_reported_as_untrained(drawn_dataset, tm
     type(dataset)(dataset.name, dataset.classes, dataset.concepts, dataset.root, unseen, boxes, dataset.source).save(
         folder
     )
-    run = load_run(train(Order(small(), folder, tmp_path / "run"))).run
+    run = load_run(train(TrainingJob(small(), folder, tmp_path / "run"))).run
     assert run.metrics["untrained_concepts"] == ["pulmonary_tb"]
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp", "ml-gcn", "add-gcn"])
 def test_every_head_can_be_trained_and_loaded(head, drawn_dataset, tmp_path):
-    run = load_run(train(Order(small(model={"head": head}), drawn_dataset, tmp_path / "run"))).run
+    run = load_run(train(TrainingJob(small(model={"head": head}), drawn_dataset, tmp_path / "run"))).run
     assert run.config.model.head == head
 
 
@@ -418,8 +422,10 @@ def test_withheld_films_and_patients_are_in_no_picture(trained_run, drawn_datase
     shown = load_run(trained_run).run.exemplars.films
     patient = next(film.patient for film in Dataset.load(drawn_dataset).films if film.id == shown[1])
     config = small(exemplars={"withheld": [shown[0], patient]})
-    others = load_run(train(Order(config, drawn_dataset, tmp_path / "run"))).run.exemplars
+    others = load_run(train(TrainingJob(config, drawn_dataset, tmp_path / "run"))).run.exemplars
     assert not {shown[0], shown[1]} & set(others.films)
-    nobody = load_run(train(Order(small(exemplars={"show": False}), drawn_dataset, tmp_path / "none"))).run.exemplars
+    nobody = load_run(
+        train(TrainingJob(small(exemplars={"show": False}), drawn_dataset, tmp_path / "none"))
+    ).run.exemplars
     assert nobody.films == ()
     assert (nobody.film == -1).all()

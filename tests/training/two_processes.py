@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 if __name__ == "__main__":
     config = small(training={"processes": 2, "threads": 1, "device": "cpu"})
-    train(Order(config, Path(sys.argv[1]), Path(sys.argv[2])))
+    train(TrainingJob(config, Path(sys.argv[1]), Path(sys.argv[2])))

@@ -1,1 +1,1 @@
-"""Other people's ways to the same end, to be compared with."""
+"""Methods that GRAPE is compared with."""

@@ -1,55 +1,83 @@
-"""PIP-Net (Nauta et al., 2023): every patch is one of few parts, a film has a part or not, parts vote for classes.
+"""The baselines: a black box, a concept bottleneck model and PIP-Net, with their losses and their runs on disk.
 
-Its prototypes are channels: a softmax over them at every patch says which part the patch is, the maximum over patches
-whether the film has the part. Two views of a film teach patches to be the same part in both (alignment), and parts to
-turn up at all (tanh). A sparse layer of weights that are never negative leads from parts to classes.
+PIP-Net (Nauta et al., 2023) assigns every patch to one of few parts: its prototypes are channels, and a softmax over
+them at every patch says which part the patch is. A film has a part if any of its patches is that part. A sparse layer
+of non-negative weights leads from parts to classes. Two views of a film teach patches to be the same part in both
+(alignment), and parts to occur at all (tanh loss).
 """
 
+import json
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import tomli_w
 import torch
 import torch.nn.functional as F
 from einops import reduce
 from jaxtyping import Float, Int
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from medgrape.model.backbones.backbone import Backbone
+from medgrape.concepts import ConceptSet
+from medgrape.config import Config, load_config
+from medgrape.files import write_tensors
+from medgrape.model.backbones import Backbone
 from medgrape.model.cam import CamHead, pool
+from medgrape.runs.checkpoint import ARCHITECTURE, METHOD, LoadedRun
+from medgrape.runs.exported import load_readable
+from medgrape.runs.manifest import (
+    OWN_PARTS,
+    Manifest,
+    Records,
+    fitting,
+    keep_parts,
+    refuse_changed,
+    refuse_missing,
+    seal,
+    unseal,
+)
+
+ABSENT = 0.1
+"""When films are read, a part with less presence than this counts as absent."""
+HEAD_PACE = 100.0
+"""Learning rate of the weights to the classes relative to the other weights: 0.05 against 0.0005, as published."""
+EPSILON = 1e-8
 
 
-class Seen(NamedTuple):
-    """What a method says about a batch of films; a tuple, because Lightning passes no frozen dataclass on."""
+class BaselineOutput(NamedTuple):
+    """Output for a batch of films. A named tuple, because Lightning does not accept frozen dataclasses."""
 
     logits: Float[Tensor, "b classes"]
     maps: Float[Tensor, "b k h w"]
-    """Where it sees each concept, on a scale of its own: only places on one map can be compared."""
+    """A map of each concept. Each map has its own scale: compare values within one map only."""
 
 
 class Baseline(nn.Module, ABC):
-    """A backbone and what a method puts on top of it."""
+    """A backbone with the head of a method."""
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.backbone = backbone
 
     @abstractmethod
-    def judge(self, features: Float[Tensor, "b c h w"]) -> Seen:
-        """Classes and maps from what the backbone makes of films."""
+    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+        """Compute classes and maps from the features of the backbone."""
 
-    def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Seen:
-        """The same from what the backbone's frozen parts make of films, as in training."""
+    def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> BaselineOutput:
+        """Compute classes and maps from the output of the backbone's frozen parts."""
         return self.judge(self.backbone.late(activations))
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> Seen:
-        """Classes and maps from films."""
+    def read(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
+        """Compute classes and maps from films."""
         return self.judge(self.backbone(films))
 
 
 class BlackBox(Baseline):
-    """The linear layer is applied to every patch and then averaged, which is the same, and leaves a map (a CAM).
+    """A linear layer on every patch, then the mean over patches: equal to a linear layer on the mean, and gives a CAM.
 
-    It knows no findings. Whichever one is asked for, its map is that of the class that it answers.
+    It does not know concepts: the map of every concept is that of the predicted class.
     """
 
     def __init__(self, backbone: Backbone, concepts: int, classes: int) -> None:
@@ -57,52 +85,36 @@ class BlackBox(Baseline):
         self._concepts = concepts
         self.classifier = CamHead(backbone.features, classes)
 
-    def judge(self, features: Float[Tensor, "b c h w"]) -> Seen:
-        """Classes, and the answered one's map for every concept alike."""
+    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+        """Compute the classes; the map of the predicted class stands for every concept."""
         maps = self.classifier(features)
         logits = pool(maps, "mean")
-        answered = maps[torch.arange(len(maps)), logits.argmax(dim=1)]
-        alike: Tensor = answered.unsqueeze(1).expand(-1, self._concepts, -1, -1)
-        return Seen(logits, alike)
+        predicted = maps[torch.arange(len(maps)), logits.argmax(dim=1)]
+        repeated: Tensor = predicted.unsqueeze(1).expand(-1, self._concepts, -1, -1)
+        return BaselineOutput(logits, repeated)
 
 
 class ConceptBottleneck(Baseline):
-    """One logit for each finding, and a linear layer from those logits to the classes."""
+    """One logit for each concept, and a linear layer from these logits to the classes."""
 
     def __init__(self, backbone: Backbone, concepts: int, classes: int) -> None:
         super().__init__(backbone)
         self.findings = CamHead(backbone.features, concepts)
         self.classifier = nn.Linear(concepts, classes)
 
-    def judge(self, features: Float[Tensor, "b c h w"]) -> Seen:
-        """Classes by way of the bottleneck, and the findings' class activation maps."""
+    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+        """Compute the classes from the bottleneck, and the class activation maps of the concepts."""
         maps = self.findings(features)
-        return Seen(self.classifier(self.bottleneck(maps)), maps)
+        return BaselineOutput(self.classifier(self.bottleneck(maps)), maps)
 
     @staticmethod
     def bottleneck(maps: Float[Tensor, "b k h w"]) -> Float[Tensor, "b k"]:
-        """The logit of each finding: all that the classes are judged by."""
+        """Return the logit of each concept, the only input of the classifier."""
         return pool(maps, "mean")
 
 
-def classes_loss(
-    logits: Float[Tensor, "b classes"], classes: Int[Tensor, " b"], weights: Float[Tensor, " classes"], unknown: int
-) -> Float[Tensor, ""]:
-    """Cross-entropy with rare classes weighed up; a batch in which no class is known costs nothing."""
-    if not bool((classes != unknown).any()):
-        return 0.0 * logits.sum()
-    return F.cross_entropy(logits, classes, weight=weights, ignore_index=unknown)
-
-
-ABSENT = 0.1
-"""A part that is less present than this counts as absent when films are read."""
-HEAD_PACE = 100.0
-"""How much faster than the rest the weights to the classes learn: 0.05 against 0.0005, as published."""
-LITTLE = 1e-8
-
-
 class PipNet(Baseline):
-    """Parts have no names. A concept's map is the sum of the parts' maps, each by how well it goes with the concept."""
+    """PIP-Net. Its parts have no names: the map of a concept is the sum of the maps of correlated parts."""
 
     goes_with: Tensor
 
@@ -115,55 +127,144 @@ class PipNet(Baseline):
 
     @property
     def weights(self) -> Float[Tensor, "classes parts"]:
-        """From parts to classes, never negative. AdamW's steps do not depend on scale: scaled up, they are longer."""
+        """Non-negative weights from parts to classes. AdamW ignores scale, so scaling them up makes steps longer."""
         return F.relu(HEAD_PACE * self.votes)
 
     def which_part(self, features: Float[Tensor, "b c h w"]) -> Float[Tensor, "b parts h w"]:
-        """How much each patch is each part; sums to one at every patch."""
+        """Return how much each patch is each part; the sum over parts is 1."""
         return torch.softmax(self.parts(features), dim=1)
 
     def classes(self, present: Float[Tensor, "b parts"]) -> Float[Tensor, "b classes"]:
-        """Votes are squared and put on a logarithm's scale, which lets small weights die out (published Eq. 5)."""
+        """Compute the logits: the log of the squared votes, by which small weights vanish (published Eq. 5)."""
         return torch.log1p((present @ self.weights.T) ** 2)
 
-    def judge(self, features: Float[Tensor, "b c h w"]) -> Seen:
-        """Classes from the parts that are there, and the concepts' maps."""
+    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+        """Compute the classes from the parts that are present, and the maps of the concepts."""
         where = self.which_part(features)
         present = presence(where)
         if not self.training:
             present = torch.where(present < ABSENT, torch.zeros_like(present), present)
-        return Seen(self.classes(present), torch.einsum("kp,bphw->bkhw", self.goes_with, where))
+        return BaselineOutput(self.classes(present), torch.einsum("kp,bphw->bkhw", self.goes_with, where))
 
     def name_parts(self, present: Float[Tensor, "n parts"], labels: Float[Tensor, "n k"]) -> None:
-        """Learn from films which parts go with which concepts: correlations, those below zero left out."""
+        """Assign parts to concepts by their positive correlation over films."""
         self.goes_with.copy_(torch.stack([_correlation(present, column) for column in labels.T]).clamp_min(0.0))
 
 
-def presence(where: Float[Tensor, "b parts h w"]) -> Float[Tensor, "b parts"]:
-    """Whether a film has each part anywhere, from 0 to 1."""
-    return reduce(where, "b parts h w -> b parts", "max")
-
-
-def alignment_loss(one: Float[Tensor, "b parts h w"], other: Float[Tensor, "b parts h w"]) -> Float[Tensor, ""]:
-    """Patches at the same place of two views are to be the same part; each view learns from the other in turn."""
-    return (_unlike(one, other.detach()) + _unlike(other, one.detach())) / 2
-
-
-def presence_loss(present: Float[Tensor, "b parts"]) -> Float[Tensor, ""]:
-    """Every part is to turn up on some film of the batch (the tanh loss), or one part could be all patches."""
-    return -torch.log(torch.tanh(reduce(present, "b parts -> parts", "sum")) + LITTLE).mean()
-
-
-def _unlike(one: Float[Tensor, "b parts h w"], other: Float[Tensor, "b parts h w"]) -> Float[Tensor, ""]:
-    return -torch.log(reduce(one * other, "b parts h w -> b h w", "sum") + LITTLE).mean()
-
-
 def _correlation(present: Float[Tensor, "n parts"], label: Float[Tensor, " n"]) -> Float[Tensor, " parts"]:
-    """Of each part with one concept, over films on which the concept is known; 0 where either never changes."""
+    """Correlation of each part with a concept over films with a known label; 0 where either is constant."""
     known = ~label.isnan()
     shown, there = label[known], present[known]
     if len(shown) == 0:
         return present.new_zeros(present.shape[1])
     shown, there = shown - shown.mean(), there - there.mean(dim=0)
     spread = shown.norm() * there.norm(dim=0)
-    return torch.where(spread > LITTLE, shown @ there / spread.clamp_min(LITTLE), torch.zeros_like(spread))
+    return torch.where(spread > EPSILON, shown @ there / spread.clamp_min(EPSILON), torch.zeros_like(spread))
+
+
+def classes_loss(
+    logits: Float[Tensor, "b classes"], classes: Int[Tensor, " b"], weights: Float[Tensor, " classes"], unknown: int
+) -> Float[Tensor, ""]:
+    """Weighted cross-entropy; 0 for a batch without any known class."""
+    if not bool((classes != unknown).any()):
+        return 0.0 * logits.sum()
+    return F.cross_entropy(logits, classes, weight=weights, ignore_index=unknown)
+
+
+def presence(where: Float[Tensor, "b parts h w"]) -> Float[Tensor, "b parts"]:
+    """Return how much each part is present on each film, from 0 to 1: the maximum over patches."""
+    return reduce(where, "b parts h w -> b parts", "max")
+
+
+def alignment_loss(first: Float[Tensor, "b parts h w"], second: Float[Tensor, "b parts h w"]) -> Float[Tensor, ""]:
+    """Loss for patches at the same place of two views that are different parts; each view learns from the other."""
+
+    def difference(view: Tensor, target: Tensor) -> Tensor:
+        return -torch.log(reduce(view * target, "b parts h w -> b h w", "sum") + EPSILON).mean()
+
+    return (difference(first, second.detach()) + difference(second, first.detach())) / 2
+
+
+def presence_loss(present: Float[Tensor, "b parts"]) -> Float[Tensor, ""]:
+    """Loss for parts that no film of the batch has (the tanh loss); without it one part could be all patches."""
+    return -torch.log(torch.tanh(reduce(present, "b parts -> parts", "sum")) + EPSILON).mean()
+
+
+@dataclass(frozen=True)
+class BaselineRun:
+    """A trained baseline with everything that belongs to it."""
+
+    config: Config
+    concepts: ConceptSet
+    classes: tuple[str, ...]
+    model: Baseline
+    metrics: dict[str, Any]
+    learnt_from: tuple[str, ...]
+    """Fingerprints of the training and validation films."""
+    own_parts: Records = field(default_factory=dict)
+    """Parts of installed packages that the model was trained with."""
+
+    def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
+        """Write the run into an empty folder and seal it."""
+        write_tensors(folder / "model.safetensors", self.model.state_dict())
+        (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
+        files = {
+            "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
+            ARCHITECTURE: {METHOD: self.config.model.method, "backbone": self.model.backbone.describe()}
+            | keep_parts(self.own_parts, self.model, self.config.preprocessing.size),
+            "metrics.json": self.metrics,
+            "learnt_from.json": {"films": self.learnt_from},
+        }
+        for name, payload in files.items():
+            (folder / name).write_text(json.dumps(payload, indent=2, allow_nan=False) + "\n", "utf-8")
+        return seal(folder, dataset)
+
+
+@dataclass(frozen=True)
+class LoadedBaseline:
+    """The run of a baseline, loaded from a folder."""
+
+    folder: Path
+    run: BaselineRun
+    manifest: Manifest
+
+
+def build_baseline(config: Config, backbone: Backbone, concepts: int, classes: int) -> Baseline:
+    """Build the method of the settings on a backbone."""
+    match config.model.method:
+        case "cbm":
+            return ConceptBottleneck(backbone, concepts, classes)
+        case "pip-net":
+            return PipNet(backbone, concepts, classes, config.stages.pip_net_parts.parts)
+    return BlackBox(backbone, concepts, classes)
+
+
+def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
+    """Load a run of GRAPE, an export of one, or the run of a baseline, after comparing every checksum."""
+    try:
+        is_baseline = METHOD in _read(folder / ARCHITECTURE)
+    except (OSError, ValueError, TypeError, RecursionError):  # its checksum will tell what is wrong with it
+        is_baseline = False
+    if not is_baseline:
+        return load_readable(folder)
+    manifest = unseal(folder)
+    with fitting(folder):
+        return LoadedBaseline(folder, _load(folder), manifest)
+
+
+def _load(folder: Path) -> BaselineRun:
+    names, architecture = _read(folder / "concepts.json"), _read(folder / ARCHITECTURE)
+    config = load_config(folder / "config.toml")
+    concepts, classes = ConceptSet.from_tables(names["concepts"]), tuple(names["classes"])
+    refuse_missing(architecture)
+    model = build_baseline(config, Backbone.from_description(architecture["backbone"]), len(concepts), len(classes))
+    model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
+    model.eval().requires_grad_(False)
+    refuse_changed(architecture, model, config.preprocessing.size, folder)
+    learnt_from = tuple(_read(folder / "learnt_from.json")["films"])
+    metrics, own_parts = _read(folder / "metrics.json"), architecture.get(OWN_PARTS, {})
+    return BaselineRun(config, concepts, classes, model, metrics, learnt_from, own_parts)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text("utf-8")))

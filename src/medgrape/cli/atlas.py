@@ -12,7 +12,7 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from medgrape.reader import Reader
-    from medgrape.training.assessment import Standing
+    from medgrape.training.assessment import ValidationMetrics
     from medgrape.training.refit import Refit, RefitFigures
     from medgrape.vocabulary.curation import PrototypeCard
 
@@ -154,7 +154,7 @@ def _check_place(run: Path, out: Path) -> None:
 
 def print_refit(figures: "RefitFigures") -> None:
     """What changed on validation films."""
-    rows: list[tuple[str, Standing]] = [
+    rows: list[tuple[str, ValidationMetrics]] = [
         ("before", figures.before), ("changed, head as it was", figures.unfitted), ("head fitted again", figures.after),
         (f"always {figures.trivial_answer!r}", figures.trivial),
     ]  # fmt: skip

@@ -55,7 +55,7 @@ def audit(
 
     Example: medgrape audit runs/demo --data demo/data --by sex,age,view,sex+age
     """
-    from medgrape.baselines.checkpoint import load_any
+    from medgrape.baselines.methods import load_any
     from medgrape.evaluation.audit.audit import audit_run
     from medgrape.evaluation.audit.groups import attributes
     from medgrape.runs.manifest import audit_folder

@@ -19,9 +19,8 @@ from medgrape.cli.console import note, track, watch
 from medgrape.cli.data import run_check
 from medgrape.cli.serve import announce, server_process
 from medgrape.config import MAX_SEED, RECIPES, Config, load_config
-from medgrape.datasets.dataset import Dataset, FilmRecord
+from medgrape.datasets.dataset import Dataset, FilmRecord, SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 
@@ -54,7 +53,7 @@ def open_room(reader: "Reader", data: Path, room: Path, *, port: int) -> None:
     """Serve the room until somebody presses Ctrl-C."""
     from medgrape.server import process
     from medgrape.server.films import take_in_before_start
-    from medgrape.server.room_folder import RoomFolder
+    from medgrape.server.room import RoomFolder
     from medgrape.server.settings import ServerSettings
 
     dataset = Dataset.load(data)
@@ -182,9 +181,9 @@ def _model(config: Config, data: Path, run: Path) -> "Reader":
     from medgrape.evaluation.evaluate import evaluate_run
     from medgrape.reader import load
     from medgrape.runs.manifest import audit_folder, report_folder
-    from medgrape.training.run import Order, train
+    from medgrape.training.run import TrainingJob, train
 
-    train(Order(config, data, run), track=track, watch=watch)
+    train(TrainingJob(config, data, run), track=track, watch=watch)
     reader = load(run)
     report_training(reader.loaded.run.metrics, run, as_json=False)
     evaluation, files = evaluate_run(reader.loaded, data, report_folder(run, "test"), track=track)

@@ -25,7 +25,7 @@ def evaluate(
 
     Example: medgrape evaluate runs/demo --data demo/data
     """
-    from medgrape.baselines.checkpoint import load_any
+    from medgrape.baselines.methods import load_any
     from medgrape.evaluation.evaluate import evaluate_run
     from medgrape.runs.manifest import report_folder
 

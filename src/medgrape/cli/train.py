@@ -33,13 +33,13 @@ def train(
     with one_voice() as speaks:
         settings = _settings(config, seed)
 
-        from medgrape.baselines.checkpoint import load_any  # torch is slow to import
+        from medgrape.baselines.methods import load_any  # torch is slow to import
         from medgrape.training.mlflow_log import Tracking
-        from medgrape.training.run import Order, resumable
+        from medgrape.training.run import TrainingJob, resumable
         from medgrape.training.run import train as run_training
 
         tracking = None if mlflow is None else Tracking(mlflow, experiment, mlflow_files)
-        order = Order(settings, data, out, tracking=tracking)
+        order = TrainingJob(settings, data, out, tracking=tracking)
         if speaks and resumable(order) and not as_json:
             note(f"Going on with the training of {out}.")
         run_training(order, track=track, watch=watch)

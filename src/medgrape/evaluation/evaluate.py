@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from medgrape.baselines.checkpoint import BaselineRun, LoadedBaseline
+from medgrape.baselines.methods import BaselineRun, LoadedBaseline
 from medgrape.datasets.cache import CachedFilms, cached_films
 from medgrape.datasets.dataset import SPLITS, Dataset, FilmRecord, check_concepts, checksum
 from medgrape.evaluation.examples import example_films

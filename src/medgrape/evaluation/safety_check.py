@@ -11,15 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from medgrape.baselines.mc_dropout import doubt, quantile_threshold
+from medgrape.baselines.mc_dropout import box_uncertainty, quantile_threshold
 from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import Dataset
 from medgrape.evaluation.statistics import Interval, interval, resampled_sums
 from medgrape.evaluation.telling_apart import TellingApart, tell_apart
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import Run, SafetyThresholds
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 
@@ -257,10 +256,10 @@ def _dropout(
     """
     if not isinstance(run.model, Grape):
         return
-    learnt = doubt(run, dataset, cached, "val", track, seed=seed)
+    learnt = box_uncertainty(run, dataset, cached, "val", track, seed=seed)
     if not len(learnt):
         return
-    tested = learnt if split == "val" else doubt(run, dataset, cached, split, track, seed=seed)
+    tested = learnt if split == "val" else box_uncertainty(run, dataset, cached, split, track, seed=seed)
     claimed = [run.concepts.index(name) for name in dataset.concepts.names]
     limit = quantile_threshold(learnt.variance_of_truth, bound)
     yield "dropout_variance", "MC-dropout, variance of the claimed finding", tested.variance[:, claimed] > limit

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from medgrape.baselines.checkpoint import load_any
+from medgrape.baselines.methods import load_any
 from medgrape.evaluation.evaluate import Loaded
 from medgrape.paper.jobs import Job, Place
 from medgrape.paper.measures.films import measure_films
@@ -15,7 +15,7 @@ from medgrape.paper.recipes import Recipe
 from medgrape.progress import Track, Watch
 from medgrape.runs.checkpoint import LoadedRun
 from medgrape.training.preflight import refuse_settings
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 
 Tell = Callable[[str], None]
 Work = Callable[[Sequence[Job], Place, Tell, Track, Watch], None]
@@ -53,7 +53,9 @@ def do(job: Job, place: Place, track: Track, watch: Watch) -> dict[str, Any]:
 
     def run(recipe: Recipe) -> Loaded:
         config, out = place.config(recipe, job.seed, job.role), place.run(recipe, job.seed, job.role)
-        return load_any(train(Order(config, data, out, kept=place.out / "stages"), track=track, watch=watch))
+        return load_any(
+            train(TrainingJob(config, data, out, stage_cache=place.out / "stages"), track=track, watch=watch)
+        )
 
     loaded = run(job.recipe)
     if job.kind == "films":

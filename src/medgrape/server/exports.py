@@ -10,8 +10,8 @@ from medgrape.corrections.statements import Correction, Rejection
 from medgrape.exchange import boxes
 from medgrape.exchange.boxes import FilmOut, Form, MarkOut, Marks
 from medgrape.films.film import FilmFacts
-from medgrape.server.room_folder import RoomStore
-from medgrape.server.security.roles import User
+from medgrape.server.accounts import User
+from medgrape.server.room import RoomStore
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, StudyRow, UserRow, stamp
 from medgrape.server.study_history import CORRECTED, REDRAWN, STEPS, replay

@@ -13,15 +13,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from medgrape.films.anonymise import SUFFIXES
-from medgrape.films.film import Film, FilmFacts
+from medgrape.films.film import Film, FilmFacts, LazyFilm
 from medgrape.progress import Track, quietly
+from medgrape.server.accounts import Role, User, local_user, new_id
+from medgrape.server.errors import forbidden, not_found
 from medgrape.server.models import in_use
-from medgrape.server.problems import forbidden, not_found
-from medgrape.server.room import Room
-from medgrape.server.room_folder import RoomFolder, RoomStore
-from medgrape.server.security.accounts import local_user
-from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Role, User
+from medgrape.server.room import Room, RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow
@@ -79,7 +76,7 @@ def take_in(room: Room, user: User, upload: Path) -> Upload:
         sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=user.id, deleted_at=None,
     )  # fmt: skip
     try:
-        room.decoder_pool.keep(film, clean)
+        room.keep_film(film, clean)
         with room.database.writing() as session:
             session.add(row)
             session.flush()
@@ -89,7 +86,7 @@ def take_in(room: Room, user: User, upload: Path) -> Upload:
             written = session.get(FilmRow, film) is not None
         if written:  # only the database's confirmation was lost
             return Upload(row, known=False)
-        room.decoder_pool.drop(film, row.suffix)
+        room.drop_film(film, row.suffix)
         known = _by_content(room, content) if isinstance(error, IntegrityError) else None
         if known is None:
             raise
@@ -125,7 +122,8 @@ def film_row(session: Session, film: str, *, lock: bool = False) -> FilmRow:
 
 def pictured(room: Room, row: FilmRow) -> Film:
     """Return a film whose pixels are decoded when they are first used."""
-    return room.decoder_pool.film(row.id, row.suffix, FilmFacts.from_json(row.facts))
+    path = room.folder.film(row.id, row.suffix)
+    return LazyFilm(FilmFacts.from_json(row.facts), lambda: room.decoder_pool.pixels(path))
 
 
 def listed(session: Session, user: User, query: FilmQuery) -> tuple[int, list[ListedFilm]]:
@@ -195,5 +193,5 @@ def remove(room: Room, user: User, film: str) -> None:
             raise forbidden("Only a curator removes films that others uploaded or have read.")
         row.deleted_at = datetime.now(UTC)
         room.store.record(session, user, "film.removed", film=film)
-    room.decoder_pool.drop(film, row.suffix)
+    room.drop_film(film, row.suffix)
     room.features.drop(row.content)

@@ -8,22 +8,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 import torch
+from prometheus_client import Counter
 from sqlalchemy import bindparam, exists, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
-from medgrape.server import metrics
+from medgrape.server.accounts import Role, User, new_id
+from medgrape.server.decoder_pool import DecodersBusyError
+from medgrape.server.errors import Problem, forbidden, not_found
 from medgrape.server.films import film_row, pictured
-from medgrape.server.inference.decoder_pool import DecodersBusyError
-from medgrape.server.inference.lru_cache import LRUCache
-from medgrape.server.inference.model_cache import LoadedModel
+from medgrape.server.inference import LoadedModel, LRUCache
 from medgrape.server.models import in_use, loaded, model_row
-from medgrape.server.problems import Problem, forbidden, not_found
-from medgrape.server.room import Room
-from medgrape.server.room_folder import logger
-from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Role, User
+from medgrape.server.room import Room, logger
 from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, ModelRow, StudyRow, UserRow
@@ -38,6 +35,7 @@ MOST_STEPS = 1000
 BACKLOG = 500
 """Films that the background reads at a start, or after another model is put to use: the newest ones."""
 _ATTEMPTS = 5
+_WARNINGS = Counter("medgrape_mismatch_warnings", "Boxes that the safety check doubted and nobody had confirmed.")
 _WHOLE = (
     select(StudyRow, FilmRow, ModelRow, UserRow.name)
     .join(FilmRow, FilmRow.id == StudyRow.film_id)
@@ -143,7 +141,7 @@ class StudyService:
         try:
             return self._take(user, study, step, revision)
         except ConceptMismatchError as warning:
-            metrics.WARNINGS.inc()
+            _WARNINGS.inc()
             check = warning.check.to_json()
             with self._room.database.writing() as session:
                 row = session.get_one(StudyRow, study)
@@ -194,7 +192,8 @@ class StudyService:
         return StudyRow(**{name: getattr(row, name) for name in columns} | changed)
 
     def _encoded(self, film: FilmRow, ready: LoadedModel) -> torch.Tensor:
-        prepared = self._room.decoder_pool.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
+        path = self._room.folder.film(film.id, film.suffix)
+        prepared = self._room.decoder_pool.prepared(path, ready.reader.loaded.run.config.preprocessing)
         return self._room.encoder.encode(ready.encoder, ready.reader, prepared)
 
     def _remember(self, film: FilmRow, model: ModelRow, prediction: dict[str, float]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from medgrape.corrections.statements import Change, Correction, correction_from_json
-from medgrape.server.problems import Problem
+from medgrape.server.errors import Problem
 from medgrape.server.storage.events import Event
 from medgrape.study import NoSuchCorrectionError, Study
 

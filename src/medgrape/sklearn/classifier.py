@@ -17,10 +17,9 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from medgrape.baselines.checkpoint import BaselineRun, load_any
+from medgrape.baselines.methods import BaselineRun, load_any
 from medgrape.config import RECIPES, Config, ConfigError, load_config, parse_config, put
-from medgrape.datasets.dataset import Dataset, checksum
-from medgrape.datasets.splits import SplitRule
+from medgrape.datasets.dataset import Dataset, SplitRule, checksum
 from medgrape.errors import UserError, nearest
 from medgrape.files import whole_folder
 from medgrape.films.decoder import DecoderPool, Request
@@ -29,7 +28,7 @@ from medgrape.reader import Reader
 from medgrape.runs.checkpoint import LoadedRun, Run
 from medgrape.sklearn.inputs import Given, LabelledFilm, class_names, column, gathered, label_column
 from medgrape.training.films import learnt_contents
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 
 PACKAGED = RECIPES
 BETWEEN = "__"
@@ -175,7 +174,7 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data, labels, named = self._data(X, y, patients, room)
         name, memory = _fit_name(config, data), None if self.memory is None else Path(self.memory)
         with FileLock(room / f".{name}.fit.lock"):  # the same fit twice at the same time is one training
-            self.run_ = train(Order(config, data, room / name, memory))
+            self.run_ = train(TrainingJob(config, data, room / name, memory))
         self._loaded = load_any(self.run_)
         self.classes_ = np.unique(self._loaded.run.classes if labels is None else labels)
         self._named = named or {name: name for name in self._loaded.run.classes}

@@ -18,7 +18,7 @@ from medgrape.vocabulary.curation import Usage
 
 
 @dataclass(frozen=True)
-class Standing:
+class ValidationMetrics:
     """How good answers are on validation films."""
 
     macro_f1: float
@@ -53,14 +53,14 @@ class ValidationFilms:
         scores: Float[Tensor, "n k m"] = torch.from_numpy(found.scores[0][list(self.positions)])
         return model.judge(scores[:, : model.atlas.kept.shape[0]]).logits.argmax(dim=1)
 
-    def standing(self, answers: Int[Tensor, " n"]) -> Standing:
+    def metrics(self, answers: Int[Tensor, " n"]) -> ValidationMetrics:
         """How good these answers are."""
-        return Standing(macro_f1(answers, self.truth), float((answers == self.truth).float().mean()))
+        return ValidationMetrics(macro_f1(answers, self.truth), float((answers == self.truth).float().mean()))
 
     @property
-    def trivial(self) -> Standing:
+    def trivial(self) -> ValidationMetrics:
         """Always naming the class that is most frequent in training."""
-        return self.standing(torch.full_like(self.truth, self.common))
+        return self.metrics(torch.full_like(self.truth, self.common))
 
     @property
     def trivial_answer(self) -> str:
@@ -69,16 +69,16 @@ class ValidationFilms:
 
 
 @dataclass(frozen=True)
-class Effect:
+class ParentComparison:
     """What the change from another model to this one did, on the same films."""
 
-    before: Standing
+    before: ValidationMetrics
     changed: int
     """Films whose class is another now."""
 
 
 @dataclass(frozen=True)
-class Worth:
+class Assessment:
     """All that a data set tells about a model."""
 
     data_set: str
@@ -88,15 +88,15 @@ class Worth:
     usage: Usage
     films: int
     """Validation films whose class is known."""
-    standing: Standing
-    trivial: Standing
+    metrics: ValidationMetrics
+    trivial: ValidationMetrics
     """Always naming the class that is most frequent in training."""
     trivial_answer: str
-    effect: Effect | None
+    effect: ParentComparison | None
     """None where there is no model to compare with."""
 
 
-def worth_of(reader: Reader, data: Path, *, parent: Reader | None = None, track: Track = quietly) -> Worth:
+def assess(reader: Reader, data: Path, *, parent: Reader | None = None, track: Track = quietly) -> Assessment:
     """Look at every film once, or at none where the same atlas has looked before; ``parent`` is compared with."""
     run, described = reader.loaded.run, checksum(data)
     films = films_for(run, data, track)
@@ -105,14 +105,14 @@ def worth_of(reader: Reader, data: Path, *, parent: Reader | None = None, track:
     if parent is not None:
         before = parent.loaded.run
         others = validation.answers(before.grape, kept_scores(before, films, data, track=track))
-        effect = Effect(validation.standing(others), int((others != answers).sum()))
-    return Worth(
+        effect = ParentComparison(validation.metrics(others), int((others != answers).sum()))
+    return Assessment(
         data_set=films.dataset.name,
         checksum=described,
         its_own=reader.loaded.manifest.dataset["checksum"] == described,
         usage=usage_on(run, films, found),
         films=len(validation),
-        standing=validation.standing(answers),
+        metrics=validation.metrics(answers),
         trivial=validation.trivial,
         trivial_answer=validation.trivial_answer,
         effect=effect,

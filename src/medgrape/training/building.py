@@ -6,14 +6,13 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from medgrape.baselines.checkpoint import build_baseline
-from medgrape.baselines.methods import Baseline
+from medgrape.baselines.methods import Baseline, build_baseline
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.errors import nearest
-from medgrape.model.backbones.backbone import Backbone, build_backbone
+from medgrape.model.backbones import Backbone, build_backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph

@@ -21,7 +21,7 @@ _GLANCE = 1.0
 """Seconds between two looks at whether torchrun is still there."""
 
 
-class ForsakenError(UserError):
+class PeerExitedError(UserError):
     """Another process of the same training has ended; why, that one has said, unless it was killed."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class ForsakenError(UserError):
 
 
 @dataclass(frozen=True)
-class Place:
+class ProcessInfo:
     """Which process this is, of those that somebody else has started for one training."""
 
     launcher: Literal["torchrun", "slurm"]
@@ -39,36 +39,36 @@ class Place:
     world: int
     """Processes on all machines together."""
     nodes: int
-    beside: int
+    per_node: int
     """Processes on each machine."""
 
     @property
-    def leads(self) -> bool:
+    def is_rank_zero(self) -> bool:
         """Whether this process writes files and tells people."""
         return self.rank == 0
 
     @property
     def even(self) -> bool:
         """Whether every machine has as many processes."""
-        return self.nodes * self.beside == self.world
+        return self.nodes * self.per_node == self.world
 
 
-def place(environment: Mapping[str, str] = os.environ, *, terminal: bool | None = None) -> Place | None:
+def process_info(environment: Mapping[str, str] = os.environ, *, terminal: bool | None = None) -> ProcessInfo | None:
     """Where torchrun or SLURM has put this process; None where it stands alone.
 
     SLURM's variables are everywhere inside an allocation. Only those of a step of several tasks mean that srun has
     started this process beside others: a batch script without srun, one task, or a person at a shell stands alone.
     """
     if "TORCHELASTIC_RUN_ID" in environment:
-        nodes, beside = int(environment["GROUP_WORLD_SIZE"]), int(environment["LOCAL_WORLD_SIZE"])
-        return Place("torchrun", int(environment["RANK"]), int(environment["WORLD_SIZE"]), nodes, beside)
+        nodes, per_node = int(environment["GROUP_WORLD_SIZE"]), int(environment["LOCAL_WORLD_SIZE"])
+        return ProcessInfo("torchrun", int(environment["RANK"]), int(environment["WORLD_SIZE"]), nodes, per_node)
     tasks = int(environment.get("SLURM_STEP_NUM_TASKS", "1"))
     at_a_shell = _at_a_terminal() if terminal is None else terminal
     if tasks == 1 or at_a_shell or environment.get("SLURM_JOB_NAME") in _SHELLS:
         return None
     nodes, told = int(environment["SLURM_STEP_NUM_NODES"]), environment["SLURM_STEP_TASKS_PER_NODE"]
-    beside = int(re.match(r"\d+", told)[0])  # type: ignore[index] # "2(x3)": two on each of three
-    return Place("slurm", int(environment["SLURM_PROCID"]), tasks, nodes, beside)
+    per_node = int(re.match(r"\d+", told)[0])  # type: ignore[index] # "2(x3)": two on each of three
+    return ProcessInfo("slurm", int(environment["SLURM_PROCID"]), tasks, nodes, per_node)
 
 
 def _at_a_terminal() -> bool:

@@ -22,9 +22,9 @@ from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 from torch.multiprocessing.spawn import ProcessExitedException
 
 from medgrape.config import TrainingSettings
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.training.films import TrainingError
-from medgrape.training.launchers import ForsakenError, Place, end_with_parent, place
+from medgrape.training.launchers import PeerExitedError, ProcessInfo, end_with_parent, process_info
 
 _PATIENCE = timedelta(minutes=30)
 """For a process that is late, and later on for one that hangs."""
@@ -88,7 +88,7 @@ _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 def launch(settings: TrainingSettings, work: Callable[..., None], *given: Any) -> None:  # noqa: ANN401 (passed on)
     """Call ``work(fabric, *given)`` in every process; under torchrun and SLURM the processes are there already."""
-    here = place()
+    here = process_info()
     _prepare(settings.threads)
     fabric = _fabric(settings, here)
     if here is not None:
@@ -114,7 +114,7 @@ def alone(fabric: Fabric) -> Fabric:
     return Fabric(strategy=strategy, precision=precision, plugins=LightningEnvironment())
 
 
-def _gather(fabric: Fabric, here: Place) -> None:
+def _gather(fabric: Fabric, here: ProcessInfo) -> None:
     """Let the processes that others have started know of each other."""
     if here.launcher == "torchrun":
         end_with_parent()
@@ -129,7 +129,7 @@ def _share(fabric: Fabric, work: Callable[..., None], given: tuple[Any, ...]) ->
         work(fabric, *given)
     except RuntimeError as error:
         if fabric.world_size > 1 and _tells_of_another(error):
-            raise ForsakenError from error
+            raise PeerExitedError from error
         raise
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -150,7 +150,7 @@ def _spawn(fabric: Fabric, threads: int, work: Callable[..., None], given: tuple
             if said.is_file():
                 raise TrainingError(said.read_text("utf-8")) from error
             if isinstance(error, ProcessExitedException):  # it was killed, and could not say so
-                raise ForsakenError from error
+                raise PeerExitedError from error
             raise
 
 
@@ -159,8 +159,8 @@ def _in_process(fabric: Fabric, threads: int, work: Callable[..., None], given: 
     try:
         _share(fabric, work, given)
     except (UserError, OSError) as mistake:
-        if not (isinstance(mistake, ForsakenError) and said.exists()):  # the one that ended has told why
-            said.write_text(told_of_file(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
+        if not (isinstance(mistake, PeerExitedError) and said.exists()):  # the one that ended has told why
+            said.write_text(os_error_message(mistake) if isinstance(mistake, OSError) else str(mistake), "utf-8")
         raise
 
 
@@ -175,13 +175,13 @@ def _prepare(threads: int) -> None:
 class _Slurm(SLURMEnvironment):
     """Fabric's, counted by srun's step: Fabric itself refuses ``srun -n`` without ``--ntasks-per-node``."""
 
-    def __init__(self, here: Place) -> None:
+    def __init__(self, here: ProcessInfo) -> None:
         self._here = here
         super().__init__(auto_requeue=False)
 
     @staticmethod
     def _validate_srun_variables() -> None:
-        """``Place.even`` has asked what matters."""
+        """``ProcessInfo.even`` has asked what matters."""
 
     def validate_settings(self, num_devices: int, num_nodes: int) -> None:
         """They come from the same step."""
@@ -190,19 +190,19 @@ class _Slurm(SLURMEnvironment):
         return self._here.world
 
 
-def _environment(here: Place | None) -> ClusterEnvironment:
+def _environment(here: ProcessInfo | None) -> ClusterEnvironment:
     """Said to Fabric, which would take any process in an allocation of SLURM for one of many."""
     if here is None:
         return LightningEnvironment()
     return TorchElasticEnvironment() if here.launcher == "torchrun" else _Slurm(here)
 
 
-def _fabric(settings: TrainingSettings, here: Place | None) -> Fabric:
+def _fabric(settings: TrainingSettings, here: ProcessInfo | None) -> Fabric:
     devices, nodes, strategy = settings.processes, 1, "auto" if settings.processes == 1 else "ddp_spawn"
     if here is not None:
         if not here.even:
             raise TrainingError(f"{here.world} processes on {here.nodes} machines: every machine must have as many.")
-        devices, nodes, strategy = here.beside, here.nodes, "auto" if here.world == 1 else "ddp"
+        devices, nodes, strategy = here.per_node, here.nodes, "auto" if here.world == 1 else "ddp"
     try:
         return Fabric(
             accelerator=settings.device,

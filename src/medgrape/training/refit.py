@@ -13,7 +13,7 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.reader import Reader
 from medgrape.runs.checkpoint import Run
-from medgrape.training.assessment import Standing, ValidationFilms
+from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
 from medgrape.training.films import TrainingFilms
 from medgrape.training.journal import Journal
@@ -33,12 +33,12 @@ class RefitFigures:
     """Whether the run was trained on that very data set."""
     films: int
     """Validation films whose class is known."""
-    before: Standing
+    before: ValidationMetrics
     """The run before anything was changed."""
-    unfitted: Standing
+    unfitted: ValidationMetrics
     """After prototypes or concepts were changed, with the head as it was."""
-    after: Standing
-    trivial: Standing
+    after: ValidationMetrics
+    trivial: ValidationMetrics
     """Always naming the class that is most frequent in training."""
     trivial_answer: str
     changed: int
@@ -115,9 +115,9 @@ def _figures(
         data_set=films.dataset.name,
         its_own=its_own,
         films=len(validation),
-        before=validation.standing(before),
-        unfitted=validation.standing(unfitted),
-        after=validation.standing(after),
+        before=validation.metrics(before),
+        unfitted=validation.metrics(unfitted),
+        after=validation.metrics(after),
         trivial=validation.trivial,
         trivial_answer=validation.trivial_answer,
         changed=int((before != after).sum()),

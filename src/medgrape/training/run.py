@@ -11,24 +11,24 @@ from typing import Any
 from filelock import FileLock, Timeout
 from lightning_fabric import Fabric
 
-from medgrape.baselines.checkpoint import BaselineRun, load_any
+from medgrape.baselines.methods import BaselineRun, load_any
 from medgrape.config import Config
 from medgrape.datasets.cache import CachedFilms, FilmCache
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.files import copied, sha256, whole_file, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.checkpoint import KEEPSAKES, Run
-from medgrape.runs.manifest import MANIFEST
-from medgrape.runs.plugin_record import parts_used
+from medgrape.runs.manifest import MANIFEST, parts_used
 from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.safety.thresholds import CalibrationError
 from medgrape.training.barrier import Meeting
 from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
 from medgrape.training.journal import Journal
-from medgrape.training.launchers import place
+from medgrape.training.launchers import process_info
 from medgrape.training.loop import Workshop
 from medgrape.training.mlflow_log import MlflowLog, Tracking, open_log, telling
 from medgrape.training.pipeline import ComparedCourse, ComparedGraduate, Course, Graduate
+from medgrape.training.plan import EVERYTHING, fetch, keep
 from medgrape.training.preflight import (
     refuse_changed_films,
     refuse_unknown_parts,
@@ -37,7 +37,6 @@ from medgrape.training.preflight import (
 )
 from medgrape.training.processes import launch
 from medgrape.training.run_artifacts import data_facts, exemplar_films, usual_scores
-from medgrape.training.shared_stages import EVERYTHING, fetch, keep
 
 PLAN = "plan.json"
 PARTS = {
@@ -103,15 +102,15 @@ _LOCK_FREE_WITHIN = 30.0
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainingJob:
     """What is to be trained, on what, and where it goes."""
 
     config: Config
     data: Path
     out: Path
-    kept: Path | None = None
+    stage_cache: Path | None = None
     """A folder of finished stages: trainings that differ in later ones alone learn the same ones once."""
-    shared: tuple[str, ...] = EVERYTHING
+    cached_stages: tuple[str, ...] = EVERYTHING
     """What is kept there."""
     tracking: Tracking | None = None
     """Who else is told how it goes."""
@@ -123,20 +122,22 @@ class Order:
         return out.with_name(f".{out.name}.training")
 
 
-def train(order: Order, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
+def train(order: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
     """Train, or go on training, and leave a sealed run in ``order.out``."""
     refuse_unknown_parts(order.config)
-    if place() is not None or not _is_there(order):  # processes that others started must all hear the same answer
+    if process_info() is not None or not _is_there(
+        order
+    ):  # processes that others started must all hear the same answer
         launch(order.config.training, _work, order, track, watch)
     return order.out
 
 
-def resumable(order: Order) -> bool:
+def resumable(order: TrainingJob) -> bool:
     """Whether an earlier attempt left something to go on with."""
     return (order.work / PLAN).is_file()
 
 
-def _is_there(order: Order) -> bool:
+def _is_there(order: TrainingJob) -> bool:
     """Whether the run is finished; another one in its place is not overwritten."""
     if not (order.out / MANIFEST).is_file():
         refuse_unusable_place(order.out)
@@ -152,10 +153,10 @@ def _is_there(order: Order) -> bool:
     return True
 
 
-def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
+def _work(fabric: Fabric, order: TrainingJob, track: Track, watch: Watch) -> None:
     """What each process does; the first one alone writes, and alone goes on after the backbone has learnt."""
     meeting, leads = Meeting.of(fabric), fabric.is_global_zero
-    if meeting.told(leads and place() is not None and _is_there(order)):
+    if meeting.told(leads and process_info() is not None and _is_there(order)):
         return
     if leads:
         _lead(fabric, meeting, order, track=track, watch=watch)
@@ -165,9 +166,9 @@ def _work(fabric: Fabric, order: Order, track: Track, watch: Watch) -> None:
     meeting.wait()  # until the run is whole: whoever started us has all of us to start again, or none
 
 
-def _lead(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch) -> None:
+def _lead(fabric: Fabric, meeting: Meeting, order: TrainingJob, *, track: Track, watch: Watch) -> None:
     order.work.mkdir(parents=True, exist_ok=True)
-    patience = 0.0 if place() is None else _LOCK_FREE_WITHIN
+    patience = 0.0 if process_info() is None else _LOCK_FREE_WITHIN
     try:
         with FileLock(order.work.with_suffix(".lock"), timeout=patience):
             _clean(order)
@@ -175,7 +176,7 @@ def _lead(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch
             with telling(told, order.out):
                 cached = _films(order, track)
                 agree(order.work, order.config, order.data, cached)
-                fetch(order.kept, order.work, order.shared)
+                fetch(order.stage_cache, order.work, order.cached_stages)
                 meeting.see(order.work / PLAN)
                 _learn(fabric, meeting, order, track=track, watch=watch, told=told)
             shutil.rmtree(order.work)
@@ -183,27 +184,27 @@ def _lead(fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch
         raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
 
 
-def _told(order: Order) -> MlflowLog | None:
+def _told(order: TrainingJob) -> MlflowLog | None:
     if order.tracking is None:
         return None
     return open_log(order.tracking, order.config, order.data, order.work, order.out.name)
 
 
-def _clean(order: Order) -> None:
+def _clean(order: TrainingJob) -> None:
     """Drafts of attempts that were killed."""
     out = order.out.resolve()
     for left_over in (*order.work.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):
         shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
 
 
-def _films(order: Order, track: Track) -> CachedFilms:
+def _films(order: TrainingJob, track: Track) -> CachedFilms:
     dataset = Dataset.load(order.data)
     paths = [dataset.film_path(film) for film in dataset.pictured]
     return FilmCache(order.data / "cache", order.config).films(paths, track=track)
 
 
 def _learn(
-    fabric: Fabric, meeting: Meeting, order: Order, *, track: Track, watch: Watch, told: MlflowLog | None = None
+    fabric: Fabric, meeting: Meeting, order: TrainingJob, *, track: Track, watch: Watch, told: MlflowLog | None = None
 ) -> None:
     films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), *LEARNT)
     if meeting.told(films.places) != films.places:
@@ -216,11 +217,11 @@ def _learn(
     finally:
         workshop.journal.close()
     if graduate is not None:
-        keep(order.kept, order.work, order.shared)
+        keep(order.stage_cache, order.work, order.cached_stages)
         _write(order, _assembled(order, graduate, films, track), films)
 
 
-def _calibrated(run: Run, order: Order, track: Track) -> Run:
+def _calibrated(run: Run, order: TrainingJob, track: Track) -> Run:
     """With thresholds for the safety check, where the settings ask for them; or with the reason why there are none."""
     asked = order.config.safety.calibrate
     if asked == "none":
@@ -232,7 +233,7 @@ def _calibrated(run: Run, order: Order, track: Track) -> Run:
 
 
 def _assembled(
-    order: Order, graduate: Graduate | ComparedGraduate, films: TrainingFilms, track: Track
+    order: TrainingJob, graduate: Graduate | ComparedGraduate, films: TrainingFilms, track: Track
 ) -> Run | BaselineRun:
     """Everything that reading needs."""
     config, concepts, classes = order.config, films.dataset.concepts, films.dataset.classes
@@ -248,7 +249,7 @@ def _assembled(
     return _calibrated(run, order, track)
 
 
-def _write(order: Order, run: Run | BaselineRun, films: TrainingFilms) -> None:
+def _write(order: TrainingJob, run: Run | BaselineRun, films: TrainingFilms) -> None:
     """Beside its place, and moved into it at once."""
     with whole_folder(order.out) as draft:
         for name in KEEPSAKES:

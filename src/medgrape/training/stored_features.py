@@ -12,7 +12,7 @@ from torch import Tensor
 from medgrape.config import Config
 from medgrape.datasets.augment import Lots
 from medgrape.files import ArrayWriter, mapped, whole_folder
-from medgrape.model.backbones.backbone import Backbone
+from medgrape.model.backbones import Backbone
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.barrier import Meeting

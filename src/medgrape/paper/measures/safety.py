@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from medgrape.baselines.mc_dropout import PASSES, doubt, quantile_threshold
+from medgrape.baselines.mc_dropout import PASSES, box_uncertainty, quantile_threshold
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, check_concepts
 from medgrape.evaluation.safety_check import check_figures
 from medgrape.evaluation.statistics import ROUNDS, interval
 from medgrape.progress import Track
-from medgrape.runs.checkpoint import LoadedRun, Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 
@@ -73,7 +72,7 @@ def _sweeps(run: Run, checked: Any) -> Iterator[tuple[str, Alarms]]:  # noqa: AN
 
 
 def _doubts(run: Run, dataset: Dataset, cached: Any, track: Track) -> tuple[Any, Any]:  # noqa: ANN401
-    return doubt(run, dataset, cached, "val", track), doubt(run, dataset, cached, "test", track)
+    return box_uncertainty(run, dataset, cached, "val", track), box_uncertainty(run, dataset, cached, "test", track)
 
 
 def _dropout(run: Run, dataset: Dataset, *, doubts: tuple[Any, Any], bound: float) -> Iterator[tuple[str, Alarms]]:

@@ -11,11 +11,10 @@ from typing import Any
 from safetensors.torch import load_file
 
 from medgrape.config import Config
-from medgrape.datasets.dataset import Dataset, checksum
+from medgrape.datasets.dataset import Dataset, SplitRule, checksum
 from medgrape.datasets.draft import Draft, finish
 from medgrape.datasets.sources.nih import read_nih
 from medgrape.datasets.sources.tbx11k import is_borrowed, read_tbx11k
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.evaluation.few_shot import TrialPlan, leave_one_out
@@ -28,8 +27,8 @@ from medgrape.progress import Track, Watch
 from medgrape.runs.checkpoint import LoadedRun, load_run
 from medgrape.runs.manifest import MANIFEST
 from medgrape.safety.calibration import NOT_CALIBRATED
-from medgrape.training.run import Order
-from medgrape.training.shared_stages import FIRST
+from medgrape.training.plan import FIRST
+from medgrape.training.run import TrainingJob
 
 PACKAGE = Path(__file__).resolve().parents[2]
 TEST, VALIDATION = 0.2, 0.15
@@ -186,7 +185,7 @@ def _trained(row: Row, data: Path, track: Track, watch: Watch) -> dict[str, Any]
     told = _read(path)
     if told is None or not (row.run / MANIFEST).is_file():
         begun = {"begun_with": row.begun_with, "software": software()}
-        order = Order(row.config, data, row.run, kept=row.out / "stages", shared=(FIRST,))
+        order = TrainingJob(row.config, data, row.run, stage_cache=row.out / "stages", cached_stages=(FIRST,))
         cost = train_apart(order, track=track, watch=watch)
         told = asdict(cost) | begun
         _write(path, told)

@@ -14,9 +14,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.training.run import Order, train
+from medgrape.training.run import TrainingJob, train
 
 STOPPED = 130
 PATIENCE = 3
@@ -45,7 +45,7 @@ class _Noted:
         return self.watch(label, total, done)
 
 
-def train_apart(order: Order, *, track: Track = quietly, watch: Watch = unwatched) -> Cost:
+def train_apart(order: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Cost:
     """Train in a process of its own; it ends with this one, and goes on with the same command."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -83,7 +83,7 @@ def _ended(code: int, out: Path) -> BaseException:
     return RuntimeError(f"the training of {out} broke off with exit code {code}")
 
 
-def _work(answer: Connection, order: Order, track: Track, watch: Watch) -> None:
+def _work(answer: Connection, order: TrainingJob, track: Track, watch: Watch) -> None:
     """What the process does; it is asked to end as Ctrl-C asks it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     noted, began = _Noted(watch), time.monotonic()
@@ -92,7 +92,7 @@ def _work(answer: Connection, order: Order, track: Track, watch: Watch) -> None:
     except UserError as mistake:
         answer.send_bytes(json.dumps({"mistake": str(mistake)}).encode())
     except OSError as error:  # a full disk, most likely
-        answer.send_bytes(json.dumps({"mistake": told_of_file(error)}).encode())
+        answer.send_bytes(json.dumps({"mistake": os_error_message(error)}).encode())
     except KeyboardInterrupt:
         sys.exit(STOPPED)
     else:

@@ -9,13 +9,12 @@ from sqlalchemy.orm import Session
 
 from medgrape import __version__
 from medgrape.explain.words import NOTICE
+from medgrape.server import accounts
+from medgrape.server.accounts import Role, csrf_token, digest, hash_password, verify_password
 from medgrape.server.api.common import HASH, ID, LINE, Identifier, RequestModel, ResponseModel, When
+from medgrape.server.errors import Problem, forbidden, not_found
 from medgrape.server.middleware import cookie_name
-from medgrape.server.problems import Problem, forbidden, not_found
-from medgrape.server.security import accounts
-from medgrape.server.security.credentials import csrf_token, digest, hash_password, verify_password
-from medgrape.server.security.oidc import MINUTES, Oidc, user_of
-from medgrape.server.security.roles import Role
+from medgrape.server.oidc import MINUTES, Oidc, user_of
 from medgrape.server.services import CurrentUser, Services, open_router, open_to_all, problem_responses, router
 from medgrape.server.settings import API
 from medgrape.server.storage.tables import TokenRow, UserRow, stamp

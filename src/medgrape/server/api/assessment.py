@@ -13,19 +13,18 @@ from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.progress import Track
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import HASH, ModelVersion, Number, ResponseModel, Version, When
 from medgrape.server.api.evaluations import MajorityFigures
 from medgrape.server.api.jobs import JobResponse
+from medgrape.server.errors import Problem
 from medgrape.server.models import loaded, model_row
-from medgrape.server.problems import Problem
-from medgrape.server.room import Room
-from medgrape.server.room_folder import logger
-from medgrape.server.security.roles import Role, User
+from medgrape.server.room import Room, logger
 from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 
 if TYPE_CHECKING:
-    from medgrape.training.assessment import Worth
+    from medgrape.training.assessment import Assessment
 
 
 class PrototypeUsage(ResponseModel):
@@ -90,7 +89,7 @@ def refuse_unfit(room: Room, model: str) -> None:
 
 def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
     """Assess a model and its parent, store the result, and return the result of the job."""
-    from medgrape.training.assessment import worth_of
+    from medgrape.training.assessment import assess
 
     with room.database.reading() as session:
         row = model_row(session, model)
@@ -100,7 +99,7 @@ def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
     before = None if parent is None else loaded(room, parent).reader
     reader = loaded(room, row).reader
     try:
-        found = worth_of(reader, _data(room), parent=before, track=track)
+        found = assess(reader, _data(room), parent=before, track=track)
     except PermissionError as error:
         raise UserError(
             "The server may not write into its data set's folder, where what models see on films is kept; allow it to."
@@ -126,7 +125,9 @@ def _data(room: Room) -> Path:
     return Path(room.settings.data)
 
 
-def _response(row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...], found: "Worth") -> AssessmentResponse:
+def _response(
+    row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...], found: "Assessment"
+) -> AssessmentResponse:
     compared = None
     if parent is not None and found.effect is not None:
         compared = ParentMetrics(parent=parent.version, changed=found.effect.changed, **asdict(found.effect.before))
@@ -137,14 +138,14 @@ def _response(row: ModelRow, parent: ModelRow | None, concepts: tuple[str, ...],
         its_own=found.its_own,
         measured_at=stamp(datetime.now(UTC)),
         films=found.films,
-        standing=ValidationMetrics.model_validate(found.standing),
+        standing=ValidationMetrics.model_validate(found.metrics),
         trivial=MajorityFigures(answer=found.trivial_answer, **asdict(found.trivial)),
         parent=compared,
         concepts=tuple(_usage(name, place, found) for place, name in enumerate(concepts)),
     )
 
 
-def _usage(name: str, row: int, found: "Worth") -> ConceptUsage:
+def _usage(name: str, row: int, found: "Assessment") -> ConceptUsage:
     each = zip(found.usage.strongest[row].tolist(), found.usage.in_box[row].tolist(), strict=True)
     prototypes = tuple(
         PrototypeUsage(number=number, strongest=strongest, in_box=None if math.isnan(in_box) else in_box)

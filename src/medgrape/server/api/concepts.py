@@ -16,6 +16,7 @@ from medgrape.progress import Track
 from medgrape.reader import Reader
 from medgrape.runs.checkpoint import Run
 from medgrape.server import models
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import (
     A_DAY,
     ID,
@@ -31,11 +32,10 @@ from medgrape.server.api.common import (
 )
 from medgrape.server.api.jobs import JobResponse
 from medgrape.server.api.models import ModelResponse, model_response
+from medgrape.server.decoder_pool import png
+from medgrape.server.errors import not_found
 from medgrape.server.films import film_row
-from medgrape.server.inference.decoder_pool import png
-from medgrape.server.problems import not_found
 from medgrape.server.room import Room
-from medgrape.server.security.roles import Role, User
 from medgrape.server.services import CurrentUser, Services, router
 from medgrape.server.storage.tables import FilmRow, ModelRow
 from medgrape.vocabulary.curation import prototypes_of

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, AliasPath, BeforeValidator, Field, model_validator
 
+from medgrape.server.accounts import Role
 from medgrape.server.api.common import ModelVersion, Number, ResponseModel
 from medgrape.server.models import folder_of, model_row
-from medgrape.server.security.roles import Role
 from medgrape.server.services import Services, router
 
 Figure = Annotated[

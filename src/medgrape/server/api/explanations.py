@@ -7,6 +7,7 @@ from pydantic import Field
 
 from medgrape.explain.words import Words
 from medgrape.geometry import FilmSize
+from medgrape.server.accounts import Role
 from medgrape.server.api.common import (
     A_DAY,
     PNG,
@@ -19,12 +20,11 @@ from medgrape.server.api.common import (
     ResponseModel,
 )
 from medgrape.server.api.films import FilmSizeResponse
+from medgrape.server.decoder_pool import png
+from medgrape.server.errors import not_found
 from medgrape.server.films import film_row
-from medgrape.server.inference.decoder_pool import png
 from medgrape.server.models import model_row
-from medgrape.server.problems import not_found
 from medgrape.server.room import Room
-from medgrape.server.security.roles import Role
 from medgrape.server.services import Services, router
 from medgrape.study import Study
 

@@ -10,11 +10,11 @@ from fastapi import Query, Response
 
 from medgrape.exchange.boxes import MEDIA, SUFFIXES, Form
 from medgrape.hospital.objects import write_objects
+from medgrape.server.accounts import Role
 from medgrape.server.api.common import At, StudyId
 from medgrape.server.api.studies import ReadingResponse, reading_response
+from medgrape.server.errors import Problem
 from medgrape.server.exports import collect, collect_readings
-from medgrape.server.problems import Problem
-from medgrape.server.security.roles import Role
 from medgrape.server.services import CurrentUser, Services, media_response, router
 from medgrape.server.studies import StudyView
 from medgrape.server.study_history import first_of

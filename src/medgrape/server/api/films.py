@@ -13,11 +13,11 @@ from pydantic import Field
 from starlette.datastructures import UploadFile
 
 from medgrape.server import films
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import A_DAY, PNG, FilmId, Identifier, Probabilities, ResponseModel, Version, When
+from medgrape.server.decoder_pool import Window
+from medgrape.server.errors import Problem, not_found
 from medgrape.server.films import FilmQuery, ListedFilm
-from medgrape.server.inference.decoder_pool import Window
-from medgrape.server.problems import Problem, not_found
-from medgrape.server.security.roles import Role, User
 from medgrape.server.services import CurrentUser, Services, router
 from medgrape.server.storage.tables import StudyRow, stamp
 

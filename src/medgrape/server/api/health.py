@@ -7,10 +7,11 @@ from pydantic import Field
 from sqlalchemy import text
 
 from medgrape import __version__
-from medgrape.server import metrics, models
+from medgrape.server import models
+from medgrape.server.accounts import Role
 from medgrape.server.api.common import ResponseModel
-from medgrape.server.problems import Problem
-from medgrape.server.security.roles import Role
+from medgrape.server.errors import Problem
+from medgrape.server.middleware import metrics_text
 from medgrape.server.services import Services, media_response, open_router, open_to_all, router
 
 
@@ -55,4 +56,4 @@ def ready(services: Services) -> ReadinessResponse:
 @admin.get("/metrics", response_class=Response, responses=TEXT)
 def figures() -> Response:
     """Get metrics for Prometheus."""
-    return Response(metrics.exposed(), media_type="text/plain; version=0.0.4")
+    return Response(metrics_text(), media_type="text/plain; version=0.0.4")

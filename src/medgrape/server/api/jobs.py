@@ -9,9 +9,9 @@ from fastapi import Path, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import ID, Identifier, Plain, ResponseModel, When
 from medgrape.server.jobs import ENDED
-from medgrape.server.security.roles import Role, User
 from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
 
 

@@ -9,9 +9,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, Json
 from sqlalchemy import select
 
+from medgrape.server.accounts import Role
 from medgrape.server.api.common import HASH, ID, VERSION, ResponseModel, When
 from medgrape.server.films import Text
-from medgrape.server.security.roles import Role
 from medgrape.server.services import CurrentUser, Services, media_response, router
 from medgrape.server.storage.events import Event, events_in, line_of
 from medgrape.server.storage.tables import EventRow

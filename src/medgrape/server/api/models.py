@@ -7,9 +7,9 @@ from fastapi import Query
 from pydantic import Field
 
 from medgrape.explain.explanation import Explanation
-from medgrape.runs.checkpoint import Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.server import models
+from medgrape.server.accounts import Role
 from medgrape.server.api.common import (
     FilmId,
     Identifier,
@@ -21,7 +21,6 @@ from medgrape.server.api.common import (
     When,
 )
 from medgrape.server.films import film_row
-from medgrape.server.security.roles import Role
 from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 

@@ -13,6 +13,7 @@ from medgrape import __version__
 from medgrape.corrections.statements import BoxCorrection, ChangeKind, Correction, Rejection
 from medgrape.explain.words import NOTICE
 from medgrape.server import studies
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import (
     A_DAY,
     HASH,
@@ -36,10 +37,9 @@ from medgrape.server.api.common import (
 )
 from medgrape.server.api.explanations import ExplanationResponse, draw_map
 from medgrape.server.api.films import FilmInfo
-from medgrape.server.inference.decoder_pool import png
+from medgrape.server.decoder_pool import png
+from medgrape.server.errors import not_found
 from medgrape.server.models import loaded
-from medgrape.server.problems import not_found
-from medgrape.server.security.roles import Role, User
 from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
 from medgrape.server.storage.tables import StudyRow, stamp
 from medgrape.server.studies import StudyView

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from medgrape.baselines.methods import (
     Baseline,
+    BaselineOutput,
     ConceptBottleneck,
     PipNet,
-    Seen,
     alignment_loss,
     classes_loss,
     presence,
@@ -48,7 +48,7 @@ class _Lesson:
     def _drawn(self, epoch: int) -> Iterator[list[int]]:
         yield from shuffled(self._learning, self.schedule.batch, self._share, self._seed, 6, epoch)
 
-    def _classes_loss(self, seen: Seen, targets: Targets) -> Float[Tensor, ""]:
+    def _classes_loss(self, seen: BaselineOutput, targets: Targets) -> Float[Tensor, ""]:
         return classes_loss(seen.logits, targets.classes, self._weights, UNKNOWN_CLASS)
 
     @torch.no_grad()
@@ -88,7 +88,7 @@ class BlackBoxLesson(_Lesson):
         """Cross-entropy of the classes."""
         return self._loss(learner(batch.activations), batch.targets)
 
-    def _loss(self, seen: Seen, targets: Targets) -> Float[Tensor, ""]:
+    def _loss(self, seen: BaselineOutput, targets: Targets) -> Float[Tensor, ""]:
         return self._classes_loss(seen, targets)
 
 
@@ -105,7 +105,7 @@ class CbmLesson(BlackBoxLesson):
         labels = inputs.films.labels[self._learning]
         self._positive = positive_weights(labels, balance=schedule.balance).to(inputs.device)
 
-    def _loss(self, seen: Seen, targets: Targets) -> Float[Tensor, ""]:
+    def _loss(self, seen: BaselineOutput, targets: Targets) -> Float[Tensor, ""]:
         findings = concept_loss(ConceptBottleneck.bottleneck(seen.maps), targets.labels, self._positive)
         return self._classes_loss(seen, targets) + self._concept_weight * findings
 

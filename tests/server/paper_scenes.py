@@ -8,7 +8,7 @@ from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.words import NOTICE
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.server.api.exports.reading import ReadingExported
+from medgrape.server.api.studies import ReadingResponse
 
 NIH = ConceptSet.built_in("nih").concepts
 WHEN = "2026-11-18T09:30:00.000000Z"
@@ -65,7 +65,7 @@ def reading(explained, steps=(), **changes):
         "revision": len(steps), "at": len(steps), "prediction": shares, "first_prediction": shares, "notice": NOTICE,
         "corrections": [one["correction"] for one in steps], "can_undo": True, "can_redo": False,
     } | changes  # fmt: skip
-    return ReadingExported.model_validate(
+    return ReadingResponse.model_validate(
         {
             "notice": NOTICE, "software": "medgrape", "made_at": WHEN, "study": study, "history": list(steps),
             "film": {"id": "2" * 16, "arrived_at": WHEN, "facts": facts, "sex": "F", "age": 57},

@@ -9,8 +9,7 @@ import torch
 
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import FilmSize
-from medgrape.server.inference.encoder import Encoder, FeatureStore
-from medgrape.server.inference.lru_cache import LRUCache
+from medgrape.server.inference import Encoder, FeatureStore, LRUCache
 from medgrape.server.storage.tables import FilmRow
 
 

@@ -106,7 +106,7 @@ def test_a_run_names_every_part_with_its_package_and_version(run):
     }
     assert architecture["backbone"]["config"] == {"name": "pocketnet", **RECORD}
     metrics = json.loads((run / "metrics.json").read_text("utf-8"))
-    assert metrics["text_encoder"] == "synonyms: words and synonyms of the drawn_dataset (wardparts 0.1.0)"
+    assert metrics["text_encoder"] == "synonyms: words and synonyms of the ward (wardparts 0.1.0)"
 
 
 def test_a_run_with_own_parts_reads_is_corrected_learns_and_grows_and_is_the_same_after_saving(

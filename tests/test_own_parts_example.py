@@ -173,10 +173,10 @@ def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared
     order = TrainingJob(OWN, prepared, tmp_path / "run")
     with on_path(site):
         from medgrape.training import run as running
-        from medgrape.training.run import agree
+        from medgrape.training.plan import agree
 
         order.work.mkdir(parents=True)
-        agree(order.work, OWN, prepared, running._films(order, running.quietly))
+        agree(order.work, OWN, prepared, running.cached_films(order, running.quietly))
     with (
         on_path(changed_site(site, tmp_path / "other", "0.2.0", "nothing", "nothing")),
         pytest.raises(TrainingError, match="other versions of the software"),

@@ -64,7 +64,7 @@ def test_a_process_that_nobody_started_beside_others_stands_alone(told, terminal
 def test_machines_with_different_numbers_of_processes_are_refused(told, monkeypatch):
     for name, value in told.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(TrainingError, match="every machine must have as many"):
+    with pytest.raises(TrainingError, match="every machine must have the same number"):
         launch(TrainingSettings(device="cpu"), pytest.fail)
 
 

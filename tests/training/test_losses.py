@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from medgrape.model.cam import pool
 from medgrape.training.losses import (
     alignment_loss,
+    box_class_loss,
     box_loss,
     concept_loss,
     contrastive_loss,
@@ -13,7 +14,6 @@ from medgrape.training.losses import (
     masked_similarity,
     pointing_loss,
     soft_similarity,
-    telling_loss,
 )
 from oracles import equations
 
@@ -141,7 +141,7 @@ def test_telling_findings_apart_is_cross_entropy_between_means_inside_the_box():
     overlap[0, 1, 0, 0], overlap[0, 1, 0, 1] = 1.0, 0.5
     means = [(maps[0, k, 0, 0] + 0.5 * maps[0, k, 0, 1]) / 1.5 for k in range(3)]
     slow = -2.0 * torch.log(means[1].exp() / (means[0].exp() + means[1].exp()))
-    told = telling_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
+    told = box_class_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
     torch.testing.assert_close(told, slow)
     told.backward()
     assert maps.grad.isfinite().all()
@@ -152,7 +152,7 @@ def test_a_film_without_boxes_or_with_all_of_them_moved_off_tells_nothing():
     maps = torch.randn(2, 2, 3, 3, requires_grad=True)
     overlap = torch.zeros(2, 2, 3, 3)
     overlap[1, 0, 0, 0] = 0.01
-    loss = telling_loss(maps, overlap, torch.ones(2))
+    loss = box_class_loss(maps, overlap, torch.ones(2))
     loss.backward()
     assert loss.item() == 0.0
     assert (maps.grad == 0).all()

@@ -15,9 +15,17 @@ from lightning_fabric import Fabric
 from medgrape.config import parse_config
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.training import run as running
-from medgrape.training.journal import Journal, figures
-from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log, without_password
 from medgrape.training.run import TrainingJob, train
+from medgrape.training.training_log import (
+    FILES,
+    Tracking,
+    TrackingError,
+    TrainingLog,
+    figures,
+    flattened,
+    open_mlflow,
+    without_password,
+)
 from small_settings import small
 
 QUICK = small(stages={"concepts": {"epochs": 2}, "prototypes": {"epochs": 1}, "head": {"epochs": 2}})
@@ -99,17 +107,17 @@ def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_has
 def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
     tracking, port, drawn_dataset, tmp_path, monkeypatch
 ):
-    order, add = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), Journal.add
+    order, add = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), TrainingLog.add
 
     def stopped(self, entry):
         if entry["stage"] == "prototypes":  # kept in the checkpoint, told to nobody
             raise KeyboardInterrupt
         add(self, entry)
 
-    monkeypatch.setattr(Journal, "add", stopped)
+    monkeypatch.setattr(TrainingLog, "add", stopped)
     with pytest.raises(KeyboardInterrupt):
         train(order)
-    monkeypatch.setattr(Journal, "add", add)
+    monkeypatch.setattr(TrainingLog, "add", add)
     client, before = told(port, tracking.experiment)
     assert before.info.status == "KILLED"
     assert {name.split("/")[0] for name in before.data.metrics} == {"concepts"}
@@ -125,11 +133,11 @@ def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_i
     tracking, cable, drawn_dataset, tmp_path, monkeypatch
 ):
     cable.cut()
-    monkeypatch.setattr(running, "_films", lambda *_: pytest.fail("a film was read"))
+    monkeypatch.setattr(running, "cached_films", lambda *_: pytest.fail("a film was read"))
     with_password = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
     with pytest.raises(TrackingError) as refused:
         train(TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=with_password))
-    assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be told of this training (MlflowException")
+    assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be used (MlflowException")
     assert str(refused.value).endswith("start it, or train without --mlflow.")
     assert "geheim" not in str(refused.value)
 
@@ -138,7 +146,7 @@ def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_i
 def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
     comes_back, tracking, cable, port, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    add = Journal.add
+    add = TrainingLog.add
 
     def disturbed(self, entry):
         if (entry["stage"], entry["epoch"]) == ("concepts", 2):
@@ -147,7 +155,7 @@ def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
             cable.mend()
         add(self, entry)
 
-    monkeypatch.setattr(Journal, "add", disturbed)
+    monkeypatch.setattr(TrainingLog, "add", disturbed)
     with caplog.at_level(logging.WARNING, "medgrape.training"):
         out = train(TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking))
     client, run = told(port, tracking.experiment)
@@ -162,7 +170,7 @@ def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
         assert run.info.status == "FINISHED"
     else:
         assert {step for _, step, _ in in_mlflow(client, run)} == {1}
-        assert said[1].endswith("has missed the end and 4 epochs, which log.jsonl tells.")
+        assert said[1].endswith("missed the end and 4 epochs; see log.jsonl.")
 
 
 def epoch(stage, number):
@@ -180,26 +188,26 @@ def away(*_given, **_named):
 def test_a_server_that_has_every_epoch_and_cannot_be_told_the_end_is_not_said_to_be_back(
     tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    opened = open_log(tracking, QUICK, drawn_dataset, tmp_path, "run")
+    opened = open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run")
     opened.add(epoch("head", 1))
     monkeypatch.setattr(opened.client, "set_terminated", away)
     opened.finish(trained_run)
     assert told(port, tracking.experiment)[1].info.status == "RUNNING"
-    assert said_by(caplog)[-1].endswith("has every epoch, but could not be told that the training has ended.")
+    assert said_by(caplog)[-1].endswith("has every epoch, but the run could not be marked as finished.")
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_once_or_is_said_to_have_missed_them(
     comes_back, tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    open_log(tracking, QUICK, drawn_dataset, tmp_path, "run").add(epoch("concepts", 1))
-    again = open_log(tracking, QUICK, drawn_dataset, tmp_path, "run")
+    open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run").add(epoch("concepts", 1))
+    again = open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run")
     with monkeypatch.context() as cut:
         cut.setattr(again.client, "get_metric_history", away)
         again.begin([epoch("concepts", 1), epoch("concepts", 2)])
         if not comes_back:
             again.finish(trained_run)
-            assert said_by(caplog)[-1].endswith("has missed the end and 2 epochs, which log.jsonl tells.")
+            assert said_by(caplog)[-1].endswith("missed the end and 2 epochs; see log.jsonl.")
             return
     again.add(epoch("head", 1))
     again.finish(trained_run)
@@ -230,15 +238,15 @@ def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_p
             """Of nothing that it would be part of."""
 
     class Met:
-        def told(self, answer):
+        def broadcast(self, answer):
             return answer
 
-        see = wait = lambda *_: None
+        wait_for_file = wait = lambda *_: None
 
     given = []
-    monkeypatch.setattr(running.Meeting, "of", lambda _: Met())
-    monkeypatch.setattr(running, "open_log", lambda *_: pytest.fail("a helper told MLflow"))
-    monkeypatch.setattr(running, "_learn", lambda *_, told=None, **__: given.append(told))
+    monkeypatch.setattr(running.Barrier, "of", lambda _: Met())
+    monkeypatch.setattr(running, "open_mlflow", lambda *_: pytest.fail("a helper told MLflow"))
+    monkeypatch.setattr(running, "_learn", lambda *_, mlflow=None, **__: given.append(mlflow))
     order = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
     running._work(Helper(), order, running.quietly, running.unwatched)
     assert given == [None]
@@ -254,4 +262,4 @@ def test_films_and_patients_that_are_withheld_are_not_named_to_mlflow():
 def test_without_mlflow_a_person_is_told_what_to_install(monkeypatch, tmp_path, drawn_dataset):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(TrackingError, match=r"pip install 'medgrape\[mlflow\]'"):
-        open_log(Tracking("http://127.0.0.1:1"), QUICK, drawn_dataset, tmp_path, "run")
+        open_mlflow(Tracking("http://127.0.0.1:1"), QUICK, drawn_dataset, tmp_path, "run")

@@ -19,9 +19,10 @@ from medgrape.errors import UserError
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import RunError
 from medgrape.safety.calibration import calibrate
-from medgrape.training.building import build_model
 from medgrape.training.films import TrainingError
-from medgrape.training.run import PARTS, TrainingJob, agree, train
+from medgrape.training.pipeline import build_model
+from medgrape.training.plan import PARTS, agree
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 HERE = Path(__file__).resolve().parent
@@ -189,21 +190,21 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_data
 
     seen = {}
 
-    def keep(lesson, workshop, learn=pipeline.learn):
+    def keep(training, context, run_stage=pipeline.run_stage):
         model = watched["model"]
         before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        state = learn(lesson, workshop)
+        state = run_stage(training, context)
         after = model.state_dict()
         moved = {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
         early = [name for name in before if name.startswith("backbone.parts.")]
         frozen = [name for name in early if int(name.split(".")[2]) < model.backbone.frozen_parts]
-        seen[lesson.name] = (moved, all(torch.equal(before[name], after[name]) for name in frozen))
+        seen[training.name] = (moved, all(torch.equal(before[name], after[name]) for name in frozen))
         return state
 
     watched = {}
     build = pipeline.build_model
     monkeypatch.setattr(pipeline, "build_model", lambda *given: watched.setdefault("model", build(*given)))
-    monkeypatch.setattr(pipeline, "learn", keep)
+    monkeypatch.setattr(pipeline, "run_stage", keep)
     train(TrainingJob(small(), drawn_dataset, tmp_path / "run"))
     assert seen == {
         "concepts": ({"backbone", "cam"}, True),
@@ -314,7 +315,7 @@ def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epo
     [
         ({"active_tb": ["active_bt"]}, 1, r"the run .* has no concept 'active_bt' \(did you mean 'active_tb'"),
         ({"activ_tb": ["active_tb"]}, 1, r"the data set has no concept 'activ_tb' \(did you mean 'active_tb'"),
-        ({"active_tb": ["active_tb"]}, 0, "nothing says how that of '(obsolete|pulmonary)_tb' begins"),
+        ({"active_tb": ["active_tb"]}, 0, "the map of '(obsolete|pulmonary)_tb' is not trained"),
     ],
 )
 def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(

@@ -8,10 +8,9 @@ import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medgrape.training import barrier
-from medgrape.training.barrier import Meeting
+from medgrape.training import processes
 from medgrape.training.films import TrainingError, shuffled, whole_batch
-from medgrape.training.processes import agreed
+from medgrape.training.processes import Barrier, agree_on_name
 
 COUNTS = {"films": st.integers(1, 300), "batch": st.integers(1, 64), "world": st.integers(1, 8)}
 SEEDS = st.integers(0, 2**32 - 1)
@@ -61,23 +60,23 @@ def test_batches_in_a_row_make_up_a_larger_batch(batch, accumulate, films, seed)
 
 
 def test_a_disk_that_processes_do_not_share_is_told_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(barrier, "_SHARED_WITHIN", 0.3)
+    monkeypatch.setattr(processes, "_SHARED_WITHIN", 0.3)
     monkeypatch.setattr(dist, "get_rank", lambda: 5)
     with pytest.raises(TrainingError, match=r"process 5 does not see it.*disks that all processes share"):
-        Meeting(group=object()).expect((tmp_path / "plan.json").is_file, tmp_path / "plan.json")
+        Barrier(group=object()).wait_until((tmp_path / "plan.json").is_file, tmp_path / "plan.json")
 
 
 def test_what_appears_a_little_later_is_waited_for(tmp_path):
     looks = iter([False, False, True])
-    Meeting(group=object()).expect(lambda: next(looks), tmp_path)
+    Barrier(group=object()).wait_until(lambda: next(looks), tmp_path)
     assert next(looks, None) is None
 
 
 def test_a_process_that_is_alone_waits_for_nobody(tmp_path):
-    alone = Meeting()
+    alone = Barrier()
     alone.wait()
-    alone.see(tmp_path / "never")
-    assert alone.told("a word") == "a word"
+    alone.wait_for_file(tmp_path / "never")
+    assert alone.broadcast("a word") == "a word"
 
 
 @given(world=st.integers(2, 5), dead=st.lists(st.integers(0, 4), max_size=4, unique=True))
@@ -86,9 +85,9 @@ def test_processes_of_an_attempt_agree_on_a_name_whatever_the_dead_have_said(wor
     """The store is that of an attempt that came to its end, or of which some processes had spoken."""
     store = dist.HashStore()
     with ThreadPoolExecutor(world) as crowd:
-        before = set(crowd.map(lambda rank: agreed(store, rank, world), range(world)))
+        before = set(crowd.map(lambda rank: agree_on_name(store, rank, world), range(world)))
         for rank in dead:  # an attempt of which only these had begun to speak
             store.set("call" if rank == 0 else f"answer {rank}", b"D" * (16 if rank == 0 else 32))
-        after = set(crowd.map(lambda rank: agreed(store, rank, world), reversed(range(world))))
+        after = set(crowd.map(lambda rank: agree_on_name(store, rank, world), reversed(range(world))))
     assert len(before) == len(after) == 1
     assert before != after

@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 from medgrape.config import ConceptStage, HeadStage, PrototypeStage, load_config
-from medgrape.config.training import Schedule
+from medgrape.config.settings import Schedule
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import Dataset, DrawnBox
 from medgrape.geometry import Box
 from medgrape.model.evidence import mean_maps
 from medgrape.progress import quietly
-from medgrape.training.building import build_model, grid_of
+from medgrape.training.concept_stage import ConceptTraining
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
+from medgrape.training.head_stage import head_loss
 from medgrape.training.loop import pace
 from medgrape.training.losses import (
     alignment_loss,
@@ -26,11 +27,9 @@ from medgrape.training.losses import (
     rarity_weights,
     soft_similarity,
 )
-from medgrape.training.stages.concepts import ConceptLesson
-from medgrape.training.stages.head import head_loss
-from medgrape.training.stages.prototypes import Batch, PrototypeLesson, prototype_loss
-from medgrape.training.stages.vectors import open_vectors
-from medgrape.training.stored_features import Inputs, Views, open_inputs, open_patches
+from medgrape.training.pipeline import build_model
+from medgrape.training.prototype_stage import PrototypeTraining, VectorBatch, prototype_loss
+from medgrape.training.stored_features import FilmInputs, Views, open_inputs, open_patches, open_vectors
 from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 from small_settings import small
 
@@ -42,8 +41,8 @@ def inputs(drawn_dataset):
     cached = FilmCache(drawn_dataset / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films = TrainingFilms.of(dataset, cached, "train", "val")
     model = build_model(config, dataset, LexicalEncoder()).eval()
-    return model, Inputs(
-        films, model.backbone, Views(0, augment=True), grid_of(model.backbone, 64), torch.device("cpu")
+    return model, FilmInputs(
+        films, model.backbone, Views(0, augment=True), model.backbone.grid(64), torch.device("cpu")
     )
 
 
@@ -55,7 +54,7 @@ def test_test_films_are_never_among_those_learnt_from(inputs):
 def test_what_lies_on_disk_is_what_the_frozen_parts_make_of_the_same_view(inputs, tmp_path):
     _, given = inputs
     kept = open_inputs(given, 2, tmp_path / "early", quietly)
-    assert kept.kept is not None
+    assert kept.cached is not None
     for number in (0, 1):
         torch.testing.assert_close(kept.activations([3, 1], number), given.activations([3, 1], number))
         again, fresh = kept.targets([3, 1], number + 2), given.targets([3, 1], number)
@@ -152,8 +151,8 @@ def test_a_film_of_which_nothing_is_known_is_not_looked_at_in_stage_one(inputs):
     object.__setattr__(given.films, "labels", labels)
     for class_weight, looked_at in ((0.0, False), (1.0, True)):
         schedule = ConceptStage(batch=1, class_weight=class_weight)
-        lesson = ConceptLesson(model, given, schedule, 0, (0, 1))
-        assert lesson.steps() == len(given.films.positions("train")) - (not looked_at)
+        training = ConceptTraining(model, given, schedule, 0, (0, 1))
+        assert training.steps() == len(given.films.positions("train")) - (not looked_at)
 
 
 def test_without_kept_views_every_epoch_has_views_of_its_own(inputs, tmp_path):
@@ -169,7 +168,7 @@ def test_the_alignment_weight_is_applied_once(inputs):
     vectors, groups = torch.randn(6, model.backbone.features), torch.tensor([0, 1, 2, 3, 0, 1])
     weights = torch.ones(4)
     with_text, without = (
-        prototype_loss(model, Batch(vectors, groups), PrototypeStage(alignment=weight, mask_above=9.0), weights)
+        prototype_loss(model, VectorBatch(vectors, groups), PrototypeStage(alignment=weight, mask_above=9.0), weights)
         for weight in (0.1, 0.0)
     )
     expected = 0.1 * alignment_loss(model.atlas.prototypes, model.anchors())
@@ -207,9 +206,9 @@ def test_films_with_a_rare_finding_come_up_more_often_where_asked_for(inputs):
     labels = torch.tensor([[1.0, 1.0]] + [[0.0, 1.0]] * 3 + [[0.0, torch.nan]] * 12)
     assert film_rarity(labels).tolist() == pytest.approx([4.0] + [2.0] * 3 + [1.0] * 12)
     model, given = inputs
-    lesson = ConceptLesson(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
-    positions = [lesson._drawn(epoch) for epoch in range(1, 60)]
-    assert positions[0] == lesson._drawn(1)
+    training = ConceptTraining(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
+    positions = [training._resampled(epoch) for epoch in range(1, 60)]
+    assert positions[0] == training._resampled(1)
     assert positions[0] != positions[1]
     weights = film_rarity(given.films.labels[given.films.positions("train")])
     rarest, commonest = (given.films.positions("train")[int(place)] for place in (weights.argmax(), weights.argmin()))
@@ -234,11 +233,11 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
     patches = open_patches(model, given, tmp_path / "p", quietly)
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
     schedule = PrototypeStage(detection=1.0, batch=4)
-    lesson = PrototypeLesson(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
-    batch = next(lesson.batches(1))
+    training = PrototypeTraining(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
+    batch = next(training.batches(1))
     assert batch.films is not None
     assert len(batch.films.features) == min(32, len(given.films.positions("train")))
-    without, with_films = (lesson.loss(lesson.learner, one) for one in (replace(batch, films=None), batch))
+    without, with_films = (training.loss(training.learner, one) for one in (replace(batch, films=None), batch))
     maps = mean_maps(model.projector.patches(batch.films.features), list(model.atlas.prototypes))
     torch.testing.assert_close(with_films - without, detection_loss(maps, batch.films.labels), atol=1e-5, rtol=1e-4)
 
@@ -246,9 +245,9 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
 def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(inputs, tmp_path):
     model, given = inputs
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
-    lesson = PrototypeLesson(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
-    lesson.place()
-    lesson.push()
+    training = PrototypeTraining(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
+    training.place()
+    training.push()
     shown = {film: film in set(given.films.positions("train")) for film in range(len(given.films))}
     projected = model.projector(torch.from_numpy(found.vectors.copy())).detach()
     for concept, prototypes in enumerate(model.atlas.contrasted.detach()):

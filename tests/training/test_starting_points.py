@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from medgrape.training.stages.prototypes import starting_points
+from medgrape.training.prototype_stage import starting_points
 
 
 def directions(count, width=8, seed=0):

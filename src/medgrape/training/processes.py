@@ -140,10 +140,8 @@ def agree_on_name(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (
         if name is not None:
             return name
         time.sleep(_POLL)
-    minutes = round(_TIMEOUT.total_seconds() / 60)
     raise TrainingError(
-        f"Process {rank} of {world} timed out after {minutes} minutes waiting for the other processes; check that all of "
-        "them started."
+        f"Process {rank} of {world} timed out after {_TIMEOUT} waiting for the others; check that all of them started."
     )
 
 

@@ -13,7 +13,7 @@ from medgrape.errors import UserError
 from medgrape.progress import unwatched
 from medgrape.training.loop import TrainingContext, pace, run_stage
 from medgrape.training.run import TrainingJob, train
-from medgrape.training.stage import ValidationResult
+from medgrape.training.stage import StageTraining, ValidationResult
 from medgrape.training.training_log import TrainingLog
 from small_settings import small
 
@@ -21,7 +21,7 @@ FILMS = 22
 EPOCHS = 3
 
 
-class LineStage:
+class LineStage(StageTraining):
     """A straight line through points; batches in the order of the points, an incomplete one left over."""
 
     name = "line"

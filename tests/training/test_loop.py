@@ -9,11 +9,11 @@ from medgrape.config.settings import Schedule
 from medgrape.progress import unwatched
 from medgrape.training.films import TrainingError
 from medgrape.training.loop import TrainingContext, run_stage
-from medgrape.training.stage import ValidationResult
+from medgrape.training.stage import StageTraining, ValidationResult
 from medgrape.training.training_log import TrainingLog
 
 
-class ToyStage:
+class ToyStage(StageTraining):
     """One weight is pulled towards 10; validation says what it is told to."""
 
     name = "toy"

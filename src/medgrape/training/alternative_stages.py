@@ -23,11 +23,11 @@ from medgrape.model.cam import concept_vectors, pool
 from medgrape.model.evidence import scores
 from medgrape.model.grape import Grape
 from medgrape.training.concept_stage import FilmBatch
-from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled, whole_batch
+from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled
 from medgrape.training.head_stage import head_loss
 from medgrape.training.losses import concept_loss, positive_weights, rarity_weights
 from medgrape.training.prototype_stage import VectorBatch, prototype_loss
-from medgrape.training.stage import ValidationResult, evaluating, macro_f1
+from medgrape.training.stage import StageTraining, ValidationResult, evaluating, macro_f1
 from medgrape.training.stored_features import FilmInputs
 
 
@@ -39,10 +39,9 @@ class GrapeOutput(NamedTuple):
     logits: Float[Tensor, "b classes"]
 
 
-class _FilmTraining:
+class _FilmTraining(StageTraining):
     """Batches of views of training films, and macro-F1 on validation films."""
 
-    name: str
     draw = 6
     """Part of the seed of the order of films."""
 
@@ -57,19 +56,15 @@ class _FilmTraining:
         balance: bool,
     ) -> None:
         self.learner, self.schedule = learner, schedule
-        self._inputs, self._seed, self._share = inputs, seed, share
+        self._inputs, self._seed, self.share = inputs, seed, share
         films = inputs.films
-        self._training, self._validation = films.positions("train"), films.positions("val")
-        classes, count = films.classes[self._training], len(films.dataset.classes)
+        self.training, self._validation = films.positions("train"), films.positions("val")
+        classes, count = films.classes[self.training], len(films.dataset.classes)
         known = classes[classes != UNKNOWN_CLASS]
         self._weights = (rarity_weights(known, count) if balance else torch.ones(count)).to(inputs.device)
 
-    def steps(self) -> int:
-        """Return the number of batches in an epoch."""
-        return len(self._training) // whole_batch(len(self._training), self.schedule.batch, self._share[1])
-
     def _shuffled(self, epoch: int) -> Iterator[list[int]]:
-        return shuffled(self._training, self.schedule.batch, self._share, self._seed, self.draw, epoch)
+        return shuffled(self.training, self.schedule.batch, self.share, self._seed, self.draw, epoch)
 
     def batches(self, epoch: int) -> Iterator[FilmBatch]:
         """Yield a view of every film."""
@@ -123,7 +118,7 @@ class EndToEndTraining(_FilmTraining):
         learner, stages = _WholeGrape(model).to(inputs.device), config.stages
         super().__init__(learner, inputs, stages.end_to_end, config.seed, share, balance=stages.head.balance)
         self._model, self._stages = model, stages
-        labels = inputs.films.labels[self._training]
+        labels = inputs.films.labels[self.training]
         self._positive = positive_weights(labels, balance=stages.concepts.balance)
         groups, shown = labels.shape[1], torch.nonzero(labels == 1)[:, 1]
         self._groups = rarity_weights(shown, groups) if stages.prototypes.balance else torch.ones(groups)
@@ -165,7 +160,7 @@ class CbmTraining(BlackBoxTraining):
     ) -> None:
         super().__init__(model, inputs, schedule, seed, share)
         self._concept_weight = schedule.concept_weight
-        labels = inputs.films.labels[self._training]
+        labels = inputs.films.labels[self.training]
         self._positive = positive_weights(labels, balance=schedule.balance).to(inputs.device)
 
     def _loss(self, output: BaselineOutput | GrapeOutput, targets: Targets) -> Float[Tensor, ""]:

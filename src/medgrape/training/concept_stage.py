@@ -12,16 +12,9 @@ from torch import Tensor, nn
 from medgrape.config import ConceptStage
 from medgrape.model.cam import CamHead, pool
 from medgrape.model.grape import Grape
-from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled, whole_batch
-from medgrape.training.losses import (
-    box_class_loss,
-    box_loss,
-    concept_loss,
-    film_rarity,
-    positive_weights,
-    rarity_weights,
-)
-from medgrape.training.stage import ValidationResult, evaluating, mean_auc
+from medgrape.training import losses
+from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled
+from medgrape.training.stage import StageTraining, ValidationResult, evaluating, mean_auc
 from medgrape.training.stored_features import FilmInputs
 
 
@@ -48,44 +41,41 @@ class _ConceptLearner(nn.Module):
         return maps if self.class_maps is None else torch.cat([maps, self.class_maps(features)], dim=1)
 
 
-class ConceptTraining:
+class ConceptTraining(StageTraining):
     """Training of stage 1."""
 
     name = "concepts"
+    schedule: ConceptStage
 
     def __init__(
         self, model: Grape, inputs: FilmInputs, schedule: ConceptStage, seed: int, share: tuple[int, int]
     ) -> None:
-        self.schedule, self._inputs, self._seed, self._share = schedule, inputs, seed, share
+        self.schedule, self._inputs, self._seed, self.share = schedule, inputs, seed, share
         films = inputs.films
         self._concepts = len(films.dataset.concepts)
         classes = len(films.dataset.classes) if schedule.class_weight else 0
-        self.learner: nn.Module = _ConceptLearner(model, classes).to(inputs.device)
+        self.learner = _ConceptLearner(model, classes).to(inputs.device)
         known = (~films.labels.isnan()).any(dim=1)
         if schedule.class_weight:
             known |= films.classes != UNKNOWN_CLASS
-        self._training = [position for position in films.positions("train") if known[position]]
+        self.training = [position for position in films.positions("train") if known[position]]
         self._validation = films.positions("val")
-        self._weights = positive_weights(films.labels[self._training], balance=schedule.balance)
-        boxed_concepts = films.boxed[self._training].nonzero()[:, 1]
-        self._rarity = rarity_weights(boxed_concepts, self._concepts)
-
-    def steps(self) -> int:
-        """Return the number of batches in an epoch."""
-        return len(self._training) // whole_batch(len(self._training), self.schedule.batch, self._share[1])
+        self._weights = losses.positive_weights(films.labels[self.training], balance=schedule.balance)
+        boxed_concepts = films.boxed[self.training].nonzero()[:, 1]
+        self._rarity = losses.rarity_weights(boxed_concepts, self._concepts)
 
     def batches(self, epoch: int) -> Iterator[FilmBatch]:
         """Yield a view of every film; in the first epoch the films themselves."""
-        films = self._resampled(epoch) if self.schedule.resample else self._training
-        for positions in shuffled(films, self.schedule.batch, self._share, self._seed, 1, epoch):
+        films = self._resampled(epoch) if self.schedule.resample else self.training
+        for positions in shuffled(films, self.schedule.batch, self.share, self._seed, 1, epoch):
             number = epoch - 1 if self.schedule.augment else 0
             yield FilmBatch(self._inputs.activations(positions, number), self._inputs.targets(positions, number))
 
     def _resampled(self, epoch: int) -> list[int]:
         """As many random films as there are, those with a rare finding more often."""
-        weights = film_rarity(self._inputs.films.labels[self._training]).double().numpy()
+        weights = losses.film_rarity(self._inputs.films.labels[self.training]).double().numpy()
         generator = np.random.default_rng((self._seed, 2, epoch))
-        drawn = generator.choice(self._training, len(self._training), p=weights / weights.sum())
+        drawn = generator.choice(self.training, len(self.training), p=weights / weights.sum())
         return [int(position) for position in drawn]
 
     def loss(self, learner: nn.Module, batch: FilmBatch) -> Float[Tensor, ""]:
@@ -95,13 +85,13 @@ class ConceptTraining:
     def _loss(self, maps: Float[Tensor, "b maps h w"], targets: Targets) -> Float[Tensor, ""]:
         schedule = self.schedule
         logits = pool(maps, schedule.pooling, schedule.sharpness)
-        total = concept_loss(logits[:, : self._concepts], targets.labels, self._weights.to(logits.device))
+        total = losses.concept_loss(logits[:, : self._concepts], targets.labels, self._weights.to(logits.device))
         concept_maps = maps[:, : self._concepts]
         if schedule.box_weight:
-            boxes = box_loss(concept_maps, targets.overlap, targets.judged, rivals=schedule.box_rivals)
+            boxes = losses.box_loss(concept_maps, targets.overlap, targets.judged, rivals=schedule.box_rivals)
             total = total + schedule.box_weight * boxes
         if schedule.telling_weight:
-            box_classes = box_class_loss(concept_maps, targets.overlap, self._rarity.to(maps.device))
+            box_classes = losses.box_class_loss(concept_maps, targets.overlap, self._rarity.to(maps.device))
             total = total + schedule.telling_weight * box_classes
         if schedule.class_weight:  # divided by all films, with known class or not
             class_logits = logits[:, self._concepts :]
@@ -112,11 +102,11 @@ class ConceptTraining:
     @torch.no_grad()
     def validate(self) -> ValidationResult:
         """Compute the mean AUC over the concepts, and over the classes if these are trained too."""
-        logits, losses, films = [], [], self._inputs.films
+        logits, total, films = [], 0.0, self._inputs.films
         with evaluating(self.learner):
             for positions in in_order(self._validation, self.schedule.batch):
                 maps = self.learner(self._inputs.activations(positions, 0)).float()
-                losses.append(float(self._loss(maps, self._inputs.targets(positions, 0))) * len(positions))
+                total += float(self._loss(maps, self._inputs.targets(positions, 0))) * len(positions)
                 logits.append(pool(maps, self.schedule.pooling, self.schedule.sharpness).cpu())
         truth = films.labels[self._validation]
         if self.schedule.class_weight:
@@ -124,6 +114,4 @@ class ConceptTraining:
             one_hot = F.one_hot(classes.clamp_min(0), len(films.dataset.classes)).float()
             one_hot[classes == UNKNOWN_CLASS] = torch.nan
             truth = torch.cat([truth, one_hot], 1)
-        return ValidationResult(
-            mean_auc(torch.cat(logits), truth), sum(losses) / max(len(self._validation), 1), "mean AUC"
-        )
+        return ValidationResult(mean_auc(torch.cat(logits), truth), total / max(len(self._validation), 1), "mean AUC")

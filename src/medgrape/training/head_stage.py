@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from medgrape.config import HeadStage
 from medgrape.model.grape import Grape
 from medgrape.training.film_scores import KeptScores, TrainingScores
-from medgrape.training.films import UNKNOWN_CLASS, TrainingFilms, shuffled, whole_batch
+from medgrape.training.films import UNKNOWN_CLASS, TrainingFilms, shuffled
 from medgrape.training.losses import rarity_weights
-from medgrape.training.stage import ValidationResult, evaluating, macro_f1
+from medgrape.training.stage import StageTraining, ValidationResult, evaluating, macro_f1
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,11 @@ class ScoreBatch:
     classes: Int[Tensor, " b"]
 
 
-class HeadTraining:
+class HeadTraining(StageTraining):
     """Training of stage 4."""
 
     name = "head"
+    schedule: HeadStage
 
     def __init__(
         self,
@@ -40,28 +41,24 @@ class HeadTraining:
     ) -> None:
         self.schedule, self._scores, self._seed, self._device = schedule, scores.scores, seed, device
         self._model, self._truth = model, films.classes
-        self.learner: nn.Module = model.head
+        self.learner = model.head
         known = films.classes != UNKNOWN_CLASS
-        self._training = [film for film in films.positions("train") if known[film]]
+        self.training = [film for film in films.positions("train") if known[film]]
         self._validation = [film for film in films.positions("val") if known[film]]
         self._weights: Tensor | None = None
         if schedule.balance:
-            weights = rarity_weights(self._truth[self._training], len(films.dataset.classes))
+            weights = rarity_weights(self._truth[self.training], len(films.dataset.classes))
             self._weights = weights.to(device)
 
     def fit_standard(self) -> None:
         """Fit the statistics of the scores on the training films without augmentation."""
-        plain = torch.from_numpy(self._scores[0][self._training])
+        plain = torch.from_numpy(self._scores[0][self.training])
         self._model.standard.fit(self._heard(plain.to(self._device)))
-
-    def steps(self) -> int:
-        """Return the number of batches in an epoch."""
-        return len(self._training) // whole_batch(len(self._training), self.schedule.batch, 1)
 
     def batches(self, epoch: int) -> Iterator[ScoreBatch]:
         """Yield one view of every training film, another one in each epoch."""
         view = self._scores[(epoch - 1) % len(self._scores)]
-        for films in shuffled(self._training, self.schedule.batch, (0, 1), self._seed, 4, epoch):
+        for films in shuffled(self.training, self.schedule.batch, (0, 1), self._seed, 4, epoch):
             yield ScoreBatch(torch.from_numpy(view[films]).to(self._device), self._truth[films].to(self._device))
 
     def loss(self, learner: nn.Module, batch: ScoreBatch) -> Float[Tensor, ""]:

@@ -20,13 +20,7 @@ from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.progress import Track
 from medgrape.runs.checkpoint import load_run
-from medgrape.training.alternative_stages import (
-    BlackBoxTraining,
-    CbmTraining,
-    EndToEndTraining,
-    PipNetPartsTraining,
-    PipNetTraining,
-)
+from medgrape.training import alternative_stages as alternatives
 from medgrape.training.concept_stage import ConceptTraining
 from medgrape.training.film_scores import TrainingScores, open_scores
 from medgrape.training.films import TrainingError, TrainingFilms, in_order
@@ -201,7 +195,9 @@ class GrapePipeline(_Pipeline):
 
     def _end_to_end(self) -> StageState:
         freeze_except(self.model, self._config.stages.end_to_end.learns)
-        return run_stage(EndToEndTraining(self.model, self._inputs, self._config, self._context.share), self._context)
+        return run_stage(
+            alternatives.EndToEndTraining(self.model, self._inputs, self._config, self._context.share), self._context
+        )
 
     def _prototypes(self) -> StageState:
         stages, folder = self._config.stages, self._context.folder
@@ -246,17 +242,17 @@ class BaselinePipeline(_Pipeline):
         self._open(names[self._config.model.method])
         first: StageTraining
         if isinstance(model, PipNet):
-            first = PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, seed, share)
+            first = alternatives.PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, seed, share)
         elif isinstance(model, ConceptBottleneck):
-            first = CbmTraining(model, self._inputs, stages.cbm, seed, share)
+            first = alternatives.CbmTraining(model, self._inputs, stages.cbm, seed, share)
         else:
-            first = BlackBoxTraining(model, self._inputs, stages.black_box, seed, share)
+            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, seed, share)
         states = {first.name: self._train(first)}
         if not self._context.is_rank_zero:
             return None
         if isinstance(model, PipNet):
             self._continue_alone()
-            second = PipNetTraining(model, self._inputs, stages.pip_net, seed, self._context.share)
+            second = alternatives.PipNetTraining(model, self._inputs, stages.pip_net, seed, self._context.share)
             states[second.name] = self._train(second)
             training = self._films.positions("train")
             model.name_parts(self._present(model, training), self._films.labels[training].to(self._device))

@@ -1,5 +1,6 @@
 """Checks before the first epoch that a training can be completed."""
 
+from operator import attrgetter
 from pathlib import Path
 
 from medgrape.baselines.methods import BaselineRun
@@ -10,6 +11,13 @@ from medgrape.plugins import built_in, get
 from medgrape.runs.checkpoint import Run
 from medgrape.runs.plugin_record import parts_used
 from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, learnt_contents
+
+_STAGED_ONLY = (
+    "stages.prototypes.background", "stages.concepts.box_weight", "stages.concepts.resample", "stages.prototypes.push",
+    "stages.prototypes.detection", "stages.concepts.telling_weight", "stages.concepts.class_weight",
+    "stages.vectors.boxes", "model.standardise", "model.mirror",
+)  # fmt: skip
+"""Settings that have no effect without stages."""
 
 
 def refuse_unusable_folder(out: Path) -> None:
@@ -105,20 +113,8 @@ def _check_stages(config: Config) -> None:
         raise TrainingError("stages.prototypes.pointing compares findings with normal tissue; set background = true.")
     if config.training.order != "end-to-end":
         return
-    staged_only = {
-        "stages.prototypes.background": stages.prototypes.background,
-        "stages.concepts.box_weight": stages.concepts.box_weight,
-        "stages.concepts.resample": stages.concepts.resample,
-        "stages.prototypes.push": stages.prototypes.push,
-        "stages.prototypes.detection": stages.prototypes.detection,
-        "stages.concepts.telling_weight": stages.concepts.telling_weight,
-        "stages.concepts.class_weight": stages.concepts.class_weight,
-        "stages.vectors.boxes": stages.vectors.boxes,
-        "model.standardise": config.model.standardise,
-        "model.mirror": config.model.mirror,
-    }
-    for key, value in staged_only.items():
-        if value:
+    for key in _STAGED_ONLY:
+        if attrgetter(key)(config):
             raise TrainingError(f'{key} needs stages; leave it out, or set training.order = "staged".')
 
 

@@ -13,19 +13,9 @@ from medgrape.config import PrototypeStage
 from medgrape.model.atlas import perturbed
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
-from medgrape.training.films import TrainingFilms, shuffled, whole_batch
-from medgrape.training.losses import (
-    alignment_loss,
-    contrastive_loss,
-    detection_loss,
-    dispersion_loss,
-    film_rarity,
-    masked_similarity,
-    pointing_loss,
-    rarity_weights,
-    soft_similarity,
-)
-from medgrape.training.stage import ValidationResult, balanced_accuracy, evaluating
+from medgrape.training import losses
+from medgrape.training.films import TrainingFilms, shuffled
+from medgrape.training.stage import StageTraining, ValidationResult, balanced_accuracy, evaluating
 from medgrape.training.stored_features import Patches, Vectors
 
 NOISE = 0.01
@@ -106,10 +96,11 @@ class VectorBatch:
     films: WholeFilms | None = None
 
 
-class PrototypeTraining:
+class PrototypeTraining(StageTraining):
     """Training of stage 3."""
 
     name = "prototypes"
+    schedule: PrototypeStage
 
     def __init__(
         self,
@@ -124,20 +115,20 @@ class PrototypeTraining:
         self._patches, self._labels = patches, films.labels
         self.schedule, self._vectors, self._seed, self._device = schedule, vectors, seed, device
         self._model = model
-        self.learner: nn.Module = _PrototypeLearner(model)
+        self.learner = _PrototypeLearner(model)
         self._groups = model.atlas.contrasted.shape[0]
         self._films = films.positions("train")
-        self._rarity = film_rarity(films.labels[self._films]).double().numpy()
+        self._rarity = losses.film_rarity(films.labels[self._films]).double().numpy()
         training, validation = set(self._films), set(films.positions("val"))
-        self._training = [row for row, film in enumerate(vectors.films.tolist()) if film in training]
+        self.training = [row for row, film in enumerate(vectors.films.tolist()) if film in training]
         self._validation = [row for row, film in enumerate(vectors.films.tolist()) if film in validation]
-        groups = torch.from_numpy(vectors.groups[self._training].copy())
-        self._weights = rarity_weights(groups, self._groups) if schedule.balance else torch.ones(self._groups)
+        groups = torch.from_numpy(vectors.groups[self.training].copy())
+        self._weights = losses.rarity_weights(groups, self._groups) if schedule.balance else torch.ones(self._groups)
 
     @torch.no_grad()
     def place(self) -> None:
         """Put the prototypes at their starting points."""
-        batch = self._batch(self._training)
+        batch = self._batch(self.training)
         anchors = None if self._model.anchors is None else self._model.anchors().cpu()
         with evaluating(self.learner):
             projected = self._model.projector(batch.vectors).cpu()
@@ -149,7 +140,7 @@ class PrototypeTraining:
     @torch.no_grad()
     def push(self) -> None:
         """Replace every prototype by the nearest vector of its concept; one without vectors stays as it is."""
-        batch = self._batch(self._training)
+        batch = self._batch(self.training)
         with evaluating(self.learner):
             projected = self._model.projector(batch.vectors)
         pushed = self._model.atlas.contrasted.clone()
@@ -159,14 +150,10 @@ class PrototypeTraining:
                 pushed[group] = own[(pushed[group] @ own.T).argmax(dim=1)]
         self._model.atlas.place(pushed)
 
-    def steps(self) -> int:
-        """Return the number of batches in an epoch."""
-        return len(self._training) // whole_batch(len(self._training), self.schedule.batch, 1)
-
     def batches(self, epoch: int) -> Iterator[VectorBatch]:
         """Yield the vectors of the training films in random order, with films for the detection loss."""
         generator = np.random.default_rng((self._seed, 4, epoch))
-        for rows in shuffled(self._training, self.schedule.batch, (0, 1), self._seed, 3, epoch):
+        for rows in shuffled(self.training, self.schedule.batch, (0, 1), self._seed, 3, epoch):
             yield replace(self._batch(rows), films=self._random_films(generator))
 
     def _random_films(self, generator: np.random.Generator) -> WholeFilms | None:
@@ -193,9 +180,9 @@ class PrototypeTraining:
         batch, schedule = self._batch(self._validation), self.schedule
         with evaluating(self.learner):
             projected = self._model.projector(batch.vectors)
-            similarity = soft_similarity(projected, self._model.atlas.contrasted, schedule.sharpness)
+            similarity = losses.soft_similarity(projected, self._model.atlas.contrasted, schedule.sharpness)
             weights = self._weights.to(similarity.device)
-            loss = contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
+            loss = losses.contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
         accuracy = balanced_accuracy(similarity.argmax(dim=1), batch.groups)
         return ValidationResult(accuracy, float(loss), "balanced accuracy")
 
@@ -205,17 +192,17 @@ def prototype_loss(
 ) -> Float[Tensor, ""]:
     """Compute the weighted sum of the stage's losses, which the end-to-end variant uses too."""
     projected = model.projector(batch.vectors)
-    similarity = masked_similarity(projected, model.atlas.contrasted, schedule.sharpness, schedule.mask_above)
+    similarity = losses.masked_similarity(projected, model.atlas.contrasted, schedule.sharpness, schedule.mask_above)
     weights = weights.to(similarity.device)
-    total = contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
+    total = losses.contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
     if schedule.alignment and model.anchors is not None:
-        total = total + schedule.alignment * alignment_loss(model.atlas.prototypes, model.anchors())
+        total = total + schedule.alignment * losses.alignment_loss(model.atlas.prototypes, model.anchors())
     if schedule.pointing:
         means = projected @ model.atlas.prototypes.mean(dim=1).T
-        total = total + schedule.pointing * pointing_loss(means, batch.groups, weights)
+        total = total + schedule.pointing * losses.pointing_loss(means, batch.groups, weights)
     if batch.films is not None:
         maps = mean_maps(model.projector.patches(batch.films.features), list(model.atlas.prototypes))
-        total = total + schedule.detection * detection_loss(maps, batch.films.labels)
+        total = total + schedule.detection * losses.detection_loss(maps, batch.films.labels)
     if schedule.dispersion:
-        total = total + schedule.dispersion * dispersion_loss(model.atlas.contrasted)
+        total = total + schedule.dispersion * losses.dispersion_loss(model.atlas.contrasted)
     return total

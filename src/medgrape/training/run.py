@@ -163,12 +163,8 @@ def _run(
     job: TrainingJob, trained: TrainedGrape | TrainedBaseline, films: TrainingFilms, track: Track
 ) -> Run | BaselineRun:
     """Assemble the run; calibrate its safety check if the settings say so."""
-    config, concepts, classes, own_parts = (
-        job.config,
-        films.dataset.concepts,
-        films.dataset.classes,
-        parts_used(job.config),
-    )
+    config, concepts, classes = job.config, films.dataset.concepts, films.dataset.classes
+    own_parts = parts_used(config)
     metrics = trained.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(trained, TrainedBaseline):
         return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, own_parts)

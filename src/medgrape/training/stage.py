@@ -1,9 +1,10 @@
 """What the training loop needs from a stage, validation metrics, and how all other parts are kept frozen."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from medgrape.config.settings import Schedule
 from medgrape.model.grape import Grape
-from medgrape.training.films import UNKNOWN_CLASS, TrainingError
+from medgrape.training.films import UNKNOWN_CLASS, TrainingError, whole_batch
 
 
 @dataclass(frozen=True)
@@ -30,40 +31,34 @@ class ValidationResult:
         return other is None or (self.score, -self.loss) > (other.score, -other.loss)
 
 
-@runtime_checkable
-class StageTraining(Protocol):
+class StageTraining(ABC):
     """A stage of training: its parameters, batches, loss and validation."""
 
-    @property
-    def name(self) -> str:
-        """Name of the stage in files and settings."""
-        ...
-
-    @property
-    def schedule(self) -> Schedule:
-        """Optimiser settings."""
-        ...
-
-    @property
-    def learner(self) -> nn.Module:
-        """The module that is passed to ``loss``; checkpoints contain its state."""
-        ...
+    name: str
+    """Name of the stage in files and settings."""
+    schedule: Schedule
+    learner: nn.Module
+    """The module that is passed to ``loss``; checkpoints contain its state."""
+    training: list[int]
+    """Positions of the training films or vectors."""
+    share: tuple[int, int] = (0, 1)
+    """Rank of this process and number of processes."""
 
     def steps(self) -> int:
         """Return the number of batches in an epoch."""
-        ...
+        return len(self.training) // whole_batch(len(self.training), self.schedule.batch, self.share[1])
 
+    @abstractmethod
     def batches(self, epoch: int) -> Iterable[Any]:
         """Return the batches of an epoch, the same ones whenever it is run."""
-        ...
 
+    @abstractmethod
     def loss(self, learner: nn.Module, batch: Any) -> Float[Tensor, ""]:  # noqa: ANN401 (each stage has its own)
         """Compute the loss; ``learner`` may be wrapped for several processes."""
-        ...
 
+    @abstractmethod
     def validate(self) -> ValidationResult:
         """Evaluate the learner on the validation films."""
-        ...
 
 
 def mean_auc(scores: Float[Tensor, "n k"], labels: Float[Tensor, "n k"]) -> float:

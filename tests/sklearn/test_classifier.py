@@ -264,7 +264,7 @@ def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, drawn
     classifier = mg.GrapeClassifier(TINY)
     with pytest.raises(UserError, match=r"There are \d+ films and 2 y"):
         classifier.fit(films.films, ["a", "b"])
-    with pytest.raises(UserError, match="nobody knows the class"):
+    with pytest.raises(UserError, match="class of a path is unknown"):
         classifier.fit(["film.png"])
     with pytest.raises(UserError, match="not both at once"):
         classifier.fit([films.films[0], "film.png"], ["a", "b"])

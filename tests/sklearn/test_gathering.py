@@ -94,7 +94,7 @@ def test_labels_are_called_as_their_films_call_them_if_each_is_one_class(films):
         (["ill", "ill"], "the same label"),
         ([1, ("a",)], "Give y as one list"),
         ([["a", "b"], ["c", "d"]], "Give y as one list"),
-        (np.array(["a", 1], dtype=object), "put in an order"),
+        (np.array(["a", 1], dtype=object), "cannot be sorted"),
     ],
 )
 def test_labels_that_are_none_are_told_in_one_sentence(labels, sentence):

@@ -209,7 +209,7 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         films: Any,
         y: Sequence[Any] | None,
         patients: Sequence[str] | None,
-        room: Path,  # noqa: ANN401
+        room: Path,
     ) -> tuple[Path, np.ndarray | None, dict[Any, str] | None]:
         """The folder of a data set, the given labels, and the class of each label in that data set."""
         if isinstance(films, str | Path | Dataset):

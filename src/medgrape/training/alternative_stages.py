@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from medgrape.baselines.methods import (
-    Baseline,
     BaselineOutput,
     ConceptBottleneck,
     PipNet,
@@ -17,7 +16,7 @@ from medgrape.baselines.methods import (
     presence,
     presence_loss,
 )
-from medgrape.config import BlackBoxStage, CbmStage, Config, PipNetPartsStage, PipNetStage
+from medgrape.config import CbmStage, Config, PipNetPartsStage, PipNetStage
 from medgrape.config.settings import Schedule
 from medgrape.model.cam import concept_vectors, pool
 from medgrape.model.evidence import scores
@@ -144,13 +143,8 @@ class BlackBoxTraining(_FilmTraining):
 
     name = "black_box"
 
-    def __init__(
-        self, model: Baseline, inputs: FilmInputs, schedule: BlackBoxStage, seed: int, share: tuple[int, int]
-    ) -> None:
-        super().__init__(model, inputs, schedule, seed, share, balance=schedule.balance)
 
-
-class CbmTraining(BlackBoxTraining):
+class CbmTraining(_FilmTraining):
     """Joint training of the concept bottleneck model on concepts and classes."""
 
     name = "cbm"
@@ -158,7 +152,7 @@ class CbmTraining(BlackBoxTraining):
     def __init__(
         self, model: ConceptBottleneck, inputs: FilmInputs, schedule: CbmStage, seed: int, share: tuple[int, int]
     ) -> None:
-        super().__init__(model, inputs, schedule, seed, share)
+        super().__init__(model, inputs, schedule, seed, share, balance=schedule.balance)
         self._concept_weight = schedule.concept_weight
         labels = inputs.films.labels[self.training]
         self._positive = positive_weights(labels, balance=schedule.balance).to(inputs.device)

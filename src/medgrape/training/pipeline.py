@@ -166,38 +166,36 @@ class GrapePipeline(_Pipeline):
 
     def run(self) -> TrainedGrape | None:
         """Train all stages; return None in a process that only shared the training of the backbone."""
-        is_staged, stages = self._config.training.order == "staged", self._config.stages
+        config, model, context = self._config, self.model, self._context
+        is_staged, stages = config.training.order == "staged", config.stages
         self._open(("concepts", "prototypes", "head") if is_staged else ("end_to_end",))
         states = {}
         if not is_staged:
-            states["end_to_end"] = self._end_to_end()
+            freeze_except(model, stages.end_to_end.learns)
+            training = alternatives.EndToEndTraining(model, self._inputs, config, context.share)
+            states["end_to_end"] = run_stage(training, context)
         elif stages.concepts.epochs:
-            states["concepts"] = self._concepts()
-        if not self._context.is_rank_zero:
+            freeze_except(model, stages.concepts.learns)
+            context.seed_torch("first weights of the class maps")
+            concepts = ConceptTraining(model, self._inputs, stages.concepts, config.seed, context.share)
+            states["concepts"] = run_stage(concepts, context)
+        if not context.is_rank_zero:
             return None
         self._continue_alone()
         if is_staged:
             states["prototypes"] = self._prototypes()
-        withheld = set(self._config.exemplars.withheld)
+        withheld = set(config.exemplars.withheld)
         showable = torch.tensor([not {film.id, film.patient} & withheld for film in self._films.records])
-        folder = self._context.folder / "scores"
-        scores = open_scores(self.model, self._inputs, stages.head.views, showable, folder, self._track)
+        folder = context.folder / "scores"
+        scores = open_scores(model, self._inputs, stages.head.views, showable, folder, self._track)
         if is_staged:
-            states["head"] = self._head(scores)
-        self._context.log.draw()
-        return TrainedGrape(self.model.cpu().eval(), scores, self._inputs.grid, self._metrics(states, self._encoder))
-
-    def _concepts(self) -> StageState:
-        stage, context = self._config.stages.concepts, self._context
-        freeze_except(self.model, stage.learns)
-        context.seed_torch("first weights of the class maps")
-        return run_stage(ConceptTraining(self.model, self._inputs, stage, self._config.seed, context.share), context)
-
-    def _end_to_end(self) -> StageState:
-        freeze_except(self.model, self._config.stages.end_to_end.learns)
-        return run_stage(
-            alternatives.EndToEndTraining(self.model, self._inputs, self._config, self._context.share), self._context
-        )
+            freeze_except(model, stages.head.learns)
+            head = HeadTraining(model, scores, self._films, stages.head, config.seed, self._device)
+            if config.model.standardise:
+                head.fit_standard()
+            states["head"] = run_stage(head, self._context)
+        context.log.draw()
+        return TrainedGrape(model.cpu().eval(), scores, self._inputs.grid, self._metrics(states, self._encoder))
 
     def _prototypes(self) -> StageState:
         stages, folder = self._config.stages, self._context.folder
@@ -219,14 +217,6 @@ class GrapePipeline(_Pipeline):
             training.push()
         return state
 
-    def _head(self, scores: TrainingScores) -> StageState:
-        stage = self._config.stages.head
-        freeze_except(self.model, stage.learns)
-        training = HeadTraining(self.model, scores, self._films, stage, self._config.seed, self._device)
-        if self._config.model.standardise:
-            training.fit_standard()
-        return run_stage(training, self._context)
-
 
 class BaselinePipeline(_Pipeline):
     """All stages of a baseline."""
@@ -246,7 +236,8 @@ class BaselinePipeline(_Pipeline):
         elif isinstance(model, ConceptBottleneck):
             first = alternatives.CbmTraining(model, self._inputs, stages.cbm, seed, share)
         else:
-            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, seed, share)
+            balance = stages.black_box.balance
+            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, seed, share, balance=balance)
         states = {first.name: self._train(first)}
         if not self._context.is_rank_zero:
             return None

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.reader import Reader
+from medgrape.records import Record
 from medgrape.runs.checkpoint import Run, UsualScores
 from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
@@ -31,8 +31,7 @@ _SAMPLE, _BATCH = 64, 16
 """Number of films with and without a concept on which its usual peaks are measured again."""
 
 
-@dataclass(frozen=True)
-class RefitFigures:
+class RefitFigures(Record):
     """Validation metrics before and after a refit."""
 
     data_set: str
@@ -51,10 +50,6 @@ class RefitFigures:
     changed: int
     """Number of films with another predicted class after than before."""
     best_epoch: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

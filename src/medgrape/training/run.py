@@ -10,7 +10,6 @@ import cv2
 import numpy as np
 import torch
 from filelock import FileLock, Timeout
-from jaxtyping import Float
 from lightning_fabric import Fabric
 
 from medgrape.baselines.methods import BaselineRun, load_any
@@ -185,21 +184,19 @@ def _run(
 def usual_scores(scores: TrainingScores, films: TrainingFilms) -> UsualScores:
     """Compute medians over training films with and without each concept; over all films if there are none."""
     training = films.positions("train")
-    labels = films.labels[training].numpy()
-    plain, peaks = scores.scores[0][training], scores.peaks[training]
+    labels, plain, peaks = films.labels[training].numpy(), scores.scores[0][training], scores.peaks[training]
     absent, low, high = [], [], []
     for concept in range(labels.shape[1]):
-        without, shown = labels[:, concept] == 0, labels[:, concept] == 1
-        absent.append(np.median(plain[without if without.any() else slice(None), concept], axis=0))
-        low.append(_median(peaks[:, concept], without))
-        high.append(_median(peaks[:, concept], shown))
+        without, shown = (
+            chosen if chosen.any() else np.ones(len(training), dtype=bool)
+            for chosen in (labels[:, concept] == 0, labels[:, concept] == 1)
+        )
+        absent.append(np.median(plain[without, concept], axis=0))
+        low.append(float(np.median(peaks[without, concept])))
+        high.append(float(np.median(peaks[shown, concept])))
     return UsualScores(
         torch.from_numpy(np.stack(absent)).float(), torch.tensor(low).float(), torch.tensor(high).float()
     )
-
-
-def _median(peaks: Float[np.ndarray, " n"], chosen: np.ndarray) -> float:
-    return float(np.median(peaks[chosen] if chosen.any() else peaks))
 
 
 def exemplar_films(scores: TrainingScores, films: TrainingFilms, grid: tuple[int, int], *, show: bool) -> ExemplarFilms:

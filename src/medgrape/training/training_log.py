@@ -240,10 +240,20 @@ def _draw_stage(axes: Any, stage: str, entries: list[Entry]) -> None:  # noqa: A
 
 def open_mlflow(tracking: Tracking, config: Config, data: Path, work: Path, name: str) -> MlflowLog:
     """Open the MLflow run of this training: a new one, or the one that an earlier attempt began."""
+    for variable, value in _ENVIRONMENT.items():
+        os.environ.setdefault(variable, value)
+    path = work / IDENTITY
     try:
         with quiet():
-            client = _client(tracking)
-            run = _continued(client, tracking, work) or _new_run(client, tracking, config, data, name)
+            from mlflow import MlflowClient
+
+            client = MlflowClient(tracking_uri=tracking.uri)
+            identity = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+            if identity.get("place") == tracking.place:
+                run = str(identity["run"])
+                client.update_run(run, status="RUNNING")
+            else:
+                run = _new_run(client, tracking, config, data, name)
     except ModuleNotFoundError as missing:
         extras = "mlflow" if str(missing.name).startswith("mlflow") else "mlflow,server"
         raise TrackingError(f"MLflow needs more packages: pip install 'medgrape[{extras}]'.") from missing
@@ -252,7 +262,7 @@ def open_mlflow(tracking: Tracking, config: Config, data: Path, work: Path, name
             f"MLflow at {tracking.shown} cannot be used ({type(error).__name__}: "
             f"{without_password(first_line(error))[:200]}); start it, or train without --mlflow."
         ) from error
-    with whole_file(work / IDENTITY) as draft:
+    with whole_file(path) as draft:
         draft.write_text(json.dumps({"place": tracking.place, "run": run}) + "\n", "utf-8")
     return MlflowLog(tracking, client, run)
 
@@ -296,24 +306,6 @@ def quiet() -> Iterator[None]:
         logging.getLogger(name).setLevel(logging.WARNING)
     with warnings.catch_warnings(action="ignore"):
         yield
-
-
-def _client(tracking: Tracking) -> Any:  # noqa: ANN401 (MLflow's)
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    from mlflow import MlflowClient
-
-    return MlflowClient(tracking_uri=tracking.uri)
-
-
-def _continued(client: Any, tracking: Tracking, work: Path) -> str | None:  # noqa: ANN401
-    if not (work / IDENTITY).is_file():
-        return None
-    identity = json.loads((work / IDENTITY).read_text("utf-8"))
-    if identity["place"] != tracking.place:
-        return None
-    client.update_run(identity["run"], status="RUNNING")
-    return str(identity["run"])
 
 
 def _new_run(client: Any, tracking: Tracking, config: Config, data: Path, name: str) -> str:  # noqa: ANN401

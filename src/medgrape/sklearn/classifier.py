@@ -206,7 +206,7 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _data(
         self,
-        films: Any,
+        films: Any,  # noqa: ANN401
         y: Sequence[Any] | None,
         patients: Sequence[str] | None,
         room: Path,

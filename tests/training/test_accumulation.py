@@ -27,8 +27,8 @@ class LineStage(StageTraining):
     name = "line"
 
     def __init__(self, batch, accumulate, **schedule):
-        told = {"epochs": EPOCHS, "learning_rate": 0.05, "warmup": 0.3, "choose": "last"} | schedule
-        self.schedule = Schedule(batch=batch, accumulate=accumulate, **told)
+        settings = {"epochs": EPOCHS, "learning_rate": 0.05, "warmup": 0.3, "choose": "last"} | schedule
+        self.schedule = Schedule(batch=batch, accumulate=accumulate, **settings)
         self.points = torch.linspace(-1, 2, FILMS).unsqueeze(1)
         self.learner = nn.Linear(1, 1)
         nn.init.zeros_(self.learner.weight)
@@ -148,9 +148,9 @@ def test_later_stages_take_several_batches_to_a_step_too(drawn_dataset, trained_
 def test_half_precision_adds_gradients_up_in_full(drawn_dataset, tmp_path):
     losses = []
     for batch, accumulate in ((8, 1), (2, 4)):
-        told = {"batch": batch, "accumulate": accumulate, "epochs": 3}
-        config = small(stages={"concepts": told}, training={"precision": "bf16"})
+        settings = {"batch": batch, "accumulate": accumulate, "epochs": 3}
+        config = small(stages={"concepts": settings}, training={"precision": "bf16"})
         run = train(TrainingJob(config, drawn_dataset, tmp_path / f"{batch}"))
-        told = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-        losses.append([entry["train_loss"] for entry in told if entry["stage"] == "concepts"])
+        entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        losses.append([entry["train_loss"] for entry in entries if entry["stage"] == "concepts"])
     assert losses[1] == pytest.approx(losses[0], rel=0.02)

@@ -48,8 +48,8 @@ def test_a_baseline_learns_is_sealed_and_reads_films(compared, drawn_dataset, tm
     assert evaluation.dispersion.within is None
     assert evaluation.localisation.per_pair.cam is None
     assert files.html.is_file()
-    told = json.loads(files.json.read_text())
-    assert told["facts"]["method"] == compared.name
+    payload = json.loads(files.json.read_text())
+    assert payload["facts"]["method"] == compared.name
 
 
 def test_only_evaluating_takes_a_baseline(compared):

@@ -80,7 +80,7 @@ def test_the_share_in_a_box_is_what_the_film_shows(reader, drawn_dataset):
     touched = []
     for position in films.positions("train"):
         film = films.records[position]
-        boxes = [one.box for one in films.dataset.boxes_by_film.get(film.id, ()) if one.concept == "active_tb"]
+        boxes = [drawn.box for drawn in films.dataset.boxes_by_film.get(film.id, ()) if drawn.concept == "active_tb"]
         if not boxes:
             continue
         patches = run.model.patches(films.pixels([position]))[0]

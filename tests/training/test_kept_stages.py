@@ -12,7 +12,7 @@ from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 
-class Bystander:
+class StepCounter:
     """Counts the steps of each stage that is really gone through."""
 
     def __init__(self):
@@ -23,10 +23,10 @@ class Bystander:
         yield lambda news: self.steps.update([label])  # noqa: ARG005
 
 
-def learn(order):
+def train_and_count(job):
     """The run, and the stages that it went through."""
-    bystander = Bystander()
-    return train(order, watch=bystander), set(bystander.steps)
+    counter = StepCounter()
+    return train(job, watch=counter), set(counter.steps)
 
 
 ALL = {"stage concepts", "stage prototypes", "stage head"}
@@ -38,7 +38,8 @@ def kept_under(kept, name):
 
 
 def backbone(run):
-    return {name: one for name, one in load_file(run / "model.safetensors").items() if name.startswith("backbone")}
+    tensors = load_file(run / "model.safetensors")
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("backbone")}
 
 
 def log(run):
@@ -47,13 +48,13 @@ def log(run):
 
 def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    first, stages = learn(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
+    first, stages = train_and_count(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     assert stages == ALL
     changed = small(stages={"prototypes": {"background": False, "dispersion": 0.0}})
-    second, stages = learn(TrainingJob(changed, drawn_dataset, tmp_path / "second", kept))
+    second, stages = train_and_count(TrainingJob(changed, drawn_dataset, tmp_path / "second", kept))
     assert stages == ALL - {"stage concepts"}
-    assert all(torch.equal(one, backbone(second)[name]) for name, one in backbone(first).items())
-    assert log(second)[:2] == log(first)[:2], "the story of the first stage, with its seconds"
+    assert all(torch.equal(tensor, backbone(second)[name]) for name, tensor in backbone(first).items())
+    assert log(second)[:2] == log(first)[:2], "the log of the first stage, with its seconds"
     assert kept_under(kept, "concepts.safetensors") == kept_under(kept, "early") == 1
     assert kept_under(kept, "prototypes.safetensors") == kept_under(kept, "scores") == 2
 
@@ -71,7 +72,7 @@ def test_a_training_with_another_head_takes_everything_before_it(changed, drawn_
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     alone = train(TrainingJob(small(**changed), drawn_dataset, tmp_path / "alone"))
-    taken, stages = learn(TrainingJob(small(**changed), drawn_dataset, tmp_path / "second", kept))
+    taken, stages = train_and_count(TrainingJob(small(**changed), drawn_dataset, tmp_path / "second", kept))
     assert stages == (ALL - {"stage concepts"} if "text" in changed else {"stage head"})
     assert (taken / "model.safetensors").read_bytes() == (alone / "model.safetensors").read_bytes()
 
@@ -95,7 +96,7 @@ def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(traine
 def test_a_first_stage_of_other_settings_is_not_taken(tables, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
-    assert learn(TrainingJob(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
+    assert train_and_count(TrainingJob(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
     assert kept_under(kept, "concepts.safetensors") == 2
 
 
@@ -103,4 +104,4 @@ def test_another_seed_learns_its_own_first_stage(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     other = small().model_copy(update={"seed": 1})
-    assert learn(TrainingJob(other, drawn_dataset, tmp_path / "second", kept))[1] == ALL
+    assert train_and_count(TrainingJob(other, drawn_dataset, tmp_path / "second", kept))[1] == ALL

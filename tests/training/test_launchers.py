@@ -47,7 +47,7 @@ def test_torchrun_inside_an_allocation_of_slurm_wins():
 
 
 @pytest.mark.parametrize(
-    ("told", "terminal"),
+    ("environment", "terminal"),
     [
         pytest.param({}, False, id="no cluster"),
         pytest.param({"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_JOB_NAME": "train.sh"}, False, id="no srun"),
@@ -56,13 +56,13 @@ def test_torchrun_inside_an_allocation_of_slurm_wins():
         pytest.param(SRUN, True, id="somebody at a terminal"),
     ],
 )
-def test_a_process_that_nobody_started_beside_others_stands_alone(told, terminal):
-    assert process_info(told, terminal=terminal) is None
+def test_a_process_that_nobody_started_beside_others_stands_alone(environment, terminal):
+    assert process_info(environment, terminal=terminal) is None
 
 
-@pytest.mark.parametrize("told", [TORCHRUN | {"WORLD_SIZE": "3"}, SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1,3,2"}])
-def test_machines_with_different_numbers_of_processes_are_refused(told, monkeypatch):
-    for name, value in told.items():
+@pytest.mark.parametrize("environment", [TORCHRUN | {"WORLD_SIZE": "3"}, SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1,3,2"}])
+def test_machines_with_different_numbers_of_processes_are_refused(environment, monkeypatch):
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(TrainingError, match="every machine must have the same number"):
         launch(TrainingSettings(device="cpu"), pytest.fail)

@@ -14,7 +14,7 @@ from medgrape.training.training_log import TrainingLog
 
 
 class ToyStage(StageTraining):
-    """One weight is pulled towards 10; validation says what it is told to."""
+    """One weight is pulled towards 10; validation returns the given scores."""
 
     name = "toy"
 
@@ -47,7 +47,7 @@ def context(tmp_path):
     log.close()
 
 
-def test_the_epoch_that_validation_likes_best_is_kept(context):
+def test_the_epoch_with_the_best_validation_score_is_kept(context):
     stage = ToyStage([0.1, 0.9, 0.5, 0.9])
     state = run_stage(stage, context)
     assert state.best_epoch == 2  # the first of equals
@@ -60,7 +60,7 @@ def test_the_last_epoch_is_kept_where_the_settings_say_so(context):
     state = run_stage(stage, context)
     assert state.best_epoch == 4
     assert float(stage.learner.weight.detach()) == stage.validated[3]
-    assert state.result.score == 0.2  # what is told is what the kept epoch has
+    assert state.result.score == 0.2  # the score of the kept epoch
 
 
 def test_training_stops_when_validation_has_not_improved_for_long_enough(context):
@@ -92,7 +92,7 @@ def test_a_loss_that_is_no_number_stops_with_advice(context):
         run_stage(stage, context)
 
 
-def test_the_journal_draws_its_curves(context, tmp_path):
+def test_the_log_draws_its_curves(context, tmp_path):
     run_stage(ToyStage([0.1, 0.7, 0.6]), context)
     context.log.draw()
     assert (tmp_path / "curves.png").stat().st_size > 5000

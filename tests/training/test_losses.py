@@ -141,9 +141,9 @@ def test_telling_findings_apart_is_cross_entropy_between_means_inside_the_box():
     overlap[0, 1, 0, 0], overlap[0, 1, 0, 1] = 1.0, 0.5
     means = [(maps[0, k, 0, 0] + 0.5 * maps[0, k, 0, 1]) / 1.5 for k in range(3)]
     slow = -2.0 * torch.log(means[1].exp() / (means[0].exp() + means[1].exp()))
-    told = box_class_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
-    torch.testing.assert_close(told, slow)
-    told.backward()
+    loss = box_class_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
+    torch.testing.assert_close(loss, slow)
+    loss.backward()
     assert maps.grad.isfinite().all()
     assert (maps.grad[0, 2] == 0).all()
 

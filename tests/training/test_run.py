@@ -90,13 +90,13 @@ def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(trained_run,
 
 @pytest.mark.parametrize("key", ["config", "dataset", "films", "sources", "versions"])
 def test_what_was_begun_with_something_else_is_not_gone_on_with(key, drawn_dataset, tmp_path):
-    order = TrainingJob(small(), drawn_dataset, tmp_path / "run")
-    order.work.mkdir()
-    agree(order.work, order.config, drawn_dataset, cached_films(drawn_dataset))
-    plan = order.work / "plan.json"
+    job = TrainingJob(small(), drawn_dataset, tmp_path / "run")
+    job.work.mkdir()
+    agree(job.work, job.config, drawn_dataset, cached_films(drawn_dataset))
+    plan = job.work / "plan.json"
     plan.write_text(json.dumps(json.loads(plan.read_text()) | {key: "another"}))
     with pytest.raises(TrainingError, match=f"begun with other {PARTS[key]}"):
-        train(order)
+        train(job)
 
 
 def test_where_a_training_runs_may_change_while_it_is_gone_on_with(trained_run, drawn_dataset, tmp_path):

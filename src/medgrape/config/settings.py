@@ -6,11 +6,11 @@ from pydantic import Field
 
 from medgrape.config.base import Listed, Names, Settings
 
-Seeing = Literal["backbone", "cam"]
-Comparing = Literal["projector", "atlas", "anchors"]
-Judging = Literal["head"]
+BackbonePart = Literal["backbone", "cam"]
+PrototypePart = Literal["projector", "atlas", "anchors"]
+HeadPart = Literal["head"]
 Weight = Annotated[float, Field(ge=0)]
-SomeNames = Annotated[Names, Field(min_length=1)]
+NonEmptyNames = Annotated[Names, Field(min_length=1)]
 
 
 class FilmLimits(Settings):
@@ -128,11 +128,11 @@ class Schedule(Settings):
 class ConceptStage(Schedule):
     """Stage 1: backbone and CAM head are trained to detect the concepts of a film."""
 
-    learns: Annotated[tuple[Seeing, ...], Listed] = ("backbone", "cam")
+    learns: Annotated[tuple[BackbonePart, ...], Listed] = ("backbone", "cam")
     """The parts that are trained; all others are frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=0)] = 30
     """0: no training; the CAM keeps its initial weights, see ``like``."""
-    like: dict[str, SomeNames] = Field(default_factory=dict)
+    like: dict[str, NonEmptyNames] = Field(default_factory=dict)
     """Concept to findings of the run in ``backbone.weights``: the concept's map is initialised with their mean."""
     pooling: Literal["mean", "log-sum-exp", "top"] = "mean"
     """Pooling of a map of logits: the mean (the paper), log-sum-exp, which favours small lesions, or ``top``, the mean
@@ -181,7 +181,7 @@ class VectorStage(Settings):
 class PrototypeStage(Schedule):
     """Stage 3: projector, prototypes and text projection are trained."""
 
-    learns: Annotated[tuple[Comparing, ...], Listed] = ("projector", "atlas", "anchors")
+    learns: Annotated[tuple[PrototypePart, ...], Listed] = ("projector", "atlas", "anchors")
     """The parts that are trained; all others are frozen."""
     scale: Annotated[float, Field(gt=0)] = 10.0
     """lambda of the contrastive loss."""
@@ -212,7 +212,7 @@ class PrototypeStage(Schedule):
 class HeadStage(Schedule):
     """Stage 4: the head is trained on the score matrices of the frozen other parts."""
 
-    learns: Annotated[tuple[Judging, ...], Listed] = ("head",)
+    learns: Annotated[tuple[HeadPart, ...], Listed] = ("head",)
     """The parts that are trained; all others are frozen."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.05
@@ -225,7 +225,7 @@ class HeadStage(Schedule):
 class EndToEndStage(Schedule):
     """The variant without stages: everything is trained on the sum of the three losses."""
 
-    learns: Annotated[tuple[Seeing | Comparing | Judging, ...], Listed] = (
+    learns: Annotated[tuple[BackbonePart | PrototypePart | HeadPart, ...], Listed] = (
         "backbone", "cam", "projector", "atlas", "anchors", "head",
     )  # fmt: skip
     """The parts that are trained; all others are frozen."""

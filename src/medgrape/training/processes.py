@@ -83,13 +83,13 @@ class Barrier:
 
 def launch(settings: TrainingSettings, work: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 (passed on)
     """Call ``work(fabric, *arguments)`` in every process; torchrun and SLURM have started the processes already."""
-    here = process_info()
+    info = process_info()
     _prepare(settings.threads)
-    fabric = _fabric(settings, here)
-    if here is not None:
-        if here.launcher == "torchrun":
+    fabric = _fabric(settings, info)
+    if info is not None:
+        if info.launcher == "torchrun":
             end_with_parent()
-            if here.world > 1:
+            if info.world > 1:
                 join(fabric.device)
         fabric.launch()
         _prepare(settings.threads)  # Lightning has changed the number of threads
@@ -216,8 +216,8 @@ def _prepare(threads: int) -> None:
 class _Slurm(SLURMEnvironment):
     """Fabric's SLURM environment with the size of srun's step: Fabric refuses srun without --ntasks-per-node."""
 
-    def __init__(self, here: ProcessInfo) -> None:
-        self._here = here
+    def __init__(self, info: ProcessInfo) -> None:
+        self._here = info
         super().__init__(auto_requeue=False)
 
     @staticmethod
@@ -231,16 +231,16 @@ class _Slurm(SLURMEnvironment):
         return self._here.world
 
 
-def _fabric(settings: TrainingSettings, here: ProcessInfo | None) -> Fabric:
+def _fabric(settings: TrainingSettings, info: ProcessInfo | None) -> Fabric:
     devices, nodes, strategy = settings.processes, 1, "auto" if settings.processes == 1 else "ddp_spawn"
     environment: ClusterEnvironment = LightningEnvironment()  # by default Fabric joins any SLURM allocation
-    if here is not None:
-        if not here.is_even:
+    if info is not None:
+        if not info.is_even:
             raise TrainingError(
-                f"{here.world} processes on {here.nodes} machines: every machine must have the same number."
+                f"{info.world} processes on {info.nodes} machines: every machine must have the same number."
             )
-        devices, nodes, strategy = here.per_node, here.nodes, "auto" if here.world == 1 else "ddp"
-        environment = TorchElasticEnvironment() if here.launcher == "torchrun" else _Slurm(here)
+        devices, nodes, strategy = info.per_node, info.nodes, "auto" if info.world == 1 else "ddp"
+        environment = TorchElasticEnvironment() if info.launcher == "torchrun" else _Slurm(info)
     try:
         return Fabric(
             accelerator=settings.device,
@@ -251,4 +251,4 @@ def _fabric(settings: TrainingSettings, here: ProcessInfo | None) -> Fabric:
             plugins=environment,
         )
     except Exception as error:  # Lightning raises another error for each missing device
-        raise TrainingError(f"training.device = {settings.device!r} cannot be used here: {error}") from error
+        raise TrainingError(f"training.device = {settings.device!r} cannot be used info: {error}") from error

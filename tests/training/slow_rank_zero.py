@@ -1,4 +1,4 @@
-"""Two processes, the first one slow: on the line for gradients the other gives up, at the barrier it does not."""
+"""Two processes of which rank 0 is slow: the other one times out in the group for gradients, not at the barrier."""
 
 import sys
 import time
@@ -19,12 +19,12 @@ if __name__ == "__main__":
     time.sleep(2 * SHORT if slow else 0)
     barrier.wait()
     time.sleep(2 * SHORT if slow else 0)
-    heard = barrier.broadcast("at last" if slow else "nothing")
+    value = barrier.broadcast("at last" if slow else "nothing")
     if not slow:
-        sys.stdout.write(f"heard: {heard}\n")
+        sys.stdout.write(f"broadcast: {value}\n")
         try:
             dist.barrier()
         except RuntimeError:
-            sys.stdout.write("the line for gradients gave up\n")
+            sys.stdout.write("the process group for gradients timed out\n")
     else:
         time.sleep(3 * SHORT)

@@ -9,7 +9,7 @@ NODE_MODULES := ui/node_modules/.package-lock.json
 NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-ui test-unit test-integration test-browser test-slow check format ui ui-dev ui-types docs docs-serve pictures report constraints lint-docker release-check clean
+.PHONY: help setup demo test test-ui test-unit test-integration test-browser test-slow check format ui ui-dev ui-types bench docs docs-serve pictures report constraints lint-docker release-check clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,6 +82,11 @@ format: $(STAMP) $(NODE_MODULES) ## put the code into the one format
 	$(BIN)/ruff check --fix .
 	$(NPM) run --silent format
 
+# For one suite, or options: make bench ARGS="head --compare speed.json". ARGS=--help lists all.
+ARGS ?= all
+bench: $(STAMP) ## speed against named alternatives: benchmarks/ (docs/explanation/speed.md)
+	$(BIN)/python -m benchmarks $(ARGS)
+
 # Material announces another program in a box of its own while MkDocs builds; that is no news here.
 docs: $(STAMP) ## these pages as a site in site/, notebooks run, warnings taken for errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -90,7 +95,7 @@ docs-serve: $(STAMP) ## the site at http://127.0.0.1:8001, built again whenever 
 	MEDGRAPE_RUN_NOTEBOOKS=false NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
 
 pictures: $(STAMP) $(PAGE) ## the page's pictures in docs/pictures again, from demo/ (make demo)
-	$(BIN)/python tools/screenshots.py
+	$(BIN)/python -m tools.screenshots
 
 report: $(STAMP) ## docs/reproduced/report again, from the results beside it
 	$(BIN)/medgrape reproduce report --out docs/reproduced

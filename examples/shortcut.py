@@ -26,12 +26,10 @@ from shortcut_picture import Accuracy, draw_picture
 import medgrape
 from medgrape.cli.console import note, table, track, watch
 from medgrape.config import Config, load_config
-from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.dataset import Dataset, SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.evaluate import read_split
-from medgrape.phantoms.cohort import plan
-from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.cohort import Shortcut, plan
 from medgrape.phantoms.film import draw
 from medgrape.reader import Reader, load
 from medgrape.training.film_scores import films_for, kept_scores

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from small_settings import small
 
 

@@ -8,7 +8,7 @@ from medgrape.concepts import Concept, ConceptSet
 from medgrape.config import parse_config
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph

@@ -11,11 +11,12 @@ import pytest
 from pydantic import BaseModel
 from typer.main import get_command
 
+from benchmarks.commands import app as benchmarks
 from medgrape.cli.app import app
 from medgrape.config import Config
 from medgrape.server.app import ROUTERS
 from medgrape.server.error_responses import _CODES
-from medgrape.server.services import Needs
+from medgrape.server.services import RequireRole
 from medgrape.server.settings import API, ServerSettings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,13 +29,12 @@ def blocks(path, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def all_commands(command=None, path=("medgrape",)):
-    command = command or get_command(app)
+def all_commands(command, path):
     for name, below in command.commands.items():
         if hasattr(below, "commands"):
-            yield from all_commands(below, (*path, name))
+            yield from all_commands(below, f"{path} {name}")
         else:
-            yield " ".join((*path, name))
+            yield f"{path} {name}"
 
 
 def keys(model, path=""):
@@ -64,7 +64,11 @@ def test_every_link_in_a_document_leads_somewhere(path):
 
 def test_every_command_is_documented():
     text = (ROOT / "docs/reference/commands.md").read_text("utf-8")
-    assert [name for name in all_commands() if f"`{name}`" not in text] == []
+    commands = [
+        *all_commands(get_command(app), "medgrape"),
+        *all_commands(get_command(benchmarks), "python -m benchmarks"),
+    ]
+    assert [name for name in commands if f"`{name}`" not in text] == []
 
 
 def test_every_setting_is_documented_with_its_default():
@@ -103,7 +107,7 @@ def test_every_address_of_the_server_is_documented_with_its_role_and_no_other():
 
 
 def role_of(router):
-    roles = [one.dependency.role.value for one in router.dependencies if isinstance(one.dependency, Needs)]
+    roles = [one.dependency.role.value for one in router.dependencies if isinstance(one.dependency, RequireRole)]
     return roles[0] if roles else "anybody"
 
 

@@ -9,10 +9,9 @@ from typer.main import get_command
 
 from medgrape.cli.app import app
 from medgrape.config import BackboneSettings, TextSettings
-from medgrape.datasets.sources.plugin import read_own
+from medgrape.datasets.sources import read_own
 from medgrape.errors import UserError
-from medgrape.model.backbones import lite, resnet
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone, lite, resnet
 from medgrape.model.backbones.base import BackboneError
 from medgrape.model.heads import build_head
 from medgrape.plugins import GROUPS, PluginError, built_in, find_plugin, find_recorded_plugin, get, offered
@@ -124,7 +123,7 @@ BACKBONE = """
 import torch
 from torch import nn
 from medgrape.model.backbones.base import Chain, Greys
-from medgrape.model.backbones.plugin import OwnBackbone
+from medgrape.model.backbones.base import OwnBackbone
 class Noise(nn.Module):
     def forward(self, films):
         return films + torch.rand_like(films)

@@ -1,4 +1,4 @@
-"""The page's pictures in docs/pictures, from what `make demo` left in demo/: python tools/screenshots.py [DEMO]."""
+"""The page's pictures in docs/pictures, from what `make demo` left in demo/: python -m tools.screenshots [DEMO]."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from medgrape.benchmarks.page import ARGUMENTS, chromium
+from benchmarks.page import ARGUMENTS, chromium
 from medgrape.cli.demo import Suggestion, filed, hung, suggest
 from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize

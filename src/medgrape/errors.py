@@ -8,7 +8,7 @@ class UserError(ValueError):
     """A mistake that the user can correct; commands print its message alone and exit with code 2."""
 
 
-def told_of_file(error: OSError) -> str:
+def os_error_message(error: OSError) -> str:
     """Format an OSError as one sentence."""
     return f"Cannot use {error.filename or 'a file'}: {error.strerror or error}."
 

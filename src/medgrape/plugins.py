@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, get_args
 from medgrape.errors import UserError, first_line, nearest
 
 Kind = Literal["source", "backbone", "text encoder", "head"]
-Factory = TypeVar("Factory", bound=Callable[..., Any])
+Part = TypeVar("Part")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUPS: Mapping[Kind, str] = {
     "source": "medgrape.sources",
@@ -28,9 +28,8 @@ GROUPS: Mapping[Kind, str] = {
     "head": "medgrape.heads",
 }
 """Entry-point group of each kind."""
-SOURCES = ("coco", "cvat", "labelstudio", "nih", "phantom", "table", "tbx11k", "vindr")
-"""Data sources of medgrape itself; each is a command of ``medgrape data prepare``."""
 _PACKAGES: Mapping[Kind, str] = {
+    "source": "medgrape.datasets.sources",
     "backbone": "medgrape.model.backbones",
     "text encoder": "medgrape.vocabulary.encoders",
     "head": "medgrape.model.heads",
@@ -38,25 +37,23 @@ _PACKAGES: Mapping[Kind, str] = {
 """Packages whose modules register the parts of medgrape itself; a new module there needs no mention elsewhere."""
 _NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """Excludes paths and names of repositories on a model hub."""
-_registered: dict[Kind, dict[str, Callable[..., Any]]] = {kind: {} for kind in KINDS}
+_registered: dict[Kind, dict[str, Any]] = {kind: {} for kind in KINDS}
 
 
-def register(kind: Kind, name: str) -> Callable[[Factory], Factory]:
+def register(kind: Kind, name: str) -> Callable[[Part], Part]:
     """Return a decorator that makes a class or function a part of medgrape under ``name``."""
 
-    def add(factory: Factory) -> Factory:
-        if _registered[kind].setdefault(name, factory) is not factory:
+    def add(part: Part) -> Part:
+        if _registered[kind].setdefault(name, part) is not part:
             raise ValueError(f"two parts of medgrape register as the {kind} {name!r}")
-        return factory
+        return part
 
     return add
 
 
 @lru_cache
 def built_in(kind: Kind) -> Mapping[str, Any]:
-    """Return the parts of medgrape itself: what builds each, by name, sorted; None for a source, which is a command."""
-    if kind == "source":
-        return dict.fromkeys(SOURCES)
+    """Return the parts of medgrape itself by name, sorted: what builds each, or a ``DataSource``."""
     package = import_module(_PACKAGES[kind])
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         import_module(module.name)

@@ -17,11 +17,10 @@ from medgrape.explain.explanation import DrawnBox, Explanation
 from medgrape.explain.notebook import Bundle, read, shares
 from medgrape.films.film import Film
 from medgrape.geometry import Box, on_film
-from medgrape.lazy import once
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Prediction
-from medgrape.runs.checkpoint import Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.records import once
+from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.safety.check import SafetyCheck, check_box
 
 

@@ -14,7 +14,7 @@ from medgrape.baselines.methods import (
     presence_loss,
 )
 from medgrape.config import BackboneSettings
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from oracles import pip_net as slow
 
 

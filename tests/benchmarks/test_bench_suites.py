@@ -6,14 +6,13 @@ from importlib import import_module
 import pytest
 from typer.testing import CliRunner
 
-from medgrape.benchmarks import suites
-from medgrape.benchmarks.comparing import Comparison, compare, differences
-from medgrape.benchmarks.ratio import Measured, Ratio
-from medgrape.benchmarks.results import Outcome, Results, Row, machine
-from medgrape.benchmarks.suites import SUITES, Suite, measured, measured_apart
-from medgrape.benchmarks.tables import amount, figure, markdown
-from medgrape.cli import bench
-from medgrape.cli.bench import app
+from benchmarks import commands, suites
+from benchmarks.commands import app
+from benchmarks.comparing import Comparison, compare, differences
+from benchmarks.ratio import Measured, Ratio
+from benchmarks.results import Outcome, Results, Row, machine
+from benchmarks.suites import SUITES, Suite, measured, measured_apart
+from benchmarks.tables import amount, figure, markdown
 from medgrape.errors import UserError
 
 
@@ -40,18 +39,20 @@ def two_suites(monkeypatch):
     monkeypatch.setattr(suites, "works", works, raising=False)
     monkeypatch.setattr(suites, "lacks", lacks, raising=False)
     found = (Suite("works", "It works.", "suites:works", 1, 1), Suite("lacks", "It lacks.", "suites:lacks", 1, 1))
-    for module in (suites, bench):
+    for module in (suites, commands):
         monkeypatch.setattr(module, "SUITES", found)
-    monkeypatch.setattr(bench, "measured_apart", measured)  # a process of its own would not know them
+    monkeypatch.setattr(commands, "measured_apart", measured)  # a process of its own would not know them
     return found
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
 def test_every_suite_of_the_table_is_there_and_is_a_command(suite):
     module, function = suite.function.split(":")
-    assert callable(getattr(import_module(f"medgrape.benchmarks.{module}"), function))
+    assert callable(getattr(import_module(f"benchmarks.{module}"), function))
     assert suite.rounds >= suite.fewest
-    assert f"medgrape bench {suite.name}" in CliRunner().invoke(app, [suite.name, "--help"]).output.replace("\n", " ")
+    assert f"python -m benchmarks {suite.name}" in CliRunner().invoke(app, [suite.name, "--help"]).output.replace(
+        "\n", " "
+    )
 
 
 def test_a_suite_that_lacks_something_says_so_and_keeps_what_it_measured_before(two_suites):
@@ -67,9 +68,20 @@ def test_a_suite_runs_in_a_process_of_its_own_and_tells_what_it_lacks_or_how_it_
 
 
 def test_a_package_that_is_not_there_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "medgrape.benchmarks.films", None)
+    monkeypatch.setitem(sys.modules, "benchmarks.films", None)
     films = next(suite for suite in SUITES if suite.name == "films")
     assert "pip install 'medgrape[dicom]'" in str(measured(films).not_run)
+
+
+@pytest.mark.slow
+def test_films_are_timed_against_pillow_pydicom_the_cache_and_a_promise():
+    outcome = measured(next(suite for suite in SUITES if suite.name == "films"), 3)
+    assert {row.alternative for row in outcome.rows} == {
+        "Pillow alone",
+        "pydicom alone",
+        "decoding again",
+        "60 films/s",
+    }
 
 
 @pytest.mark.usefixtures("two_suites")

@@ -1,7 +1,7 @@
 """Bulk reading is timed against the model alone; here only that it is, with a model that takes no time."""
 
-from medgrape.benchmarks.bulk import SMALL, TARGET, bench_bulk
-from medgrape.benchmarks.untrained import untrained_reader
+from benchmarks.bulk import SMALL, TARGET, bench_bulk
+from benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from medgrape.benchmarks.head import _head
-from medgrape.benchmarks.head_others import graph_library, one_film_at_a_time
-from medgrape.benchmarks.losses import _Scene
+from benchmarks.head import _head
+from benchmarks.head_others import graph_library, one_film_at_a_time
+from benchmarks.losses import _Scene
 from medgrape.config import Config
 from medgrape.model.graph import ConceptGraph
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from medgrape.benchmarks.ratio import Measured, Ratio, race
+from benchmarks.ratio import Measured, Ratio, race
 
 
 def test_a_cost_is_met_when_it_stays_below_and_a_gain_when_it_reaches_its_target():

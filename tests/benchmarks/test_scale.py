@@ -2,8 +2,8 @@
 
 import pytest
 
-from medgrape.benchmarks.scale import crowds, plans, simulate
-from medgrape.benchmarks.scale_costs import Costs
+from benchmarks.scale import crowds, plans, simulate
+from benchmarks.scale_costs import Costs
 
 COSTS = Costs(
     cores=2,

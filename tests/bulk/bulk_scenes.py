@@ -44,7 +44,7 @@ def kill_when(ready, process_id) -> threading.Thread:
     return thread
 
 
-class NearSeat:
+class InProcessSlot:
     """A worker that is no process of its own: for what does not depend on that."""
 
     def __init__(self, job: Job) -> None:
@@ -69,14 +69,14 @@ class NearSeat:
 
 
 @dataclass
-class NearEngine:
+class InProcessEngine:
     """One such worker; how often it was asked for is counted."""
 
-    seat: type = NearSeat
+    slot: type = InProcessSlot
     workers: int = 1
-    name: str = "near"
+    name: str = "in process"
     asked: int = 0
 
-    def seats(self, job: Job) -> list:
+    def slots(self, job: Job) -> list:
         self.asked += 1
-        return [self.seat(job)]
+        return [self.slot(job)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from medgrape.benchmarks.untrained import untrained_reader
+from benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
 

@@ -15,32 +15,31 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import psutil
 import pyarrow.parquet as pq
 import pytest
-from bulk_scenes import NearEngine, NearSeat, copies, kill_when, order, rows
+from bulk_scenes import InProcessEngine, InProcessSlot, copies, kill_when, order, rows
 from filelock import FileLock
 
 from medgrape.bulk.film_reader import FilmReader, Job, model_version
-from medgrape.bulk.local import LocalEngine, LocalSeat
-from medgrape.bulk.run import Order, read_in_bulk
-from medgrape.bulk.scheduler import CULPRIT, SeatLostError, WorkerDiedError
+from medgrape.bulk.local import LocalEngine, LocalWorkerSlot
+from medgrape.bulk.run import CRASHED, Order, WorkerDiedError, WorkerSlotLostError, read_in_bulk
 from medgrape.errors import UserError
 from medgrape.reader import load
 
 
 @dataclass
 class Watched:
-    """The local engine with seats that a test can look at."""
+    """The local engine with slots that a test can look at."""
 
     workers: int = 2
     name: str = "local"
-    given: list[LocalSeat] = field(default_factory=list)
+    given: list[LocalWorkerSlot] = field(default_factory=list)
 
-    def seats(self, job: Job) -> list:
-        self.given = LocalEngine(self.workers).seats(job)
+    def slots(self, job: Job) -> list:
+        self.given = LocalEngine(self.workers).slots(job)
         return list(self.given)
 
 
 def test_a_row_says_what_reading_the_film_alone_says(tiny, films, tmp_path):
-    summary = read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=3), NearEngine())
+    summary = read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=3), InProcessEngine())
     assert (summary.all.films, summary.all.refused, summary.all.parts) == (8, 0, 3)
     study = load(tiny).open(films[2])
     told, row = study.explain().to_json(), rows(tmp_path / "out")[2]
@@ -61,7 +60,7 @@ def test_films_that_cannot_be_read_are_rows_with_a_reason(tiny, films, tmp_path)
     films[1].write_text("no film")
     listed = tmp_path / "some.txt"
     listed.write_text("".join(f"{film}\n" for film in [*films, "missing.png"]))
-    summary = read_in_bulk(order(listed, tiny, tmp_path / "out"), NearEngine())
+    summary = read_in_bulk(order(listed, tiny, tmp_path / "out"), InProcessEngine())
     found = {row["film"]: row for row in rows(tmp_path / "out")}
     assert summary.all.refused == 3
     assert "damaged" in found[str(films[0])]["reason"]
@@ -83,20 +82,20 @@ def test_a_worker_that_is_killed_midway_costs_no_row_and_doubles_none(tiny, film
 
 
 def test_a_film_that_ends_every_worker_is_found_and_refused_and_the_others_are_read(tiny, films, tmp_path):
-    class Fragile(NearSeat):
+    class Fragile(InProcessSlot):
         def read(self, films, refused=None):
             if refused is None and any("film2" in film.name for film in films):
                 self.close()
                 raise WorkerDiedError
             return super().read(films, refused)
 
-    read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=4), NearEngine(Fragile))
+    read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=4), InProcessEngine(Fragile))
     reasons = [row["reason"] for row in rows(tmp_path / "out")]
-    assert reasons == [None, None, CULPRIT, *[None] * 5]
+    assert reasons == [None, None, CRASHED, *[None] * 5]
 
 
 def test_when_no_worker_can_be_started_any_more_what_is_done_is_kept(tiny, films, tmp_path):
-    class Last(NearSeat):
+    class Last(InProcessSlot):
         def read(self, films, refused=None):
             if "film4" in films[0].name:
                 raise WorkerDiedError
@@ -104,11 +103,11 @@ def test_when_no_worker_can_be_started_any_more_what_is_done_is_kept(tiny, films
 
         def launch(self):
             if self._reader is not None:
-                raise SeatLostError
+                raise WorkerSlotLostError
             super().launch()
 
     with pytest.raises(UserError, match="No worker is left"):
-        read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=2), NearEngine(Last))
+        read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=2), InProcessEngine(Last))
     assert len(list((tmp_path / "out").glob("part-*"))) == 2
 
 
@@ -121,13 +120,13 @@ def test_workers_that_never_get_ready_are_told_and_nothing_is_left_behind(tiny, 
 
 def test_a_call_that_was_killed_goes_on_and_makes_only_what_is_missing(tiny, films, tmp_path):
     out, folder = tmp_path / "out", films[0].parent
-    read_in_bulk(order(folder, tiny, out, part=2), NearEngine())
+    read_in_bulk(order(folder, tiny, out, part=2), InProcessEngine())
     before = {path.name: path.stat().st_mtime_ns for path in out.glob("part-*")}
     (out / "part-00001.parquet").unlink()
     (out / "part-00002.parquet").write_bytes(b"cut short")
     pq.write_table(pq.read_table(out / "part-00003.parquet").slice(1), out / "part-00003.parquet")
     (out / ".part-00001.parquet.1-1.part").write_bytes(b"draft of a killed call")
-    summary = read_in_bulk(order(folder, tiny, out, part=None), NearEngine())
+    summary = read_in_bulk(order(folder, tiny, out, part=None), InProcessEngine())
     assert (summary.found.films, summary.made.films) == (2, 6)
     assert (out / "part-00000.parquet").stat().st_mtime_ns == before["part-00000.parquet"]
     assert [row["film"] for row in rows(out)] == [str(film) for film in films]
@@ -136,8 +135,8 @@ def test_a_call_that_was_killed_goes_on_and_makes_only_what_is_missing(tiny, fil
 
 def test_what_is_done_is_not_done_again_and_no_worker_is_started_for_it(tiny, films, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    read_in_bulk(Order(("films",), tiny, tmp_path / "out"), NearEngine())
-    engine = NearEngine()
+    read_in_bulk(Order(("films",), tiny, tmp_path / "out"), InProcessEngine())
+    engine = InProcessEngine()
     assert read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=None), engine).found.films == 8
     assert engine.asked == 0
     assert rows(tmp_path / "out")[0]["film"] == "films/film0.png"
@@ -145,19 +144,19 @@ def test_what_is_done_is_not_done_again_and_no_worker_is_started_for_it(tiny, fi
 
 def test_another_model_other_films_and_a_second_driver_are_refused(tiny, films, tmp_path):
     out, folder, other = tmp_path / "out", films[0].parent, tmp_path / "other"
-    read_in_bulk(order(folder, tiny, out), NearEngine())
+    read_in_bulk(order(folder, tiny, out), InProcessEngine())
     shutil.copytree(tiny, other)
     manifest = json.loads((other / "manifest.json").read_text())
     (other / "manifest.json").write_text(json.dumps(manifest, indent=3))
     with pytest.raises(UserError, match="another model"):
-        read_in_bulk(order(folder, other, out), NearEngine())
+        read_in_bulk(order(folder, other, out), InProcessEngine())
     with pytest.raises(UserError, match="4 films to a part"):
-        read_in_bulk(order(folder, tiny, out, part=5), NearEngine())
+        read_in_bulk(order(folder, tiny, out, part=5), InProcessEngine())
     with FileLock(out / ".lock"), pytest.raises(UserError, match="Another process"):
-        read_in_bulk(order(folder, tiny, out), NearEngine())
+        read_in_bulk(order(folder, tiny, out), InProcessEngine())
     films[7].unlink()
     with pytest.raises(UserError, match=r"other films \(8, now 7\)"):
-        read_in_bulk(order(folder, tiny, out), NearEngine())
+        read_in_bulk(order(folder, tiny, out), InProcessEngine())
 
 
 def test_bad_input_leaves_nothing_behind(tiny, films, tmp_path):
@@ -169,13 +168,13 @@ def test_bad_input_leaves_nothing_behind(tiny, films, tmp_path):
         (films[0].parent, broken, "was altered"),
         (films[0].parent, empty, "is no run"),
         (empty, tiny, "There is no film"),
-        (tmp_path / "nowhere", tiny, "is not there"),
+        (tmp_path / "nowhere", tiny, "does not exist"),
     ]:
         with pytest.raises(UserError, match=told):
-            read_in_bulk(order(place, model, tmp_path / "out"), NearEngine())
+            read_in_bulk(order(place, model, tmp_path / "out"), InProcessEngine())
         assert not (tmp_path / "out").exists()
     with pytest.raises(UserError, match="something else"):
-        read_in_bulk(order(films[0].parent, tiny, films[0].parent), NearEngine())
+        read_in_bulk(order(films[0].parent, tiny, films[0].parent), InProcessEngine())
 
 
 def test_films_come_from_a_server_over_http_and_no_copy_of_them_stays(tiny, films, tmp_path, monkeypatch):
@@ -190,7 +189,7 @@ def test_films_come_from_a_server_over_http_and_no_copy_of_them_stays(tiny, film
     listed = tmp_path / "some.txt"
     listed.write_text("".join(f"{place}/{film.name}\n" for film in films) + f"{place}/missing.png\n")
     try:
-        read_in_bulk(order(listed, tiny, tmp_path / "out"), NearEngine())
+        read_in_bulk(order(listed, tiny, tmp_path / "out"), InProcessEngine())
     finally:
         server.shutdown()
         server.server_close()
@@ -208,18 +207,18 @@ class Silent(SimpleHTTPRequestHandler):
 def test_a_film_in_storage_may_be_no_larger_than_one_on_disk():
     import fsspec
 
-    from medgrape.bulk.storage import Fetched
+    from medgrape.bulk.listing import DownloadFolder
     from medgrape.config import FilmLimits
     from medgrape.films.film import FilmError
 
     fsspec.filesystem("memory").pipe("/large.png", bytes(5000))
-    fetched = Fetched()
+    downloads = DownloadFolder()
     try:
-        assert fetched.fetch("memory://large.png", FilmLimits(max_bytes=5000)).stat().st_size == 5000
+        assert downloads.fetch("memory://large.png", FilmLimits(max_bytes=5000)).stat().st_size == 5000
         with pytest.raises(FilmError, match="more than 4,999 bytes"):
-            fetched.fetch("memory://large.png", FilmLimits(max_bytes=4999))
+            downloads.fetch("memory://large.png", FilmLimits(max_bytes=4999))
     finally:
-        fetched.close()
+        downloads.close()
         fsspec.filesystem("memory").rm("/large.png")
 
 
@@ -257,7 +256,7 @@ def test_workers_end_when_the_one_who_hands_out_the_work_is_killed(tiny, films, 
 
 def test_a_worker_that_has_another_model_than_the_driver_says_so(tiny):
     with pytest.raises(UserError, match="another model here"):
-        FilmReader(Job(tiny, "0123456789abcdef"))
+        FilmReader(Job(model=tiny, version="0123456789abcdef"))
 
 
 def test_predict_tells_bad_input_in_one_sentence(tiny, films, tmp_path):

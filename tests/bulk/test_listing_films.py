@@ -6,7 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from medgrape.bulk.plan import fair_part, list_films
+from medgrape.bulk.results import list_films, part_size
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 from scenes import radiograph, save
@@ -65,7 +65,11 @@ def test_folders_and_lists_in_storage_are_read_like_those_on_disk(films, tmp_pat
 
 @pytest.mark.parametrize(
     ("place", "told"),
-    [("memory://nowhere/at-all", "is not there"), ("nostorage://x", "cannot be reached"), ("bad.csv", "column 'path'")],
+    [
+        ("memory://nowhere/at-all", "does not exist"),
+        ("nostorage://x", "cannot be reached"),
+        ("bad.csv", "column 'path'"),
+    ],
 )
 def test_a_place_that_cannot_be_listed_is_told_in_one_sentence(place, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -84,4 +88,4 @@ def test_a_name_that_is_no_text_is_listed_all_the_same(films, tmp_path):
     ("films", "workers", "part"), [(1, 2, 1), (3, 2, 2), (48, 2, 24), (128, 2, 32), (5000, 2, 80), (10**6, 8, 512)]
 )
 def test_workers_get_equally_many_parts_which_are_neither_tiny_nor_huge(films, workers, part):
-    assert fair_part(films, workers) == part
+    assert part_size(films, workers) == part

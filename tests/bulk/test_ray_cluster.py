@@ -91,14 +91,14 @@ def test_a_killed_actor_and_then_a_lost_node_cost_no_row_and_double_none(nodes, 
 
 def test_what_a_node_cannot_load_is_told_as_a_sentence(nodes, tiny):
     from medgrape.bulk.film_reader import Job
-    from medgrape.bulk.ray_cluster import RaySeat
+    from medgrape.bulk.ray_cluster import RayWorkerSlot
 
     with cluster(nodes[0].address):
-        seat = RaySeat(Job(tiny, "0123456789abcdef"))
-        seat.launch()
+        slot = RayWorkerSlot(Job(model=tiny, version="0123456789abcdef"))
+        slot.launch()
         with pytest.raises(UserError, match="another model here"):
-            seat.wait(lambda: True)
-        seat.close()
+            slot.wait(lambda: True)
+        slot.close()
 
 
 def test_an_address_where_no_cluster_is_and_a_machine_without_ray_are_told_in_one_sentence(monkeypatch):

@@ -11,9 +11,8 @@ from test_commands import medgrape
 
 from medgrape.baselines.methods import load_any
 from medgrape.datasets.cache import cached_films
-from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.dataset import Dataset, SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.evaluation.faithfulness import faithfulness
 from medgrape.training.run import TrainingJob, train
 from small_settings import small

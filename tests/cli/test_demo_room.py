@@ -11,7 +11,7 @@ from medgrape.errors import UserError
 from medgrape.reader import load
 from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.server import process
-from medgrape.server.room_folder import Archive
+from medgrape.server.room_folder import RoomStore
 from medgrape.server.storage.tables import FilmRow
 
 
@@ -32,7 +32,7 @@ def opened(trained_run, drawn_dataset, tmp_path, monkeypatch):
         found = []
 
         def run(ready):
-            archive = Archive.opened(ready.folder, ready.settings)
+            archive = RoomStore.opened(ready.folder, ready.settings)
             with archive.database.reading() as session:
                 found.extend(session.scalars(select(FilmRow).order_by(FilmRow.arrived_at.desc())).all())
             archive.close()

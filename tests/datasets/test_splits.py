@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.splits import UNTESTED, SplitRule, split_films
+from medgrape.datasets.dataset import UNTESTED, FilmRecord, SplitRule, split_films
 from medgrape.errors import UserError
 from medgrape.geometry import FilmSize
 

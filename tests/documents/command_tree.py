@@ -8,17 +8,20 @@ import typer
 from document_blocks import Block
 from typer.main import get_command
 
+from benchmarks.commands import app as benchmarks
 from medgrape.cli.app import app
 
 UsageError = typer.BadParameter.__mro__[1]
 """What the parser raises for whatever is wrong with a command."""
 _PLACEHOLDER = re.compile(r"-?[A-Z][A-Z0-9_.:,|-]*(\.\.\.)?|.*(\.\.\.|…|\{).*")
 """RUN, FILM..., X1,Y1, {key}: what stands for something else."""
+APPS = {"medgrape": app, "benchmarks": benchmarks}
+"""``medgrape ...`` and ``python -m benchmarks ...``."""
 _CALLERS = ("srun", "torchrun", "python", "nohup")
 
 
 def typed(block: Block) -> list[list[str]]:
-    """The medgrape commands of a bash block as words, wherever in a line they stand."""
+    """The commands of ours in a bash block as words, wherever in a line they stand."""
     found, rest = list[list[str]](), ""
     for line in block.text.replace("\\\n", " ").splitlines():
         rest += line
@@ -53,7 +56,7 @@ def _commands(words: list[str]) -> list[list[str]]:
 
 def _called(words: list[str]) -> list[str]:
     """From ``medgrape`` on, if it is what is called: at once, after variables, or by another program."""
-    place = words.index("medgrape") if "medgrape" in words else len(words)
+    place = next((place for place, word in enumerate(words) if word in APPS), len(words))
     before = words[:place]
     if before and before[0] not in _CALLERS and not all("=" in word for word in before):
         return []
@@ -71,7 +74,7 @@ def words_of(line: str) -> list[str]:
 
 def complaint(words: list[str], *, whole: bool = True) -> str | None:
     """What is wrong with a command; ``whole`` also asks for everything that it requires."""
-    command, rest = get_command(app), words[1:]
+    command, rest = get_command(APPS[words[0]]), words[1:]
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         name = rest.pop(0)
         if name not in command.commands:

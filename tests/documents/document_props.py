@@ -13,8 +13,8 @@ from cryptography.x509.oid import NameOID
 from cut_settings import write_cut
 from PIL import Image
 
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import PhantomFilm, draw

@@ -36,7 +36,7 @@ def test_every_command_in_a_document_exists_with_its_options(page):
 
 @pytest.mark.parametrize("page", PROSE, ids=name)
 def test_every_command_within_a_sentence_exists_with_its_options(page):
-    for quoted in re.findall(r"`(medgrape [^`]+)`", without_blocks(page)):
+    for quoted in re.findall(r"`(?:python -m )?((?:medgrape|benchmarks) [^`]+)`", without_blocks(page)):
         problem = complaint(words_of(" ".join(quoted.split())), whole=False)
         assert problem is None, f"{name(page)}: {quoted}: {problem}"
 

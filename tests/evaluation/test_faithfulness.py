@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medgrape.benchmarks.faithfulness import bench_faithfulness
+from benchmarks.faithfulness import bench_faithfulness
 from medgrape.config import BackboneSettings, ModelSettings
 from medgrape.errors import UserError
 from medgrape.evaluation.faithfulness import (
@@ -18,7 +18,7 @@ from medgrape.evaluation.faithfulness import (
     strongest_saliency,
 )
 from medgrape.evaluation.readings import EvaluationError
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from oracles import faithfulness as slow

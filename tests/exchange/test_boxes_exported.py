@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, SplitRule
 from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.sources.annotated import read_folder
-from medgrape.datasets.sources.coco import read_coco
-from medgrape.datasets.sources.import_boxes import Import, import_boxes
-from medgrape.datasets.splits import SplitRule
+from medgrape.datasets.sources.annotated import import_boxes, read_folder
+from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
 from medgrape.exchange.boxes import FilmOut, MarkOut, Marks, boxes_of, export_boxes
 from medgrape.geometry import Box, FilmSize
@@ -156,7 +154,7 @@ def test_new_boxes_join_those_of_the_set_and_known_ones_are_not_doubled(prepared
         image("films/p2/Röntgen pa.png", box(10, 10, 20, 20, "Pleural fluid")),
     ), "utf-8")  # fmt: skip
     before = Dataset.load(prepared)
-    made = import_boxes(Import(prepared, file, tmp_path / "new"))
+    made = import_boxes(prepared, file, tmp_path / "new")
     assert found(made) == sorted([
         *found(before), ("film0", "cavity", (70, 70, 80, 79.99)),
         ("p2/Röntgen pa", "pleural_fluid", (10, 10, 20, 20)),
@@ -178,7 +176,7 @@ def test_replacing_leaves_only_the_new_boxes_on_films_that_the_file_names(prepar
         task("/data/upload/1/abcd1234-film0.png", [rectangle(50, 50, 25, 25, "Pleural fluid")]),
         task("/data/upload/1/abcd1234-film1.png", [rectangle(0, 0, 9, 9)], skipped=(0,)),
     ))  # fmt: skip
-    made = import_boxes(Import(prepared, file, tmp_path / "new", anew=True))
+    made = import_boxes(prepared, file, tmp_path / "new", anew=True)
     assert found(made) == [
         ("film0", "pleural_fluid", (48, 40, 72, 60)),
         ("film1", "pleural_fluid", (0, 0, 96, 80)),
@@ -191,7 +189,7 @@ def test_replacing_leaves_only_the_new_boxes_on_films_that_the_file_names(prepar
 def test_a_whole_round_trip_changes_nothing(prepared, tmp_path):
     export_boxes(prepared, tmp_path / "boxes.json")
     for anew in (False, True):
-        made = import_boxes(Import(prepared, tmp_path / "boxes.json", tmp_path / f"new-{anew}", anew=anew))
+        made = import_boxes(prepared, tmp_path / "boxes.json", tmp_path / f"new-{anew}", anew=anew)
         before = Dataset.load(prepared)
         assert found(made) == found(before)
         assert made.films == before.films
@@ -202,13 +200,12 @@ def test_films_that_the_set_lacks_and_findings_that_it_does_not_know_are_told(pr
     file.write_text(cvat(
         image("film0.png", box(70, 70, 80, 79, "Sunburn")), image("Röntgen pa.png", box(1, 1, 2, 2)), image("else.png")
     ), "utf-8")  # fmt: skip
-    order = Import(prepared, file, tmp_path / "new")
     with pytest.raises(IncompleteSourceError) as refused:
-        import_boxes(order)
+        import_boxes(prepared, file, tmp_path / "new")
     assert "2 films that the data set does not have: Röntgen pa.png, else.png" in str(refused.value)
     assert "1 boxes of an unknown finding: Sunburn on film0" in str(refused.value)
     assert not (tmp_path / "new").exists()
-    made = import_boxes(replace(order, allow_missing=True))
+    made = import_boxes(prepared, file, tmp_path / "new", allow_missing=True)
     assert found(made) == found(Dataset.load(prepared))
 
 
@@ -218,7 +215,7 @@ def test_a_film_of_the_set_that_lies_in_another_folder_than_the_file_names_is_co
     replace(dataset, films=(*dataset.films[:6], replace(dataset.films[6], path="p1/0001.png"))).save(prepared)
     file = tmp_path / "annotations.xml"
     file.write_text(cvat(image("p3/0001.png", box(70, 70, 80, 79)), image("mnt/film0.png")), "utf-8")
-    made = import_boxes(Import(prepared, file, tmp_path / "new"))
+    made = import_boxes(prepared, file, tmp_path / "new")
     (told,) = [note for note in made.source.notes if "other folders" in note]
     assert told.startswith("1 films were found in other folders than those that were named")
     assert told.endswith("p3/0001.png as p1/0001.png")
@@ -228,7 +225,7 @@ def test_a_file_of_no_tool_is_one_sentence(prepared, tmp_path):
     file = tmp_path / "annotations.zip"
     file.write_bytes(b"PK\x03\x04")
     with pytest.raises(UserError, match="unpack it first"):
-        import_boxes(Import(prepared, file, tmp_path / "new"))
+        import_boxes(prepared, file, tmp_path / "new")
 
 
 def test_classes_that_a_box_cannot_decide_stay_and_their_films_are_counted(prepared, tmp_path):
@@ -239,7 +236,7 @@ def test_classes_that_a_box_cannot_decide_stay_and_their_films_are_counted(prepa
     tb.save(prepared)
     file = tmp_path / "annotations.xml"
     file.write_text(cvat(image("film5.png", box(1, 1, 9, 9)), image("film0.png", box(70, 70, 80, 79))), "utf-8")
-    made = import_boxes(Import(prepared, file, tmp_path / "new"))
+    made = import_boxes(prepared, file, tmp_path / "new")
     assert {film.class_name for film in made.films} == {"healthy"}
     told = "boxes of CVAT: 1 films had no finding before; look whether their class still fits"
     assert told in made.source.notes
@@ -252,7 +249,7 @@ def test_a_tag_for_a_finding_that_the_set_knows_takes_nothing_back(prepared, tmp
     tags = {"type": "choices", "value": {"choices": ["Cavity", "Pleural fluid"]}}
     file = tmp_path / "project.json"
     file.write_text(label_studio(task("film3.png", [tags])))
-    made = import_boxes(Import(prepared, file, tmp_path / "new", allow_missing=True))
+    made = import_boxes(prepared, file, tmp_path / "new", allow_missing=True)
     assert made.films[3].labels == {"cavity": True, "pleural_fluid": None}
     assert "boxes of Label Studio: 1 labels are not known any more" in made.source.notes
 
@@ -260,7 +257,7 @@ def test_a_tag_for_a_finding_that_the_set_knows_takes_nothing_back(prepared, tmp
 def test_a_film_that_lost_its_last_box_keeps_its_class_and_is_counted(prepared, tmp_path):
     file = tmp_path / "annotations.xml"
     file.write_text(cvat(image("film0.png"), image("film1.png", box(1, 1, 9, 9)), image("film2.png")), "utf-8")
-    made = import_boxes(Import(prepared, file, tmp_path / "new", anew=True))
+    made = import_boxes(prepared, file, tmp_path / "new", anew=True)
     assert made.films[0].labels == {"cavity": None, "pleural_fluid": False}
     assert made.films[0].class_name == "finding", "no box is no proof of absence"
     told = "boxes of CVAT: 1 films lost their last box and show nothing else; look whether their class still fits"

@@ -6,11 +6,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from medgrape.bulk.film_reader import Columns, Finding, Sight
+from medgrape.bulk.film_reader import Columns, FilmReading, Finding
 from medgrape.bulk.listing import ListedFilm
-from medgrape.bulk.plan import Listing, Plan
-from medgrape.bulk.results import results_in
-from medgrape.datasets.sources.coco import read_coco
+from medgrape.bulk.results import Listing, Plan, results_in
+from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
 from medgrape.exchange.readings import Written, write_readings
 from medgrape.geometry import FilmSize
@@ -20,7 +19,7 @@ COLUMNS = Columns(("healthy", "tb"), ("cavity", "scar"), "0123456789abcdef")
 
 def sight(seen, warnings=()):
     found = (Finding(0.91, 12.5, 7.5, seen), Finding(-0.1, 1.5, 2.5, "not seen"))
-    return Sight(FilmSize(96, 80), (0.3, 0.7), found, tuple(warnings))
+    return FilmReading(FilmSize(96, 80), (0.3, 0.7), found, tuple(warnings))
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def readings(tmp_path):
     pq.write_table(COLUMNS.table(rows[:2]), folder / "part-00000.parquet")
     pq.write_table(COLUMNS.table(rows[2:]), folder / "part-00001.parquet")
     (tmp_path / "films").write_text("")
-    Plan(COLUMNS.model, 3, "0" * 16, 2).write(folder, Listing(tmp_path / "films", 3, "0" * 16))
+    Plan(model=COLUMNS.model, films=3, digest="0" * 16, part=2).write(folder, Listing(tmp_path / "films", 3, "0" * 16))
     return folder
 
 

@@ -25,7 +25,7 @@ from pydicom.uid import (
 )
 
 from medgrape.config import FilmLimits, Preprocessing
-from medgrape.films.dicom.header import declared_size
+from medgrape.films.dicom.reader import declared_size
 from medgrape.films.film import FilmError
 from medgrape.films.reading import read_film, read_prepared, upright_size
 from medgrape.geometry import FilmSize

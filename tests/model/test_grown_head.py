@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from medgrape.concepts import Concept
+from medgrape.model.grape import GrownHead, head_sizes
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.grown_head import GrownHead, head_sizes
 from medgrape.model.heads import build_head
 from medgrape.reader import Reader, load
 from medgrape.runs.checkpoint import load_run

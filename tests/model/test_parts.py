@@ -3,7 +3,7 @@ import torch
 
 from medgrape.config import BackboneSettings, ModelSettings
 from medgrape.model.atlas import Anchors, Atlas, perturbed
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.cam import CamHead, concept_vectors, pool
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph

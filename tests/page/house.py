@@ -16,12 +16,12 @@ from typing import Any
 
 from PIL import Image
 
-from medgrape.benchmarks.server_under_test import ServerUnderTest
+from benchmarks.server_under_test import ServerUnderTest
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
-from medgrape.server.room_folder import Archive, RoomFolder
+from medgrape.server.room_folder import RoomFolder, RoomStore
 from medgrape.server.security.accounts import add_user, create_token
-from medgrape.server.security.credentials import hashed
+from medgrape.server.security.credentials import hash_password
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
 
@@ -119,8 +119,8 @@ class House:
 
     def furnish(self) -> None:
         """Let everybody in, before the first start."""
-        archive = Archive.ready(RoomFolder(self.folder / "room"), ServerSettings())
-        secret, tokens = hashed(PASSWORD), {}
+        archive = RoomStore.ready(RoomFolder(self.folder / "room"), ServerSettings())
+        secret, tokens = hash_password(PASSWORD), {}
         with archive.database.writing() as session:
             for name, role in PEOPLE.items():
                 user = add_user(session, name, role, None)

@@ -13,8 +13,7 @@ from medgrape.paper.measures.methods import measure_faithfulness, measure_latenc
 from medgrape.paper.measures.pictures import draw_pictures
 from medgrape.paper.measures.safety import ETAS, GATES, RATES, _miscorrected, measure_safety
 from medgrape.progress import quietly
-from medgrape.runs.checkpoint import load_run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Claims, alarms
 

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from medgrape.errors import UserError
-from medgrape.phantoms.cohort import plan
-from medgrape.phantoms.devices import Shortcut
-from medgrape.phantoms.profile import PROFILES, nih_statistics
+from medgrape.phantoms.cohort import PROFILES, Shortcut, nih_statistics, plan
 
 
 @pytest.mark.parametrize("profile", ["tb", "nih"])

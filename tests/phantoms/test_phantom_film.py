@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from medgrape.geometry import Box, FilmSize
-from medgrape.phantoms.cohort import plan
+from medgrape.phantoms.cohort import PROFILES, plan
 from medgrape.phantoms.film import draw
-from medgrape.phantoms.findings import DRAWERS
-from medgrape.phantoms.profile import PROFILES
+from medgrape.phantoms.findings import FINDINGS
 
 DIGEST = """
 import hashlib
@@ -92,13 +91,14 @@ def test_disease_outside_tuberculosis_is_drawn_but_is_no_concept_of_the_tb_profi
     assert all(lesion.concept is None for lesion in film.lesions)
 
 
-@pytest.mark.parametrize("finding", sorted(set(DRAWERS) - {"cardiomegaly"}))
+@pytest.mark.parametrize("finding", sorted(set(FINDINGS) - {"cardiomegaly"}))
 def test_every_finding_visibly_changes_the_film_inside_its_mask_and_nowhere_else(finding, healthy, monkeypatch):
     """Against the same chest with everything else of the finding, but not its drawing."""
     exams = [replace(healthy, patient=healthy.patient + n, devices=(), findings=(finding,)) for n in range(3)]
     shown = [draw(exam) for exam in exams]
-    drawer = DRAWERS[finding]
-    monkeypatch.setitem(DRAWERS, finding, lambda chest, site, random: drawer(replace(chest), site, random))
+    known = FINDINGS[finding]
+    draw_on_copy = replace(known, draw=lambda chest, site, random: known.draw(replace(chest), site, random))
+    monkeypatch.setitem(FINDINGS, finding, draw_on_copy)
     for film, hidden in zip(shown, map(draw, exams), strict=True):
         difference = np.abs(film.pixels.astype(float) - hidden.pixels)
         mask = film.lesions[0].mask
@@ -147,4 +147,4 @@ def test_devices_are_recorded_with_their_masks(healthy):
 
 def test_every_finding_of_every_profile_can_be_drawn():
     for profile in PROFILES.values():
-        assert set(profile.concept_of) <= set(DRAWERS)
+        assert set(profile.concept_of) <= set(FINDINGS)

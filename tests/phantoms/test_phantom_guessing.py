@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from medgrape.phantoms.profile import PROFILES
+from medgrape.phantoms.cohort import PROFILES
 
 BOXED = sorted(PROFILES["nih"].reference)
 

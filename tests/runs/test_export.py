@@ -182,8 +182,8 @@ def test_int8_is_calibrated_on_training_films_alone(strict_run, drawn_dataset):
 
 
 def test_too_few_films_to_calibrate_on_are_refused(strict_run, tmp_path):
+    from medgrape.datasets.dataset import SplitRule
     from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-    from medgrape.datasets.splits import SplitRule
 
     draw_dataset(PhantomOrder(films=12, seed=1, size=64), tmp_path / "few", SplitRule(test=0.2))
     with pytest.raises(UserError, match="at least 16 training films"):

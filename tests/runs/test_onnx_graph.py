@@ -6,11 +6,10 @@ import torch
 from onnxruntime import InferenceSession
 
 from medgrape.config import parse_config
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.evidence import disagreement_maps
-from medgrape.model.grape import Grape
+from medgrape.model.grape import Grape, grow_head
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.grown_head import grow_head
 from medgrape.runs.onnx_graph import OUTPUTS, build_graph
 
 SIDE, CLOSE = 64, 1e-4

@@ -17,8 +17,7 @@ from command_line import medgrape
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
 from medgrape.geometry import Box, FilmSize
-from medgrape.runs.checkpoint import load_run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import BoxSeen, boxes_seen
 from medgrape.safety.calibration import calibrate, keep
 from medgrape.safety.check import check_box, judge

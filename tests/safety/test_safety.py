@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from correcting_scenes import CONCEPTS, FILM, LEFT, RIGHT, anything, boxes, cavity_left_effusion_right, untaught
 from medgrape.concepts import ConceptError
 from medgrape.geometry import Box, BoxOutsideError, GeometryError
-from medgrape.runs.checkpoint import SafetyThresholds
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule, SafetyThresholds
 from medgrape.safety.check import check_box, inside
 from oracles import feedback as slow
 

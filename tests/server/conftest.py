@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from reading_room import reading_room
 
-from medgrape.benchmarks.postgres import programs, temporary_postgres
+from benchmarks.postgres import programs, temporary_postgres
 
 DATABASES = ["sqlite", "postgresql"]
 

@@ -14,16 +14,16 @@ from medgrape.datasets.dataset import Dataset
 from medgrape.server.app import create_app
 from medgrape.server.models import register
 from medgrape.server.room import Room
-from medgrape.server.room_folder import Archive, RoomFolder
+from medgrape.server.room_folder import RoomFolder, RoomStore
 from medgrape.server.security.accounts import add_user, create_token, users
-from medgrape.server.security.credentials import hashed
+from medgrape.server.security.credentials import hash_password
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.migrate import migrate
 
 PASSWORD = "correct horse battery"  # noqa: S105
 PEOPLE = {"rita": Role.READER, "rolf": Role.READER, "cora": Role.CURATOR, "alma": Role.ADMIN}
-HASHED = hashed(PASSWORD)
+HASHED = hash_password(PASSWORD)
 WIDE = {"rate": {"per_second": 10_000.0, "burst": 100_000, "logins_per_minute": 10_000}}
 
 
@@ -69,18 +69,18 @@ class ReadingRoom:
 def reading_room(folder: Path, run: Path, url: str = "", *, login: bool = True, **changes) -> Iterator[ReadingRoom]:
     """Opened anew, or again with all that is in the folder."""
     settings = ServerSettings.model_validate(WIDE | {"database": url} | changes)
-    archive = Archive.opened(RoomFolder(folder), settings)
-    migrate(archive.database)
-    register(archive, [run])
-    tokens = _people(archive) if login else {}
+    store = RoomStore.opened(RoomFolder(folder), settings)
+    migrate(store.database)
+    register(store, [run])
+    tokens = _people(store) if login else {}
     with TestClient(
-        create_app(Room(archive, settings, login=login)), base_url="http://127.0.0.1", raise_server_exceptions=False
+        create_app(Room(store, settings, login=login)), base_url="http://127.0.0.1", raise_server_exceptions=False
     ) as client:
-        yield ReadingRoom(client, client.app.state.desks.room, tokens)
+        yield ReadingRoom(client, client.app.state.services.room, tokens)
 
 
-def _people(archive: Archive) -> dict[str, str]:
-    with archive.database.writing() as session:
+def _people(store: RoomStore) -> dict[str, str]:
+    with store.database.writing() as session:
         known = {user.name: user for user in users(session)}
         found = {}
         for name, role in PEOPLE.items():

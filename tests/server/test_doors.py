@@ -13,7 +13,7 @@ from medgrape.server.page_files import page_files
 from medgrape.server.security.accounts import add_user, create_token, revoke, user_named
 from medgrape.server.security.credentials import BearerToken, new_id
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Needs
+from medgrape.server.services import RequireRole
 from medgrape.server.storage.tables import JobRow, TokenRow
 
 PAGE = set(page_files())
@@ -191,7 +191,7 @@ def test_a_token_of_another_form_opens_nothing(shared_room):
 
 
 def _is_guard(dependency):
-    return isinstance(dependency.dependency, Needs)
+    return isinstance(dependency.dependency, RequireRole)
 
 
 def _closed(room):

@@ -10,7 +10,7 @@ import torch
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import FilmSize
 from medgrape.server.inference.encoder import Encoder, FeatureStore
-from medgrape.server.inference.lru_cache import Lately
+from medgrape.server.inference.lru_cache import LRUCache
 from medgrape.server.storage.tables import FilmRow
 
 
@@ -77,7 +77,7 @@ def test_a_damaged_feature_file_is_made_anew(tmp_path):
 
 
 def test_what_was_not_used_for_longest_is_forgotten_first():
-    kept = Lately(3, len)
+    kept = LRUCache(3, len)
     for key in ("a", "b", "c"):
         kept.put(key, "x")
     kept.get("a")
@@ -98,7 +98,7 @@ def test_while_a_film_is_encoded_the_server_answers_others(shared_room, monkeypa
 
     monkeypatch.setattr(Encoder, "encode", stuck)
     shared_room.room.features.drop(_content(shared_room, film))
-    shared_room.client.app.state.desks.studies.forget(film)
+    shared_room.client.app.state.services.studies.forget(film)
     with ThreadPoolExecutor(1) as other:
         opening = other.submit(shared_room.study, "rolf", film)
         assert begun.wait(30)

@@ -15,7 +15,7 @@ from reading_room import corners, drawn, reading_room
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from medgrape.server.jobs import SILENCE, JobDesk
+from medgrape.server.jobs import SILENCE, JobRunner
 from medgrape.server.storage.tables import JobRow
 
 BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
@@ -35,7 +35,7 @@ def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path
 
 def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
     shared_room.film(seed=20)
-    decoders = [psutil.Process(one) for one in shared_room.room.darkroom.process_ids()]
+    decoders = [psutil.Process(one) for one in shared_room.room.decoder_pool.process_ids()]
     for decoder in decoders:
         decoder.kill()
     while any(decoder.status() != psutil.STATUS_ZOMBIE for decoder in decoders):
@@ -199,7 +199,7 @@ def test_a_film_whose_commit_was_in_doubt_is_there_whole_or_not_at_all(shared_ro
 def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room):
     model = room.model_in_use()
     made = room.post("cora", f"/models/{model}/concepts/active_tb/discard", json={"prototypes": [0]}).json()["version"]
-    desk, film = room.client.app.state.desks.studies, room.film()
+    desk, film = room.client.app.state.services.studies, room.film()
     first_sight = desk.first_sight
 
     def slow(*about):
@@ -215,7 +215,7 @@ def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room
 
 
 def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_not(shared_room, monkeypatch):
-    real = JobDesk._told
+    real = JobRunner._told
 
     def cancelled_when_writing(self, job, progress, news):
         if news == "writing the model":
@@ -223,7 +223,7 @@ def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_no
                 session.get_one(JobRow, job).cancelled = True
         return real(self, job, progress, news)
 
-    monkeypatch.setattr(JobDesk, "_told", cancelled_when_writing)
+    monkeypatch.setattr(JobRunner, "_told", cancelled_when_writing)
     models = shared_room.get("rita", "/models").json()
     lesson = {"name": "late", "description": "A late one.", "examples": [{"film": shared_room.film()}]}
     job = shared_room.post("cora", "/concepts", json=lesson).json()["id"]

@@ -154,7 +154,7 @@ def test_an_anchor_that_was_taken_away_stays_missed_until_somebody_accepts_it(bu
     busy.film(seed=41)
     assert any("missing or damaged" in told for told in faults(busy))
     with busy.room.database.reading() as session:
-        busy.room.archive.log.accept(session)
+        busy.room.store.log.accept(session)
     busy.film(seed=42)
     assert faults(busy) == []
 

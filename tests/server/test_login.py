@@ -10,7 +10,7 @@ from sqlalchemy import inspect, select, text
 from starlette.testclient import TestClient
 
 from medgrape.server.process import ServeError, prepare
-from medgrape.server.room_folder import Archive, RoomFolder
+from medgrape.server.room_folder import RoomFolder, RoomStore
 from medgrape.server.security.accounts import FREE_ATTEMPTS, LOCAL, LONGEST_LOCK, add_user, user_named
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import ServerSettings
@@ -277,10 +277,10 @@ def test_nobody_serves_others_without_login(tmp_path, strict_run, reach):
     folder, settings = RoomFolder(tmp_path / "room"), ServerSettings(port=0, **reach)
     with pytest.raises(ServeError, match="add a user first"):
         prepare([strict_run], folder, settings)
-    archive = Archive.opened(folder, settings)
-    with archive.database.writing() as session:
+    store = RoomStore.opened(folder, settings)
+    with store.database.writing() as session:
         add_user(session, "alma", Role.ADMIN, PASSWORD)
-    archive.database.dispose()
+    store.database.dispose()
     assert _login_of(prepare([strict_run], folder, settings))
 
 
@@ -291,15 +291,15 @@ def test_a_login_provider_is_login_too(tmp_path, strict_run):
 
 def test_on_this_machine_login_begins_with_the_first_user(tmp_path, strict_run):
     folder, settings = RoomFolder(tmp_path / "room"), ServerSettings(port=0)
-    archive = Archive.opened(folder, settings)
-    migrate(archive.database)
+    store = RoomStore.opened(folder, settings)
+    migrate(store.database)
     assert not _login_of(prepare([strict_run], folder, settings))
-    with archive.database.writing() as session:
+    with store.database.writing() as session:
         add_user(session, LOCAL, Role.ADMIN, None)
     assert not _login_of(prepare([strict_run], folder, settings))
-    with archive.database.writing() as session:
+    with store.database.writing() as session:
         add_user(session, "rita", Role.READER, PASSWORD)
-    archive.database.dispose()
+    store.database.dispose()
     assert _login_of(prepare([strict_run], folder, settings))
 
 

@@ -7,10 +7,10 @@ from alembic.script import ScriptDirectory
 from reading_room import reading_room
 from sqlalchemy import text
 
-from medgrape.server.room_folder import Archive, RoomFolder
+from medgrape.server.room_folder import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database
-from medgrape.server.storage.events import Deed
+from medgrape.server.storage.events import NewEvent
 from medgrape.server.storage.migrate import MigrationError, config_for, migrate
 from medgrape.server.storage.tables import Base
 
@@ -29,8 +29,8 @@ FIRST = {
 
 
 @pytest.fixture
-def archive(tmp_path, database):
-    opened = Archive.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
+def store(tmp_path, database):
+    opened = RoomStore.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
     yield opened
     opened.database.dispose()
 
@@ -55,49 +55,49 @@ def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(pos
     whole.dispose()
 
 
-def test_data_of_the_first_revision_outlives_every_step(archive):
+def test_data_of_the_first_revision_outlives_every_step(store):
     first, *later = revisions()
-    migrate(archive.database, first)
-    with archive.database.engine.execution_options(writes=True).begin() as connection:
+    migrate(store.database, first)
+    with store.database.engine.execution_options(writes=True).begin() as connection:
         for statement in FIRST.values():
             connection.execute(text(statement))
-    with archive.database.writing() as session:
-        archive.log.add(session, Deed("ada", "film.arrived", film="f"))
+    with store.database.writing() as session:
+        store.log.add(session, NewEvent("ada", "film.arrived", film="f"))
     assert len(later) >= 2
     for revision in later:
-        migrate(archive.database, revision)
-        with archive.database.reading() as session:
+        migrate(store.database, revision)
+        with store.database.reading() as session:
             for table in FIRST:
                 assert session.scalar(text(f"SELECT count(*) FROM {table}")) == 1, table
-        with archive.database.reading() as session:
-            assert archive.log.verify(session).whole
-    with archive.database.writing() as session:
-        archive.log.add(session, Deed("ada", "film.removed", film="f"))
-    with archive.database.reading() as session:
-        assert archive.log.verify(session).events == 2
+        with store.database.reading() as session:
+            assert store.log.verify(session).whole
+    with store.database.writing() as session:
+        store.log.add(session, NewEvent("ada", "film.removed", film="f"))
+    with store.database.reading() as session:
+        assert store.log.verify(session).events == 2
 
 
-def test_the_last_revision_has_exactly_the_tables_that_the_code_knows(archive):
-    migrate(archive.database)
-    with archive.database.engine.connect() as connection:
+def test_the_last_revision_has_exactly_the_tables_that_the_code_knows(store):
+    migrate(store.database)
+    with store.database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 
-def test_migrating_twice_changes_nothing(archive):
-    migrate(archive.database)
-    migrate(archive.database)
+def test_migrating_twice_changes_nothing(store):
+    migrate(store.database)
+    migrate(store.database)
 
 
-def test_a_database_of_a_newer_version_is_refused(archive):
-    migrate(archive.database)
-    with archive.database.engine.execution_options(writes=True).begin() as connection:
+def test_a_database_of_a_newer_version_is_refused(store):
+    migrate(store.database)
+    with store.database.engine.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(MigrationError, match="newer"):
-        migrate(archive.database)
+        migrate(store.database)
 
 
 def test_a_migrated_database_serves(tmp_path, strict_run, database):
-    opened = Archive.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
+    opened = RoomStore.opened(RoomFolder(tmp_path / "room"), ServerSettings(database=database))
     migrate(opened.database, revisions()[0])
     opened.database.dispose()
     with reading_room(tmp_path / "room", strict_run, database) as room:

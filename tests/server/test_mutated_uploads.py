@@ -55,7 +55,7 @@ def mutated(content, chance):
 
 
 def memory(room):
-    processes = [psutil.Process(), *(psutil.Process(pid) for pid in room.room.darkroom.process_ids())]
+    processes = [psutil.Process(), *(psutil.Process(pid) for pid in room.room.decoder_pool.process_ids())]
     return sum(process.memory_info().rss for process in processes)
 
 

@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 from reading_room import reading_room
 
-from medgrape.benchmarks.server import Order, bench_server
-from medgrape.benchmarks.server_kills import kill_again_and_again
-from medgrape.benchmarks.server_load import crowd
-from medgrape.benchmarks.server_under_test import ServerUnderTest, server
+from benchmarks.server import Order, bench_server
+from benchmarks.server_kills import kill_again_and_again
+from benchmarks.server_load import crowd
+from benchmarks.server_under_test import ServerUnderTest, server
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
 from medgrape.server.process import ServeError, prepare
-from medgrape.server.room_folder import Archive, NoPairError, RoomFolder
+from medgrape.server.room_folder import MismatchedRoomError, RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 
 
@@ -74,7 +74,7 @@ def test_a_room_is_not_started_with_another_database_and_loses_nothing(tmp_path,
         film = opened.film()
         kept = opened.room.folder.film(film, ".png")
     elsewhere = ServerSettings(database=f"sqlite:///{tmp_path / 'other.db'}", port=0)
-    with pytest.raises(NoPairError, match="do not belong together"):
+    with pytest.raises(MismatchedRoomError, match="do not belong together"):
         prepare([strict_run], RoomFolder(room), elsewhere)
     assert kept.exists()
     ended(prepare([strict_run], RoomFolder(room), ServerSettings(port=0)))
@@ -121,7 +121,7 @@ def test_a_database_that_is_none_is_told_in_one_sentence(tmp_path, content):
     path = tmp_path / "room.db"
     path.mkdir() if content is None else path.write_bytes(content * 100)
     with pytest.raises(ValueError, match="cannot be used"):
-        Archive.ready(RoomFolder(tmp_path / "room"), ServerSettings(database=f"sqlite:///{path}"))
+        RoomStore.ready(RoomFolder(tmp_path / "room"), ServerSettings(database=f"sqlite:///{path}"))
 
 
 def test_a_server_ends_when_asked_and_says_where_it_was(tmp_path, strict_run):

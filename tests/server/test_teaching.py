@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from reading_room import corners, drawn
 
-from medgrape.server.jobs import JobDesk
+from medgrape.server.jobs import JobRunner
 
 LESSON = {"name": "cavity", "description": "Thick-walled lucency in the upper lobe."}
 BOX = corners((10, 10, 50, 50))
@@ -79,13 +79,13 @@ def test_a_box_beside_the_film_ends_the_job_with_a_sentence_and_no_model(shared_
 
 
 def test_a_job_can_be_cancelled(shared_room, monkeypatch):
-    real = JobDesk._told
+    real = JobRunner._told
 
     def slow(self, job, progress, news):
         time.sleep(0.2)
         return real(self, job, progress, news)
 
-    monkeypatch.setattr(JobDesk, "_told", slow)
+    monkeypatch.setattr(JobRunner, "_told", slow)
     job = taught(shared_room, name="scar")["id"]
     assert shared_room.post("rita", f"/jobs/{job}/cancel").status_code == 404
     assert shared_room.post("cora", f"/jobs/{job}/cancel").status_code == 200
@@ -134,7 +134,7 @@ def test_a_model_is_removed_only_while_nothing_depends_on_it(shared_room):
 def test_a_models_card_tells_what_it_was_trained_on_and_what_was_done_to_it(shared_room):
     card = shared_room.get("rita", f"/models/{shared_room.model_in_use()}").json()
     assert card["calibrated"]
-    assert card["changes"] == ["Made to doubt."]
+    assert card["changes"] == ["Strict check."]
     assert card["data_set"]["checksum"]
     assert set(card["classes"]) == {"healthy", "sick_non_tb", "active_tb"}
 

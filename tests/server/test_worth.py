@@ -120,9 +120,9 @@ def test_a_model_that_is_removed_takes_its_worth_with_it(measuring):
     made = without(measuring, measuring.model_in_use(), 1)
     measured(measuring, made)
     folder = measuring.room.folder
-    assert len(folder.all_worth_of(made)) == 1
+    assert len(folder.assessment_files(made)) == 1
     assert measuring.ask("cora", "DELETE", f"/models/{made}").status_code == 204
-    assert folder.all_worth_of(made) == []
+    assert folder.assessment_files(made) == []
     assert without(measuring, measuring.model_in_use(), 1) == made
     assert measuring.get("rita", f"/models/{made}/worth").json()["code"] == "not_measured"
 
@@ -187,7 +187,7 @@ def test_a_data_set_with_other_classes_is_refused_at_once(tmp_path, trained_run,
 def test_a_file_that_is_damaged_counts_as_not_measured(tmp_path, trained_run, drawn_dataset):
     with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
-        room.room.folder.worth_of(model, checksum(drawn_dataset)).write_text('{"model": 1')
+        room.room.folder.assessment_file(model, checksum(drawn_dataset)).write_text('{"model": 1')
         assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
 
 
@@ -202,7 +202,7 @@ def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, trained_r
     with reading_room(folder.root, trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
         measured(room, model)
-    folder.worth_of("0" * 16, checksum(drawn_dataset)).write_text("{}")
+    folder.assessment_file("0" * 16, checksum(drawn_dataset)).write_text("{}")
     ready = prepare([trained_run], folder, ServerSettings(port=0, data=str(drawn_dataset)))
     ready.listening.close()
     ready.lock.release()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import medgrape as mg
-from medgrape.datasets.dataset import Dataset
-from medgrape.datasets.splits import SplitRule
+from medgrape.datasets.dataset import Dataset, SplitRule
 from medgrape.errors import UserError
 from medgrape.sklearn.inputs import Given, class_names, column, gathered, label_column, normal_names
 

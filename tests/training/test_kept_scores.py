@@ -18,7 +18,7 @@ def reader(trained_run):
 
 def passes(monkeypatch):
     """Counts how often a batch goes through the backbone."""
-    from medgrape.model.backbones.backbone import Backbone
+    from medgrape.model.backbones import Backbone
 
     counted = []
     late = Backbone.late

@@ -37,7 +37,7 @@ def weights(reader, part):
 
 def passes(monkeypatch):
     """Counts how often a batch goes through the backbone."""
-    from medgrape.model.backbones.backbone import Backbone
+    from medgrape.model.backbones import Backbone
 
     counted = []
     late = Backbone.late
@@ -139,8 +139,8 @@ def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other
 
 
 def test_a_run_refitted_on_another_data_set_says_so_and_may_not_be_tested_on_its_films(reader, tmp_path):
+    from medgrape.datasets.dataset import SplitRule
     from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-    from medgrape.datasets.splits import SplitRule
 
     other = tmp_path / "other"
     draw_dataset(PhantomOrder(films=24, seed=9, size=64), other, SplitRule(validation=0.3))

@@ -18,8 +18,7 @@ from medgrape.films.film import FilmError
 from medgrape.films.reading import read_film, read_prepared
 from medgrape.geometry import BoxOutsideError
 from medgrape.reader import Reader
-from medgrape.runs.checkpoint import SafetyThresholds
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule, SafetyThresholds
 from medgrape.vocabulary.curation import prototypes_of
 from medgrape.vocabulary.encoders import TextEncoderError
 from medgrape.vocabulary.learning import point_at

@@ -5,8 +5,15 @@ import torch.nn.functional as F
 from medgrape.concepts import Concept, ConceptError, ConceptSet
 from medgrape.geometry import Box, FilmSize
 from medgrape.model.atlas import Atlas
-from medgrape.vocabulary.few_shot import Example, tune
-from medgrape.vocabulary.new_concept import NewConceptError, all_but, covered, starting_prototypes, with_concept
+from medgrape.vocabulary.new_concept import (
+    Example,
+    NewConceptError,
+    all_but,
+    covered,
+    starting_prototypes,
+    tune,
+    with_concept,
+)
 
 WIDTH, PROTOTYPES = 8, 5
 LUNG, CAVITY, NODULE = torch.eye(WIDTH)[0], torch.eye(WIDTH)[1], torch.eye(WIDTH)[2]

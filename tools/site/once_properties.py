@@ -1,4 +1,4 @@
-"""For the reference of Python: what ``medgrape.lazy`` decorates is asked for like an attribute, and shown as one."""
+"""Shows properties that ``medgrape.records.once`` decorates as attributes in the Python reference."""
 
 from typing import Any
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from torch import nn
 
 from medgrape.errors import UserError
-from medgrape.model.backbones.base import Chain, Greys, load_strictly, read_weights
-from medgrape.model.backbones.plugin import OwnBackbone
+from medgrape.model.backbones.base import Chain, Greys, OwnBackbone, load_strictly, read_weights
 
 WIDTHS = (16, 24, 40, 64)
 

@@ -23,12 +23,21 @@ from torch import Tensor, nn
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.files import write_tensors
-from medgrape.model.backbones.backbone import Backbone
+from medgrape.model.backbones import Backbone
 from medgrape.model.cam import CamHead, pool
 from medgrape.runs.checkpoint import ARCHITECTURE, METHOD, LoadedRun
 from medgrape.runs.exported import load_readable
-from medgrape.runs.manifest import Manifest, fitting, seal, unseal
-from medgrape.runs.plugin_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
+from medgrape.runs.manifest import (
+    OWN_PARTS,
+    Manifest,
+    Records,
+    fitting,
+    keep_parts,
+    refuse_changed,
+    refuse_missing,
+    seal,
+    unseal,
+)
 
 ABSENT = 0.1
 """When films are read, a part with less presence than this counts as absent."""

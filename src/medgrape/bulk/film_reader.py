@@ -1,93 +1,92 @@
-"""What a worker does, wherever it runs: some films in, one table out."""
+"""Reads films in batches with one model, as every worker does: films in, one table out."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from medgrape.bulk.listing import ListedFilm
-from medgrape.bulk.storage import Fetched, is_url
+from medgrape.bulk.listing import DownloadFolder, ListedFilm, is_url
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.errors import UserError
 from medgrape.explain.words import seen
 from medgrape.files import sha256
 from medgrape.films.decoder import Decoder, Request
 from medgrape.films.film import Film, FilmError
-from medgrape.geometry import PatchGrid, peak
+from medgrape.geometry import FilmSize, PatchGrid, peak
+from medgrape.records import Record
 from medgrape.runs.manifest import unseal, version_of
 
 if TYPE_CHECKING:
-    from medgrape.geometry import FilmSize
+    import pyarrow as pa
 
-_FETCHERS = 8
-"""Storage answers late, so several films are asked for at once; no more are kept than are decoded ahead."""
+READ, REFUSED = "read", "refused"
+_DOWNLOADS = 8
+"""Films that are downloaded at once, because storage answers slowly."""
+_BATCHES_AHEAD = 3
+"""Films that are decoded ahead, in batches: one is being read, the next is ready, a third is on its way."""
 
 
 class FilmsAhead:
-    """One decoder process that works ahead, and some threads that fetch what lies elsewhere."""
+    """One decoder process that works ahead, and threads that download films from storage."""
 
     def __init__(self, limits: FilmLimits, preprocessing: Preprocessing, ahead: int) -> None:
         self._limits, self._preprocessing, self._ahead = limits, preprocessing, ahead
         self._decoder = Decoder()
         self._decoding = ThreadPoolExecutor(1, "decoding")
-        self._fetching = ThreadPoolExecutor(_FETCHERS, "fetching")
-        self._fetched: Fetched | None = None
+        self._downloading = ThreadPoolExecutor(_DOWNLOADS, "downloading")
+        self._downloads: DownloadFolder | None = None
 
     def close(self) -> None:
-        """End the decoder, and leave no film behind."""
-        self._fetching.shutdown(cancel_futures=True)
+        """End the decoder and delete downloaded films."""
+        self._downloading.shutdown(cancel_futures=True)
         self._decoding.shutdown(cancel_futures=True)
         self._decoder.close()
-        if self._fetched is not None:
-            self._fetched.close()
+        if self._downloads is not None:
+            self._downloads.close()
 
     def read(self, films: Iterable[ListedFilm]) -> Iterator[tuple[ListedFilm, Film | FilmError]]:
-        """Every film as the model sees it, or why not, in the order asked for."""
+        """Yield every film as the model sees it, or why it is refused, in the order of the request."""
         waiting = iter(films)
         under_way: deque[tuple[ListedFilm, Future[Film | FilmError]]] = deque()
-        under_way.extend((film, self._begun(film)) for film in islice(waiting, self._ahead))
+        under_way.extend((film, self._submit(film)) for film in islice(waiting, self._ahead))
         while under_way:
             film, decoded = under_way.popleft()
             yield film, decoded.result()
-            under_way.extend((film, self._begun(film)) for film in islice(waiting, 1))
+            under_way.extend((film, self._submit(film)) for film in islice(waiting, 1))
 
-    def _begun(self, film: ListedFilm) -> Future[Film | FilmError]:
+    def _submit(self, film: ListedFilm) -> Future[Film | FilmError]:
         if not is_url(film.place):
-            return self._decoding.submit(self._decoded, Path(film.place))
-        if self._fetched is None:
-            self._fetched = Fetched()
-        copy = self._fetching.submit(self._fetched.fetch, film.place, self._limits)
-        return self._decoding.submit(self._decoded_copy, copy)
+            return self._decoding.submit(self._decode, Path(film.place))
+        if self._downloads is None:
+            self._downloads = DownloadFolder()
+        download = self._downloading.submit(self._downloads.fetch, film.place, self._limits)
+        return self._decoding.submit(self._decode_download, download)
 
-    def _decoded_copy(self, copy: Future[Path]) -> Film | FilmError:
+    def _decode_download(self, download: Future[Path]) -> Film | FilmError:
         try:
-            path = copy.result()
+            path = download.result()
         except FilmError as refusal:
             return refusal
         try:
-            return self._decoded(path)
+            return self._decode(path)
         finally:
             path.unlink(missing_ok=True)
 
-    def _decoded(self, path: Path) -> Film | FilmError:
+    def _decode(self, path: Path) -> Film | FilmError:
         try:
             return self._decoder.read(Request(path, self._limits, self._preprocessing))
         except FilmError as refusal:
-            return FilmError(str(refusal).removeprefix(f"{path}: "))  # the row tells which film
-
-
-READ, REFUSED = "read", "refused"
+            return FilmError(str(refusal).removeprefix(f"{path}: "))  # the row names the film
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One concept on one film."""
+    """Score and strongest point of one concept on one film."""
 
     score: float
     x: float
@@ -96,10 +95,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What a model says of one film."""
+class FilmReading:
+    """What a model sees on one film."""
 
-    size: "FilmSize"
+    size: FilmSize
     probabilities: tuple[float, ...]
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
@@ -107,16 +106,18 @@ class Sight:
 
 @dataclass(frozen=True)
 class Columns:
-    """Whose columns: a model's classes and concepts."""
+    """Columns of the table, which follow from the model's classes and concepts."""
 
     classes: tuple[str, ...]
     concepts: tuple[str, ...]
     model: str
-    """Its version."""
+    """Version of the model."""
 
     @property
-    def schema(self) -> pa.Schema:
-        """The same for every part, also for one in which every film was refused."""
+    def schema(self) -> "pa.Schema":
+        """The same for every part, even if all its films were refused."""
+        import pyarrow as pa
+
         fields = [
             pa.field("film", pa.string(), nullable=False), pa.field("status", pa.string(), nullable=False),
             pa.field("reason", pa.string()), pa.field("width", pa.int32()), pa.field("height", pa.int32()),
@@ -130,59 +131,46 @@ class Columns:
             [*fields, pa.field("warnings", pa.list_(pa.string())), pa.field("model", pa.string(), nullable=False)]
         )
 
-    def read(self, film: ListedFilm, sight: Sight) -> dict[str, Any]:
-        """The row of a film that was read."""
+    def read(self, film: ListedFilm, reading: FilmReading) -> dict[str, Any]:
+        """Return the row of a film that was read."""
         row: dict[str, Any] = {"film": printable(film.name), "status": READ, "model": self.model}
-        row |= {"width": sight.size.width, "height": sight.size.height, "warnings": list(sight.warnings)}
-        likeliest = max(range(len(self.classes)), key=sight.probabilities.__getitem__)
-        row["predicted"] = self.classes[likeliest]
-        row |= {f"probability_{name}": one for name, one in zip(self.classes, sight.probabilities, strict=True)}
-        for name, found in zip(self.concepts, sight.findings, strict=True):
-            row |= {f"{what}_{name}": getattr(found, what) for what in ("score", "x", "y", "seen")}
+        row |= {"width": reading.size.width, "height": reading.size.height, "warnings": list(reading.warnings)}
+        row["predicted"] = self.classes[int(np.argmax(reading.probabilities))]
+        row |= {f"probability_{name}": share for name, share in zip(self.classes, reading.probabilities, strict=True)}
+        for name, finding in zip(self.concepts, reading.findings, strict=True):
+            row |= {f"{what}_{name}": getattr(finding, what) for what in ("score", "x", "y", "seen")}
         return row
 
     def refused(self, film: ListedFilm, reason: str) -> dict[str, Any]:
-        """The row of a film that could not be read."""
-        told = {"film": printable(film.name), "status": REFUSED, "reason": printable(reason)}
-        return told | {"warnings": [], "model": self.model}
+        """Return the row of a film that could not be read."""
+        row = {"film": printable(film.name), "status": REFUSED, "reason": printable(reason)}
+        return row | {"warnings": [], "model": self.model}
 
-    def table(self, rows: Sequence[dict[str, Any]]) -> pa.Table:
-        """All rows of a part."""
+    def table(self, rows: Sequence[dict[str, Any]]) -> "pa.Table":
+        """Return all rows of a part as a table."""
+        import pyarrow as pa
+
         return pa.Table.from_pylist(list(rows), schema=self.schema)
 
 
 def printable(text: str) -> str:
-    """A file's name may hold bytes that are no text; they are shown as codes."""
+    """Replace bytes of a file name that are not text by their codes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-_BATCHES_AHEAD = 3
-"""Films decoded ahead, in batches: one is being read, the next is ready, a third is on its way."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """With which model films are read, and how many at once."""
+class Job(Record):
+    """The model with which a worker reads films, and how many films at once."""
 
     model: Path
-    """A run's folder or a file; absolute, for workers elsewhere."""
+    """A run or a model in one file; an absolute path, because workers run elsewhere."""
     version: str
     batch: int = 8
     threads: int = 1
-    """For the model's arithmetic in one worker."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self) | {"model": str(self.model)}
-
-    @classmethod
-    def from_json(cls, told: dict[str, Any]) -> "Job":
-        """The inverse of ``to_json``."""
-        return cls(**told | {"model": Path(told["model"])})
+    """Threads of the model's arithmetic in one worker."""
 
 
 def model_version(model: Path) -> str:
-    """One short name for everything in a run, or for a model in one file; a run that is not whole is refused."""
+    """Return the version of a run, or of a model in one file; an incomplete run is an error."""
     if model.is_file():
         return sha256(model)[:16]
     unseal(model)
@@ -197,9 +185,9 @@ class FilmReader:
 
         from medgrape.reader import load
 
-        torch.set_num_threads(job.threads)  # before the model is there: some runtimes ask once
+        torch.set_num_threads(job.threads)  # before the model is loaded: some runtimes ask only then
         if model_version(job.model) != job.version:
-            raise UserError(f"{job.model} is another model here than where the work is handed out.")
+            raise UserError(f"{job.model} is another model here than on the machine that distributes the work.")
         self._run, self._batch = load(job.model).loaded.run, job.batch
         self._columns = Columns(self._run.classes, self._run.concepts.names, job.version)
         self._usual = [
@@ -210,18 +198,18 @@ class FilmReader:
         self._films = FilmsAhead(config.limits, config.preprocessing, _BATCHES_AHEAD * job.batch)
 
     def close(self) -> None:
-        """End what decodes."""
+        """End the decoder."""
         self._films.close()
 
     def read(self, films: Sequence[ListedFilm]) -> "pa.Table":
-        """A row for each film, in the order asked for."""
+        """Return a row for each film, in the order of the request."""
         rows: dict[int, dict[str, Any]] = {}
         batch: list[tuple[int, ListedFilm, Film]] = []
-        for number, (film, found) in enumerate(self._films.read(films)):
-            if isinstance(found, FilmError):
-                rows[number] = self._columns.refused(film, str(found))
+        for number, (listed, film) in enumerate(self._films.read(films)):
+            if isinstance(film, FilmError):
+                rows[number] = self._columns.refused(listed, str(film))
                 continue
-            batch.append((number, film, found))
+            batch.append((number, listed, film))
             if len(batch) == self._batch:
                 rows.update(self._rows(batch))
                 batch = []
@@ -229,27 +217,23 @@ class FilmReader:
         return self._columns.table([rows[number] for number in range(len(films))])
 
     def refuse(self, films: Sequence[ListedFilm], reason: str) -> "pa.Table":
-        """Rows of films that nobody should try again."""
+        """Return rows that refuse the films."""
         return self._columns.table([self._columns.refused(film, reason) for film in films])
 
     def _rows(self, batch: Sequence[tuple[int, ListedFilm, Film]]) -> Iterator[tuple[int, dict[str, Any]]]:
-        if not batch:
-            return
-        for (number, film, _), sight in zip(batch, self._sights([film for _, _, film in batch]), strict=True):
-            yield number, self._columns.read(film, sight)
-
-    def _sights(self, films: Sequence[Film]) -> Iterator[Sight]:
         import torch
 
-        greys = torch.from_numpy(np.stack([film.pixels for film in films])).unsqueeze(1).float().div_(255.0)
+        if not batch:
+            return
+        greys = torch.from_numpy(np.stack([film.pixels for _, _, film in batch])).unsqueeze(1).float().div_(255.0)
         with torch.inference_mode():
             prediction, means = self._run.model.look(greys)
-        told = zip(films, prediction.probabilities.tolist(), means.double().numpy(), strict=True)
-        for film, probabilities, maps in told:
-            yield Sight(film.facts.size, tuple(probabilities), tuple(self._found(film, maps)), film.facts.warnings)
-
-    def _found(self, film: Film, maps: np.ndarray) -> Iterator[Finding]:
-        grid = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1])
-        for one, (absent, present) in zip(maps, self._usual, strict=True):
-            score = float(one.max())
-            yield Finding(score, *peak(one, grid), seen(score, absent, present))
+        outputs = zip(batch, prediction.probabilities.tolist(), means.double().numpy(), strict=True)
+        for (number, listed, film), probabilities, maps in outputs:
+            grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts
+            findings = (
+                Finding(float(mean.max()), *peak(mean, grid), seen(float(mean.max()), absent, present))
+                for mean, (absent, present) in zip(maps, self._usual, strict=True)
+            )
+            reading = FilmReading(facts.size, tuple(probabilities), tuple(findings), facts.warnings)
+            yield number, self._columns.read(listed, reading)

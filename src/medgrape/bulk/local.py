@@ -1,18 +1,17 @@
-"""Workers of bulk reading as processes of this machine: each reads one part of the films after the other."""
+"""Worker processes on this machine for reading in bulk."""
 
 import os
 import signal
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from medgrape.bulk.film_reader import FilmReader, Job
-from medgrape.bulk.listing import ListedFilm
-from medgrape.bulk.scheduler import Seat, SeatLostError, WorkerDiedError
-from medgrape.bulk.storage import sweep
+from medgrape.bulk.listing import ListedFilm, remove_abandoned_downloads
+from medgrape.bulk.run import WorkerDiedError, WorkerSlot, WorkerSlotLostError
 from medgrape.child_process import ChildDiedError, ChildProcess, ParentProcess
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +25,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class LocalSeat:
+class LocalWorkerSlot:
     """A worker slot that one process of this machine fills at a time."""
 
     def __init__(self, job: Job) -> None:
@@ -58,7 +57,7 @@ class LocalSeat:
                 if wanted():
                     self.launch()
         if not self._ready:
-            raise SeatLostError
+            raise WorkerSlotLostError
 
     def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
         """Return a row for each film."""
@@ -72,7 +71,7 @@ class LocalSeat:
         """End the worker process; its decoder ends with it."""
         if self._process.process_id is not None:
             self._process.close()
-            sweep()  # delete the films that it had downloaded
+            remove_abandoned_downloads()
 
     def _request(self, header: dict[str, Any]) -> bytes:
         try:
@@ -99,16 +98,18 @@ class LocalEngine:
         """Return an engine of ``workers`` processes, by default one for each core."""
         return cls(workers or cores())
 
-    def seats(self, job: Job) -> list[Seat]:
+    def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker."""
-        share = replace(job, threads=max(1, cores() // self.workers))
-        return [LocalSeat(share) for _ in range(self.workers)]
+        share = job.model_copy(update={"threads": max(1, cores() // self.workers)})
+        return [LocalWorkerSlot(share) for _ in range(self.workers)]
 
 
 def main() -> None:
     """Run a worker process: read parts of the films until the parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that hands out the work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
     parent = ParentProcess()
+    import pyarrow as pa  # slow to import
+
     try:
         reader = FilmReader(Job.from_json(parent.receive()))
         parent.send({"ready": True})
@@ -116,24 +117,19 @@ def main() -> None:
             request = parent.receive()
             films = [ListedFilm(*film) for film in request["films"]]
             refused = request["refused"]
-            parent.send({}, _packed(reader.read(films) if refused is None else reader.refuse(films, refused)))
+            table = reader.read(films) if refused is None else reader.refuse(films, refused)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table)
+            parent.send({}, memoryview(sink.getvalue()))
     except UserError as error:
         parent.send({"mistake": str(error)})
     except OSError as error:
-        parent.send({"mistake": told_of_file(error)})
+        parent.send({"mistake": os_error_message(error)})
     except Exception as error:
         if os.environ.get("MEDGRAPE_DEBUG"):
             traceback.print_exc()
         parent.send({"fault": f"{type(error).__name__}: {error}"})
-
-
-def _packed(table: "pa.Table") -> memoryview:
-    import pyarrow as pa  # slow to import
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return memoryview(sink.getvalue())
 
 
 if __name__ == "__main__":

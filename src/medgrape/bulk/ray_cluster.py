@@ -1,4 +1,4 @@
-"""A Ray cluster as workers: one that is there, or one that is started on this machine alone."""
+"""Workers on a Ray cluster: an existing one, or one that is started on this machine alone."""
 
 import importlib.util
 import logging
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 from medgrape.bulk.film_reader import FilmReader, Job
 from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.local import cores
-from medgrape.bulk.scheduler import Seat, SeatLostError, WorkerDiedError
-from medgrape.errors import UserError, told_of_file
+from medgrape.bulk.run import WorkerDiedError, WorkerSlot, WorkerSlotLostError
+from medgrape.errors import UserError, os_error_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PATIENCE = 300.0
-"""Seconds that a lost worker may take to come back, on whatever node has room."""
+_MAX_WAIT = 300.0
+"""Seconds to wait until a new worker is ready, on any node with a free core."""
 _OWN_STORE = 200 * 2**20
-"""Bytes for objects on their way, in a cluster of our own: tables are small."""
+"""Bytes for objects in transit, in a cluster that we start ourselves."""
 
 
 def import_ray() -> Any:  # noqa: ANN401 (untyped)
-    """Ray, which is only there where somebody installed it, and which reports to nobody."""
+    """Import Ray, an optional dependency, with its usage statistics turned off."""
     if importlib.util.find_spec("ray") is None:
         raise UserError("--engine ray needs: pip install 'medgrape[cluster]'.")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -38,9 +38,9 @@ def import_ray() -> Any:  # noqa: ANN401 (untyped)
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[Any]:
-    """A session with a cluster; where no address is given, with one of this machine's cores that only it can reach."""
+    """Open a session with a cluster; without an address, start one that only this machine can reach."""
     if address is None:
-        # Ray takes 127.0.0.1 for the machine's own address, and listens to everybody, unless it thinks itself on a Mac.
+        # Unless Ray believes that this is a Mac, it replaces 127.0.0.1 by an address that the network can reach.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     ray = import_ray()
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -49,7 +49,9 @@ def cluster(address: str | None) -> Iterator[Any]:
             own = {"num_cpus": cores(), "object_store_memory": _OWN_STORE, "_node_ip_address": "127.0.0.1"}
             ray.init(address="local", include_dashboard=False, **own, **quiet)
         else:
-            _refuse_silence(address)
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            if port.isdecimal():  # where nobody listens, Ray would retry for minutes
+                socket.create_connection((host, int(port)), timeout=10.0).close()
             ray.init(address=address, **quiet)
     except (OSError, ValueError, RuntimeError) as error:
         where = "can be started here" if address is None else f"answers at {address}"
@@ -60,91 +62,82 @@ def cluster(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _refuse_silence(address: str) -> None:
-    """Where nobody listens, Ray would ask again for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if port.isdecimal():
-        socket.create_connection((host, int(port)), timeout=10.0).close()
-
-
 def cluster_cores() -> int:
-    """Those of all nodes together."""
+    """Return the number of cores of all nodes together."""
     return max(1, int(import_ray().cluster_resources().get("CPU", 1)))
 
 
 class RemoteReader:
-    """What runs on a node: a reader whose trouble comes back in words."""
+    """The actor on a node: a reader that returns errors as messages."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._reader: FilmReader | None = None
 
     def ready(self) -> str | None:
-        """Load the model; what a person has to mend, if anything."""
+        """Load the model; return the message of an error that the user can correct, or None."""
         try:
             self._reader = FilmReader(self._job)
         except UserError as mistake:
             return str(mistake)
         except OSError as error:
-            return told_of_file(error)
+            return os_error_message(error)
         return None
 
     def read(self, films: Sequence[ListedFilm], refused: str | None) -> "pa.Table":
-        """A row for each film."""
+        """Return a row for each film."""
         if self._reader is None:
-            raise RuntimeError("it was never ready")
+            raise RuntimeError("the model is not loaded")
         return self._reader.read(films) if refused is None else self._reader.refuse(films, refused)
 
 
-class RaySeat:
-    """One actor at a time, on whichever node has a core for it."""
+class RayWorkerSlot:
+    """A worker slot for one actor at a time, on any node with a free core."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._ray = job, import_ray()
-        # A lost actor is replaced here, not by Ray: its part has gone to another worker meanwhile.
+        # Ray must not restart a lost actor: its part has gone to another worker meanwhile.
         self._kind = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RemoteReader)
         self._actor: Any = None
-        self._getting_ready: Any = None
+        self._loading: Any = None
 
     def launch(self) -> None:
-        """Ask for an actor; the cluster starts it when it has room."""
+        """Request an actor; the cluster starts it when a core is free."""
         self.close()
         self._actor = self._kind.remote(self._job)
-        self._getting_ready = self._actor.ready.remote()
+        self._loading = self._actor.ready.remote()
 
     def wait(self, wanted: Callable[[], bool]) -> None:
-        """Until its model is loaded; a node that is gone may leave no room for it."""
-        give_up = time.monotonic() + PATIENCE
-        while wanted() and self._getting_ready is not None:
+        """Wait until the model is loaded; after the loss of a node there may be no core for it."""
+        give_up = time.monotonic() + _MAX_WAIT
+        while wanted() and self._loading is not None:
             if time.monotonic() > give_up:
-                raise SeatLostError
-            done, _ = self._ray.wait([self._getting_ready], timeout=0.5)
-            if done:
-                self._settle()
-
-    def _settle(self) -> None:
-        try:
-            mistake = self._ray.get(self._getting_ready)
-        except self._ray.exceptions.RayActorError:
-            self.launch()
-            return
-        self._getting_ready = None
-        if mistake is not None:
-            raise UserError(mistake)
+                raise WorkerSlotLostError
+            done, _ = self._ray.wait([self._loading], timeout=0.5)
+            if not done:
+                continue
+            try:
+                mistake = self._ray.get(self._loading)
+            except self._ray.exceptions.RayActorError:
+                self.launch()
+                continue
+            self._loading = None
+            if mistake is not None:
+                raise UserError(mistake)
 
     def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
-        """A row for each film; whatever takes the actor or its node away counts as its death."""
-        gone = (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError)
+        """Return a row for each film; the loss of the actor or of its node counts as its death."""
+        lost = (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError)
         actor = self._actor
         if actor is None:
             raise WorkerDiedError
         try:
             return self._ray.get(actor.read.remote(films, refused))
-        except gone as error:
+        except lost as error:
             raise WorkerDiedError from error
 
     def close(self) -> None:
-        """End the actor, whatever it does."""
+        """End the actor."""
         actor, self._actor = self._actor, None
         if actor is not None and self._ray.is_initialized():
             self._ray.kill(actor)
@@ -152,16 +145,16 @@ class RaySeat:
 
 @dataclass(frozen=True)
 class RayEngine:
-    """An actor for each core of the cluster, or as many as somebody says."""
+    """Actors on the cluster."""
 
     workers: int
     name: str = "ray"
 
     @classmethod
     def of(cls, workers: int | None = None) -> "RayEngine":
-        """In the session that is open."""
+        """Return an engine of ``workers`` actors in the open session, by default one for each core."""
         return cls(workers or cluster_cores())
 
-    def seats(self, job: Job) -> list[Seat]:
-        """One for each worker; Ray gives each of them one core."""
-        return [RaySeat(job) for _ in range(self.workers)]
+    def slots(self, job: Job) -> list[WorkerSlot]:
+        """Return a slot for each worker, which has one core."""
+        return [RayWorkerSlot(job) for _ in range(self.workers)]

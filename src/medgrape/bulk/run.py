@@ -1,29 +1,216 @@
-"""Many films read with one model, on any engine: planned, shared out, written part by part, and gone on with."""
+"""Reads many films with one model, on any engine, and continues where an earlier call ended.
+
+Each worker slot takes the next part when it has finished one. So there are never more parts under way than workers, and
+finished parts wait only until they are written: memory does not grow with the number of films. If a worker dies, its
+part goes to the next free slot.
+"""
 
 import importlib.util
+import queue
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from filelock import FileLock, Timeout
 
 from medgrape.bulk.film_reader import Job, model_version
-from medgrape.bulk.listing import refuse_missing
-from medgrape.bulk.plan import PLAN, Listing, Part, Plan, list_films, plan_for, plan_in
-from medgrape.bulk.results import Parts, Summary
-from medgrape.bulk.scheduler import Crew, Engine, Seat, SeatLostError
+from medgrape.bulk.listing import ListedFilm, refuse_missing
+from medgrape.bulk.results import NEEDED, PLAN, Listing, Part, Parts, Plan, Summary, list_films, part_size, read_plan
 from medgrape.errors import UserError
 from medgrape.progress import Watch, unwatched
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class WorkerDiedError(Exception):
+    """The worker process is gone, and with it the part that it was reading."""
+
+
+class WorkerSlotLostError(Exception):
+    """No process can be started in this slot any more."""
+
+
+@runtime_checkable
+class WorkerSlot(Protocol):
+    """A place for one worker process at a time; a ``UserError`` from any method ends the whole work."""
+
+    def launch(self) -> None:
+        """Start a process without waiting for it; end the one before."""
+        ...
+
+    def wait(self, wanted: Callable[[], bool]) -> None:
+        """Wait until the process is ready or no longer wanted; raise ``WorkerSlotLostError`` if it cannot start."""
+        ...
+
+    def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
+        """Return a row for each film, or rows with the reason ``refused``; ``WorkerDiedError`` if the process dies."""
+        ...
+
+    def close(self) -> None:
+        """End the process, whatever it does; another thread may call this."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Where the workers run."""
+
+    @property
+    def name(self) -> str:
+        """Name of the engine on the command line."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """Number of workers."""
+        ...
+
+    def slots(self, job: Job) -> list[WorkerSlot]:
+        """Return a slot for each worker, none of them started."""
+        ...
+
+
+MAX_DEATHS = 3
+"""Workers that may die over a part before its films are read one by one, to find the one that kills them."""
+CRASHED = "the reader process crashed on this film every time."
+
+
+@dataclass
+class Task:
+    """A part that is being read."""
+
+    part: Part
+    deaths: int = 0
+    one_by_one: "list[pa.Table]" = field(default_factory=list)
+    suspect: int = -1
+    """Number of the film that a worker is reading, or died over, when it reads films one by one."""
+
+    def run(self, slot: WorkerSlot) -> "pa.Table":
+        """Return all rows. Rows that were read one by one survive the worker, and each film kills one more at most."""
+        if self.deaths < MAX_DEATHS:
+            return slot.read(self.part.films)
+        import pyarrow as pa
+
+        for number, film in list(enumerate(self.part.films))[len(self.one_by_one) :]:
+            refused = CRASHED if self.suspect == number else None
+            self.suspect = number
+            self.one_by_one.append(slot.read([film], refused))
+        return pa.concat_tables(self.one_by_one)
+
+
+class Scheduler:
+    """Gives each worker slot one part at a time; every slot has a thread."""
+
+    def __init__(self, slots: Sequence[WorkerSlot], parts: Iterator[Part]) -> None:
+        self._slots, self._parts = slots, parts
+        self._returned: deque[Task] = deque()
+        """Tasks whose worker died."""
+        self._under_way, self._slots_left, self._no_more_parts, self._stopped = 0, len(slots), False, False
+        self._change = threading.Condition()
+        self._done: queue.SimpleQueue[tuple[Part, pa.Table] | BaseException | None] = queue.SimpleQueue()
+        self._room = threading.Semaphore(len(slots))
+        """Limits the results that wait to be written."""
+
+    def results(self) -> "Iterator[tuple[Part, pa.Table]]":
+        """Yield every part with its table, in the order in which they are finished."""
+        threads = [threading.Thread(target=self._work, args=(slot,), daemon=True) for slot in self._slots]
+        for thread in threads:
+            thread.start()
+        try:
+            while (done := self._done.get()) is not None:
+                if isinstance(done, BaseException):
+                    raise done
+                yield done
+                self._room.release()
+        finally:
+            with self._change:
+                self._stopped = True
+                self._change.notify_all()
+            self._close()
+            for thread in threads:
+                thread.join()
+            self._close()  # processes that were just being started
+
+    def _close(self) -> None:
+        for slot in self._slots:
+            slot.close()
+
+    def _work(self, slot: WorkerSlot) -> None:
+        try:
+            slot.wait(self._wanted)
+            while (task := self._next()) is not None:
+                self._run(task, slot)
+        except WorkerSlotLostError:
+            with self._change:
+                self._slots_left -= 1
+                if self._slots_left:
+                    return
+            message = "No worker is left and none can be started; finished parts are kept: give the command again."
+            self._done.put(UserError(message))
+        except BaseException as error:
+            self._done.put(error)
+
+    def _run(self, task: Task, slot: WorkerSlot) -> None:
+        try:
+            table = task.run(slot)
+        except WorkerDiedError:
+            task.deaths += 1
+            with self._change:
+                self._returned.append(task)
+                self._change.notify_all()
+            if self._wanted():
+                slot.launch()
+                slot.wait(self._wanted)
+            return
+        while not self._room.acquire(timeout=0.5):  # until earlier results are written
+            if self._stopped:
+                break
+        else:
+            self._done.put((task.part, table))
+        with self._change:
+            self._under_way -= 1
+            self._end_if_done()
+
+    def _next(self) -> Task | None:
+        """Return the next task, or None once everything is done; wait while other slots may still return a task."""
+        with self._change:
+            while not self._stopped:
+                if self._returned:
+                    return self._returned.popleft()
+                if not self._no_more_parts:
+                    part = next(self._parts, None)
+                    if part is not None:
+                        self._under_way += 1
+                        return Task(part)
+                    self._no_more_parts = True
+                    self._end_if_done()
+                    continue
+                self._change.wait()
+        return None
+
+    def _end_if_done(self) -> None:
+        if self._no_more_parts and self._under_way == 0 and not self._stopped:
+            self._stopped = True
+            self._change.notify_all()
+            self._done.put(None)
+
+    def _wanted(self) -> bool:
+        return not self._stopped
+
 
 _LOCK = ".lock"
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which films, with which model, where to."""
+    """Which films to read, with which model, and where to write the results."""
 
     places: tuple[str, ...]
     model: Path
@@ -31,79 +218,73 @@ class Order:
     batch: int = 8
     """Films that the model sees at once; more than 8 are slower on most processors."""
     part: int | None = None
-    """Films to a file; None: by how many there are."""
+    """Films in a part; None: depends on their number."""
 
 
 def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summary:
-    """Read whatever has no row yet. Nothing is written before films and model are known to be good."""
+    """Read all films that have no row yet; films and model are checked before anything is written."""
     began = time.monotonic()
     if importlib.util.find_spec("pyarrow") is None:
-        raise UserError("Tables of films need: pip install 'medgrape[bulk]'.")
+        raise UserError(NEEDED)
     refuse_missing(order.places)
-    job = Job(order.model.resolve(), model_version(order.model), order.batch)
-    with _alone_in(order.out), _listed(order) as listing:
-        known = plan_in(order.out)
-        plan = known or plan_for(listing, job.version, order.part, engine.workers)
+    job = Job(model=order.model.resolve(), version=model_version(order.model), batch=order.batch)
+    with _locked(order.out), _listed(order) as listing:
+        plan = read_plan(order.out)
+        is_new = plan is None
+        if plan is None:
+            size = order.part or part_size(listing.films, engine.workers)
+            plan = Plan(model=job.version, films=listing.films, digest=listing.digest, part=size)
         _refuse_other(order, plan, listing, job.version)
         parts = Parts(order.out, plan)
-        if known is None:
-            with _started(engine.seats(job)) as seats:
+        if is_new:
+            with _started(engine.slots(job)) as slots:
                 plan.write(order.out, listing)
-                _read(parts, parts.missing(), seats, watch)
+                _read(parts, parts.missing(), slots, watch)
         else:
-            _go_on(parts, engine, job, watch)
+            missing = parts.missing()
+            first = next(missing, None)
+            if first is not None:  # otherwise everything is read, and no worker is needed
+                with _started(engine.slots(job)) as slots:
+                    _read(parts, chain([first], missing), slots, watch)
         seconds = time.monotonic() - began
         summary = Summary(str(order.out), job.version, engine.name, engine.workers, parts.found, parts.made, seconds)
         summary.write(order.out)
     return summary
 
 
-def _go_on(parts: Parts, engine: Engine, job: Job, watch: Watch) -> None:
-    """With whatever an earlier call has not read; if it has read everything, no worker is started."""
-    missing = parts.missing()
-    first = next(missing, None)
-    if first is not None:
-        with _started(engine.seats(job)) as seats:
-            _read(parts, chain([first], missing), seats, watch)
-
-
-def _read(parts: Parts, missing: Iterator[Part], seats: Sequence[Seat], watch: Watch) -> None:
-    told = 0
+def _read(parts: Parts, missing: Iterator[Part], slots: Sequence[WorkerSlot], watch: Watch) -> None:
+    shown = 0
     with watch("reading films", parts.plan.parts) as step:
-        for part, table in Crew(seats, missing).results():
+        for part, table in Scheduler(slots, missing).results():
             parts.keep(part, table)
             count = parts.found + parts.made
-            for _ in range(count.parts - told):
+            for _ in range(count.parts - shown):
                 step(f"{count.films:,} films, {count.refused:,} refused")
-            told = count.parts
+            shown = count.parts
 
 
 @contextmanager
-def _started(seats: Sequence[Seat]) -> Iterator[Sequence[Seat]]:
-    """All workers on their way and one of them ready: a model that cannot be loaded is told before anything is kept."""
+def _started(slots: Sequence[WorkerSlot]) -> Iterator[Sequence[WorkerSlot]]:
+    """Start all workers and wait for one, so that a model that cannot be loaded ends it before anything is written."""
     try:
-        for seat in seats:
-            seat.launch()
-        _wait(seats[0])
-        yield seats
+        for slot in slots:
+            slot.launch()
+        try:
+            slots[0].wait(lambda: True)
+        except WorkerSlotLostError:
+            raise UserError("No worker can be started: memory is short, or the cluster has no free core.") from None
+        yield slots
     finally:
-        for seat in seats:
-            seat.close()
-
-
-def _wait(seat: Seat) -> None:
-    try:
-        seat.wait(lambda: True)
-    except SeatLostError:
-        raise UserError("No worker can be started: there is too little memory, or no room on the cluster.") from None
+        for slot in slots:
+            slot.close()
 
 
 @contextmanager
-def _alone_in(out: Path) -> Iterator[None]:
-    """The folder, which no other call may write to at the same time; without a plan it is left as it was."""
+def _locked(out: Path) -> Iterator[None]:
+    """Lock the folder against other calls; without a plan in the end, leave it as it was."""
     new = not out.exists()
-    if not new and (not out.is_dir() or (plan_in(out) is None and any(_foreign(out)))):
-        raise UserError(f"{out} is there already and holds something else; choose another --out.")
+    if not new and (not out.is_dir() or (read_plan(out) is None and _has_other_files(out))):
+        raise UserError(f"{out} already holds something else; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(out / _LOCK, timeout=0):
@@ -121,8 +302,8 @@ def _alone_in(out: Path) -> Iterator[None]:
             out.rmdir()
 
 
-def _foreign(out: Path) -> Iterator[Path]:
-    return (path for path in out.iterdir() if not path.name.startswith((".", "_")))
+def _has_other_files(out: Path) -> bool:
+    return any(not path.name.startswith((".", "_")) for path in out.iterdir())
 
 
 @contextmanager
@@ -138,14 +319,14 @@ def _listed(order: Order) -> Iterator[Listing]:
 
 
 def _refuse_other(order: Order, plan: Plan, listing: Listing, version: str) -> None:
-    """A folder holds the films of one listing, read with one model."""
+    """Refuse a folder that was started with other films or another model."""
     if plan.model != version:
         raise UserError(
-            f"{order.out} was begun with another model ({plan.model}, this one is {version}); choose another --out."
+            f"{order.out} was started with another model ({plan.model}, this one is {version}); choose another --out."
         )
     if plan.digest != listing.digest:
         raise UserError(
-            f"{order.out} was begun with other films ({plan.films:,}, now {listing.films:,}); choose another --out."
+            f"{order.out} was started with other films ({plan.films:,}, now {listing.films:,}); choose another --out."
         )
     if order.part not in (None, plan.part):
-        raise UserError(f"{order.out} was begun with {plan.part} films to a part; leave --shard out to go on.")
+        raise UserError(f"{order.out} was started with {plan.part} films to a part; leave out --shard to continue.")

@@ -11,7 +11,6 @@ from medgrape import __version__
 from medgrape.cli.atlas import app as atlas
 from medgrape.cli.audit import audit
 from medgrape.cli.audit_log import app as audit_log
-from medgrape.cli.bench import app as bench
 from medgrape.cli.boxes import app as boxes
 from medgrape.cli.calibrate import calibrate
 from medgrape.cli.concept import app as concept
@@ -33,7 +32,7 @@ from medgrape.cli.reproduce import reproduce
 from medgrape.cli.serve import serve
 from medgrape.cli.train import train
 from medgrape.cli.user import tokens, users
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 
 BUG = 70
 app = typer.Typer(
@@ -61,7 +60,6 @@ app.command()(serve)
 app.add_typer(data, name="data")
 app.add_typer(boxes, name="boxes")
 app.add_typer(readings, name="readings")
-app.add_typer(bench, name="bench")
 app.add_typer(atlas, name="atlas")
 app.add_typer(concept, name="concept")
 app.add_typer(hub, name="hub")
@@ -88,16 +86,21 @@ def _options(
 
 
 def _stop(_signal: int, _frame: object) -> None:
-    """Being asked to end leaves things as tidy as Ctrl-C does."""
+    """Handle SIGTERM like Ctrl-C, so that both clean up."""
     raise KeyboardInterrupt
 
 
 def main() -> None:
-    """What the ``medgrape`` command runs."""
+    """Run the ``medgrape`` command."""
+    run(app)
+
+
+def run(commands: typer.Typer) -> None:
+    """Run a command line; an error ends it with one sentence and an exit code."""
     signal.signal(signal.SIGTERM, _stop)
     try:
-        app()
-    except BrokenPipeError:  # whoever read our output has had enough
+        commands()
+    except BrokenPipeError:  # whoever read our output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("MEDGRAPE_DEBUG"):
@@ -114,5 +117,5 @@ def _told(error: BaseException) -> tuple[str, int]:
     if isinstance(error, KeyboardInterrupt):
         return "Stopped.", INTERRUPTED
     if isinstance(error, OSError):
-        return told_of_file(error), BAD_INPUT
+        return os_error_message(error), BAD_INPUT
     return f"This is a fault in medgrape ({type(error).__name__}: {error}). MEDGRAPE_DEBUG=1 shows where.", BUG

@@ -12,7 +12,7 @@ from medgrape.cli.user import COMMAND
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
-    from medgrape.server.room_folder import Archive
+    from medgrape.server.room_folder import RoomStore
     from medgrape.server.storage.events import Verdict
 
 app = typer.Typer(no_args_is_help=True, help="What was done on a server: verify, export, show, accept.")
@@ -59,7 +59,7 @@ def accept(room: RoomOption = ROOM, database: DatabaseOption = None, config: Set
     """
     opened = _opened(room, database, config)
     with opened.database.writing() as session:
-        opened.note(session, COMMAND, "log.accepted")
+        opened.record(session, COMMAND, "log.accepted")
     with opened.database.reading() as session:
         opened.log.accept(session)
     note("The log's end is remembered as it is now.")
@@ -81,7 +81,7 @@ def export(
     from medgrape.server.storage.events import export as export_events
 
     with opened.database.writing() as session:
-        opened.note(session, COMMAND, "log.exported")
+        opened.record(session, COMMAND, "log.exported")
     with opened.database.reading() as session:
         count = export_events(session, out)
     note(f"{count:,} events: {out}")
@@ -107,7 +107,7 @@ def show(
     with opened.database.reading() as session:
         events = latest(session, last)
     if as_json:
-        print_json([asdict(event) | {"body": event.told} for event in events])
+        print_json([asdict(event) | {"body": event.payload} for event in events])
         return
     rows = [
         (event.seq, event.at[:19], event.actor, event.kind, event.film or "", event.model or "") for event in events
@@ -121,14 +121,14 @@ def _own(room: Path, database: str | None, config: Path | None, head: str | None
         return opened.log.verify(session, head)
 
 
-def _opened(room: Path, database: str | None, config: Path | None) -> "Archive":
+def _opened(room: Path, database: str | None, config: Path | None) -> "RoomStore":
     """A room that is there, whatever is wrong with its log."""
     settings = settings_with(config, database)
-    from medgrape.server.room_folder import Archive, RoomFolder
+    from medgrape.server.room_folder import RoomFolder, RoomStore
     from medgrape.server.storage.migrate import migrate
 
     refuse_no_room(room)
-    opened = Archive.opened(RoomFolder(room), settings)
+    opened = RoomStore.opened(RoomFolder(room), settings)
     migrate(opened.database)
     return opened
 

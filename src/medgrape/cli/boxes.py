@@ -12,7 +12,7 @@ from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, a
 from medgrape.cli.user import COMMAND
 
 if TYPE_CHECKING:
-    from medgrape.server.room_folder import Archive
+    from medgrape.server.room_folder import RoomStore
 
 app = typer.Typer(no_args_is_help=True, help="Boxes out for other programs, boxes of other programs in.")
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A prepared data set.")]
@@ -49,10 +49,10 @@ def import_command(
 
     Example: medgrape boxes import data/tb project-1.json --out data/tb-annotated
     """
-    from medgrape.datasets.sources.import_boxes import Import, import_boxes
+    from medgrape.datasets.sources.annotated import import_boxes
 
-    order = Import(data, annotations, outside_runs(out), anew=anew, allow_missing=allow_missing)
-    tell_dataset(import_boxes(order, track), out)
+    dataset = import_boxes(data, annotations, outside_runs(out), anew=anew, allow_missing=allow_missing, track=track)
+    tell_dataset(dataset, out)
 
 
 @app.command("collect")
@@ -78,7 +78,7 @@ def collect_command(
     _tell(len(told.films), len(told.marks), out, as_json=as_json)
 
 
-def room_archive(room: Path, database: str | None, config: Path | None) -> "Archive":
+def room_archive(room: Path, database: str | None, config: Path | None) -> "RoomStore":
     """The database of a room that is there."""
     refuse_no_room(room)
     return archive(room, database, config)

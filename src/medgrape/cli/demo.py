@@ -19,9 +19,8 @@ from medgrape.cli.console import note, track, watch
 from medgrape.cli.data import run_check
 from medgrape.cli.serve import announce, server_process
 from medgrape.config import MAX_SEED, RECIPES, Config, load_config
-from medgrape.datasets.dataset import Dataset, FilmRecord
+from medgrape.datasets.dataset import Dataset, FilmRecord, SplitRule
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 

@@ -63,15 +63,15 @@ def _try(part: OwnPart) -> None:
         part.load()
     elif part.kind == "backbone":
         from medgrape.config import BackboneSettings  # torch is slow to import
-        from medgrape.model.backbones.backbone import build_backbone
+        from medgrape.model.backbones import build_backbone
 
         build_backbone(BackboneSettings(name=part.name, pretrained=False)).grid(_SIDE)
     elif part.kind == "text encoder":
-        from medgrape.vocabulary.encoders.plugin import PluginEncoder
+        from medgrape.vocabulary.encoders.base import PluginEncoder
 
         PluginEncoder(part)
     else:
-        from medgrape.model.heads.plugin import PluginHead
+        from medgrape.model.heads.base import PluginHead
 
         PluginHead(part, concepts=3, prototypes=4, classes=2, dropout=0.1)
 

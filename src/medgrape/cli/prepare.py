@@ -10,13 +10,12 @@ import typer
 
 from medgrape.cli.console import note, track
 from medgrape.config import MAX_SEED
-from medgrape.datasets.dataset import SPLITS, Dataset
+from medgrape.datasets.dataset import SPLITS, Dataset, SplitRule
 from medgrape.datasets.draft import Draft, finish
+from medgrape.datasets.sources import DataSource, built_in_sources, plugin_source
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.datasets.sources.registry import DataSource, built_in_sources, plugin_source
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
-from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.cohort import Shortcut
 
 app = typer.Typer(
     no_args_is_help=True, help="Make a prepared data set from a published one, your own, or from nothing."

@@ -12,7 +12,7 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from medgrape.server.process import Ready
-    from medgrape.server.room_folder import Archive
+    from medgrape.server.room_folder import RoomStore
     from medgrape.server.settings import ServerSettings
 
 ROOM = Path("reading-room")
@@ -89,12 +89,12 @@ def settings_with(config: Path | None, database: str | None, **given: object) ->
     return load_server_settings(config).overridden(database=database, **given)
 
 
-def archive(room: Path, database: str | None, config: Path | None) -> "Archive":
+def archive(room: Path, database: str | None, config: Path | None) -> "RoomStore":
     """The room's database, with the tables that this version knows."""
     settings = settings_with(config, database)
-    from medgrape.server.room_folder import Archive, RoomFolder
+    from medgrape.server.room_folder import RoomFolder, RoomStore
 
-    return Archive.ready(RoomFolder(room), settings)
+    return RoomStore.ready(RoomFolder(room), settings)
 
 
 def refuse_no_room(room: Path) -> None:

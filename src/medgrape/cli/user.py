@@ -42,7 +42,7 @@ def add_user(
     password = None if no_password else _password(from_input=password_stdin)
     with opened.database.writing() as session:
         accounts.add_user(session, name, _role(role), password)
-        opened.note(session, COMMAND, "user.added", user=name, role=role)
+        opened.record(session, COMMAND, "user.added", user=name, role=role)
     note(f"{name} may use {room} as {role}. If its server ran without login so far, start it again.")
 
 
@@ -82,13 +82,13 @@ def change_user(
     """
     opened = archive(room, database, config)
     from medgrape.server.security import accounts
-    from medgrape.server.security.credentials import hashed
+    from medgrape.server.security.credentials import hash_password
 
     wanted = None if role is None else _role(role)
-    kept = hashed(_password(from_input=password_stdin)) if new_password or password_stdin else None
+    kept = hash_password(_password(from_input=password_stdin)) if new_password or password_stdin else None
     with opened.database.writing() as session:
         row = accounts.user_named(session, name)
-        opened.note(session, COMMAND, "user.changed", **accounts.change(session, row, wanted, disable, kept))
+        opened.record(session, COMMAND, "user.changed", **accounts.change(session, row, wanted, disable, kept))
     note(f"{name} is {row.role}{', disabled' if row.disabled else ''}.")
 
 
@@ -112,7 +112,7 @@ def create_token(
     with opened.database.writing() as session:
         row = accounts.user_named(session, user)
         token = accounts.create_token(session, row, name[:64], _role(role), days)
-        opened.note(session, COMMAND, "token.created", token=token.id, user=user, role=role)
+        opened.record(session, COMMAND, "token.created", token=token.id, user=user, role=role)
     sys.stdout.write(f"{token}\n")
 
 
@@ -158,7 +158,7 @@ def revoke_token(
 
     with opened.database.writing() as session:
         accounts.revoke(session, token)
-        opened.note(session, COMMAND, "token.revoked", token=token)
+        opened.record(session, COMMAND, "token.revoked", token=token)
     note(f"{token} opens nothing any more.")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from medgrape.datasets.cache import CachedFilms
-from medgrape.datasets.dataset import SPLITS, Dataset, DrawnBox, FilmRecord
+from medgrape.datasets.dataset import SPLITS, Dataset
 from medgrape.datasets.draft import Complaints
 from medgrape.datasets.sources.tbx11k import is_borrowed
 from medgrape.datasets.statistics import CoOccurrence, Guess, co_occurrence, guess
@@ -168,20 +168,16 @@ def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> 
         film = films.get(drawn.film)
         if film is None:
             errors.add("boxes on a film that is not listed", drawn.film)
-        else:
-            _check_box(drawn, film, dataset, errors)
+        elif drawn.concept not in dataset.concepts:
+            hint = nearest(drawn.concept, dataset.concepts.names)
+            errors.add("boxes of an unknown concept", f"{drawn.concept}{hint}")
+        elif not drawn.box.within(film.size, slack=1e-3):
+            errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
+        elif film.labels[drawn.concept] is False:
+            errors.add("boxes of a finding that the labels deny", f"{drawn.concept} on {film.id}")
     for box, count in Counter(dataset.boxes).items():
         if count > 1:
             warnings.add("boxes drawn twice in the same place", f"{box.concept} on {box.film}")
-
-
-def _check_box(drawn: DrawnBox, film: FilmRecord, dataset: Dataset, errors: Complaints) -> None:
-    if drawn.concept not in dataset.concepts:
-        errors.add("boxes of an unknown concept", f"{drawn.concept}{nearest(drawn.concept, dataset.concepts.names)}")
-    elif not drawn.box.within(film.size, slack=1e-3):
-        errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
-    elif film.labels[drawn.concept] is False:
-        errors.add("boxes of a finding that the labels deny", f"{drawn.concept} on {film.id}")
 
 
 def _check_classes(dataset: Dataset, warnings: Complaints) -> None:

@@ -27,8 +27,7 @@ from medgrape.evaluation.readings import EvaluationError
 from medgrape.files import whole_file
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import LoadedRun
-from medgrape.vocabulary.few_shot import tune
-from medgrape.vocabulary.new_concept import all_but, starting_prototypes
+from medgrape.vocabulary.new_concept import all_but, starting_prototypes, tune
 
 
 @dataclass(frozen=True)

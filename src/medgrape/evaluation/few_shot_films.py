@@ -16,8 +16,7 @@ from medgrape.model.atlas import Anchors
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
-from medgrape.vocabulary.few_shot import Example
-from medgrape.vocabulary.new_concept import covered
+from medgrape.vocabulary.new_concept import Example, covered
 
 BATCH = 32
 RIDGE = 0.1

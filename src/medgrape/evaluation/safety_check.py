@@ -18,8 +18,7 @@ from medgrape.evaluation.statistics import Interval, interval, resampled_sums
 from medgrape.evaluation.telling_apart import TellingApart, tell_apart
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import Run, SafetyThresholds
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 import cv2
 import numpy as np
 from jaxtyping import UInt8, UInt16
-from PIL import Image
 from pydantic import ConfigDict, TypeAdapter
 
 from medgrape.config import FilmLimits
@@ -19,6 +18,8 @@ from medgrape.geometry import FilmSize
 
 Pixels = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 FRONTAL_VIEWS = ("PA", "AP")
+COLOUR_TOLERANCE = 12
+"""Grey levels by which JPEG's colour noise may make the channels of a grey film differ."""
 
 
 class FilmError(UserError):
@@ -113,6 +114,21 @@ def eight_bit(pixels: Pixels) -> UInt8[np.ndarray, "height width"]:
     return np.asarray(cv2.convertScaleAbs(pixels, alpha=255.0 / 65535.0))
 
 
+def grey_from_colour(facts: FilmFacts, colours: UInt8[np.ndarray, "height width 3"]) -> Film:
+    """Return a film from three channels; a true colour picture is accepted with a warning."""
+    grey = np.asarray(cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY))
+    return Film(with_colour_warning(facts.noting(applied="three channels made grey"), colours), grey)
+
+
+def with_colour_warning(facts: FilmFacts, colours: np.ndarray) -> FilmFacts:
+    """Return the facts with a warning where channels of up to 255 differ by more than JPEG's noise."""
+    sample = colours[::4, ::4].astype(np.int16)
+    spread = sample.max(axis=2) - sample.min(axis=2)
+    if np.percentile(spread, 99) <= COLOUR_TOLERANCE:
+        return facts
+    return facts.noting(warning="this is a colour picture, perhaps a photograph of a film; it was made grey")
+
+
 def file_size(file: BinaryIO) -> int:
     """Return the number of bytes in an open file, and go to its start."""
     size = file.seek(0, io.SEEK_END)
@@ -156,28 +172,14 @@ def stretch_greys(pixels: np.ndarray, low: float, high: float, *, inverted: bool
     return np.asarray(cv2.addWeighted(pixels, gain, pixels, 0.0, offset, dtype=depth))
 
 
-@dataclass(frozen=True)
-class Shrink:
-    """Halves stored pixels by averages of 2 x 2 while no side falls below ``side``; None keeps all pixels.
+def halved(pixels: np.ndarray, side: int | None) -> np.ndarray:
+    """Halve pixels by averages of 2 x 2 while no side falls below ``side``; None keeps all pixels.
 
     It runs before anything else is computed per pixel.
     """
-
-    side: int | None = None
-
-    def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        """Return the shrunk pixels."""
-        height, width = pixels.shape[:2]
-        while self.side is not None and min(height, width) >= 2 * self.side:
-            height, width = height // 2, width // 2
-            # An odd last row or column cannot be halved; resizing by area spreads it over the others.
-            pixels = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
-        return pixels
-
-    def before_decoding(self, picture: Image.Image) -> None:
-        """Have a JPEG skip its finest frequencies while it is decoded: the same average for less work."""
-        if self.side is not None:
-            picture.draft(picture.mode, (self.side, self.side))
-
-
-AS_STORED = Shrink()
+    height, width = pixels.shape[:2]
+    while side is not None and min(height, width) >= 2 * side:
+        height, width = height // 2, width // 2
+        # An odd last row or column cannot be halved; resizing by area spreads it over the others.
+        pixels = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+    return pixels

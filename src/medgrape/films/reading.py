@@ -1,5 +1,6 @@
-"""Reading one film file of any format, and preparing it as the model sees it."""
+"""Reading one film file, PNG, JPEG or DICOM, and preparing it as the model sees it."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,12 +9,27 @@ from typing import BinaryIO, Literal
 import cv2
 import numpy as np
 from jaxtyping import UInt8
+from PIL import Image
 
 from medgrape.config import FilmLimits, Preprocessing
-from medgrape.films.film import AS_STORED, Film, FilmError, Pixels, Shrink, UprightSize, file_size
-from medgrape.films.pictures import picture_upright_size, read_picture
+from medgrape.films.film import (
+    Film,
+    FilmError,
+    FilmFacts,
+    Pixels,
+    UprightSize,
+    check_limits,
+    file_size,
+    grey_from_colour,
+    grey_range,
+    halved,
+    refuse_constant,
+    stretch_greys,
+    with_colour_warning,
+)
+from medgrape.geometry import FilmSize
 
-_PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+PNG_START, _JPEG_START = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 _FIRST_DICOM_TAGS = (
     b"\x02\x00\x00\x00",
     b"\x08\x00\x00\x00",
@@ -25,6 +41,20 @@ START = 132
 """Number of first bytes that tell the format of any film."""
 _CLIP, _TILES = 2.0, 8
 """CLAHE: clip limit, and tiles along each side."""
+ORIENTATION = 0x0112
+"""The EXIF tag."""
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_SIDEWAYS = {5, 6, 7, 8}
+_SIXTEEN_BIT = {"I;16", "I;16B", "I;16L", "I"}
+DAMAGED = "it is damaged or cut short; export it again."
 FileKind = Literal["picture", "DICOM"]
 
 
@@ -46,19 +76,19 @@ def read_prepared(
     """
     side = preprocessing.size
     with film_file(path, limits) as file:
-        film = read_open_film(file, limits, Shrink(2 * side))
+        film = read_open_film(file, limits, 2 * side)
     square = _squared(film.pixels, side)
     if preprocessing.equalise:  # contrast-limited adaptive histogram equalisation
         square = np.asarray(cv2.createCLAHE(clipLimit=_CLIP, tileGridSize=(_TILES, _TILES)).apply(square))
     return Film(film.facts, square)
 
 
-def read_open_film(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
-    """Return the film in an open file; a refusal does not name the file."""
+def read_open_film(file: BinaryIO, limits: FilmLimits, side: int | None = None) -> Film:
+    """Return the film in an open file, ``halved`` down to ``side``; a refusal does not name the file."""
     with errors_as_damage():
         if file_kind(file) == "picture":
-            return read_picture(file, limits, shrink)
-        return _dicom_reader()(file, limits, shrink)
+            return read_picture(file, limits, side)
+        return _dicom_reader()(file, limits, side)
 
 
 @contextmanager
@@ -101,7 +131,7 @@ def file_kind(file: BinaryIO) -> FileKind:
 
 def kind_of_start(start: bytes) -> FileKind:
     """Return the kind of a file from its first bytes: old DICOM has no mark and begins with its first group."""
-    if start.startswith((_PNG, _JPEG)):
+    if start.startswith((PNG_START, _JPEG_START)):
         return "picture"
     if start.endswith(b"DICM") or start.startswith(_FIRST_DICOM_TAGS):
         return "DICOM"
@@ -113,7 +143,8 @@ def upright_size(path: Path, limits: FilmLimits = FilmLimits()) -> UprightSize: 
     try:
         with path.open("rb") as file:
             if file_kind(file) == "picture":
-                return picture_upright_size(file)
+                with _opened(file) as picture:
+                    return _upright_size(picture)
             _dicom_reader()
             from medgrape.films.dicom.reader import dicom_upright_size  # pydicom is an extra, and slow to import
 
@@ -138,9 +169,108 @@ def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
     return np.asarray(small)
 
 
-def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, Shrink], Film]:
+def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, int | None], Film]:
     try:
         from medgrape.films.dicom.reader import read_dicom  # pydicom is an extra, and slow to import
     except ModuleNotFoundError as missing:
         raise FilmError("it is DICOM, which needs: pip install 'medgrape[dicom]'.") from missing
     return read_dicom
+
+
+def read_picture(file: BinaryIO, limits: FilmLimits, side: int | None = None) -> Film:
+    """Return the film in a PNG or JPEG file, its stored pixels first ``halved`` down to ``side``."""
+    with _opened(file) as picture:
+        frames = getattr(picture, "n_frames", 1)
+        if frames > 1 and picture.format == "PNG":
+            raise FilmError(f"it has {frames} frames; a film has one.")
+        if picture.mode == "1":
+            raise FilmError("it has 1 bit per pixel; a film has 8 to 16.")
+        size = FilmSize(*picture.size)
+        unpacked = size.pixels * len(picture.getbands()) * (2 if picture.mode in _SIXTEEN_BIT else 1)
+        check_limits(size, unpacked, file_size(file), limits)
+        film = _decoded(file, picture, side)
+    refuse_constant(film.pixels)
+    return film
+
+
+@contextmanager
+def _opened(file: BinaryIO) -> Iterator[Image.Image]:
+    with warnings.catch_warnings():
+        # Pillow warns of large pictures; our own limits decide, whatever warning filters the caller has set
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        try:
+            picture = Image.open(file, formats=("PNG", "JPEG"))
+        except Image.DecompressionBombError as error:
+            raise FilmError("it has far more pixels than any film.") from error
+        yield picture
+
+
+def _upright_size(picture: Image.Image) -> UprightSize:
+    width, height = picture.size
+    orientation = orientation_of(picture)
+    size = FilmSize(height, width) if orientation in _SIDEWAYS else FilmSize(width, height)
+    return UprightSize(size, orientation in _TURNS)
+
+
+def orientation_of(picture: Image.Image) -> int | None:
+    """Orientation by the EXIF data before the pixels (Pillow would decode a PNG for more); None where it is broken."""
+    exif = Image.Exif()
+    try:
+        exif.load(picture.info.get("exif") or b"")
+        return int(exif.get(ORIENTATION, 1))
+    except Exception:  # Pillow raises almost anything on broken EXIF; the pixels may be intact
+        return None
+
+
+def _decoded(file: BinaryIO, picture: Image.Image, side: int | None) -> Film:
+    file.seek(0)
+    start = file.read(26)
+    file.seek(0)
+    # Pillow would cut a PNG of 16 bits with several channels to 8 bits
+    deep_colour = start[12:16] == b"IHDR" and start[24] == 16 and start[25] in (2, 4, 6)
+    sixteen_bit = picture.mode in _SIXTEEN_BIT or deep_colour
+    file_format = "PNG" if picture.format == "PNG" else "JPEG"  # a phone's MPO is a JPEG followed by more
+    facts = FilmFacts(file_format, _upright_size(picture).size, 16 if sixteen_bit else 8, picture.mode)
+    orientation = orientation_of(picture)
+    if orientation is None:
+        facts = facts.noting(warning="its EXIF data cannot be read, so it may not stand upright")
+    elif orientation in _TURNS:
+        facts = facts.noting(applied="turned upright as its EXIF orientation says")
+    if deep_colour:
+        facts, picture = _grey_from_deep_colour(facts, file)
+    elif side is not None:  # a JPEG skips its finest frequencies while it is decoded: the same average for less work
+        picture.draft(picture.mode, (side, side))
+    upright = picture.transpose(_TURNS[orientation]) if orientation in _TURNS else picture
+    return _sixteen_bit_film(facts, upright, side) if sixteen_bit else _eight_bit_film(facts, upright, side)
+
+
+def _grey_from_deep_colour(facts: FilmFacts, file: BinaryIO) -> tuple[FilmFacts, Image.Image]:
+    pixels = cv2.imdecode(np.frombuffer(file.read(), np.uint8), cv2.IMREAD_UNCHANGED)
+    if pixels is None:
+        raise FilmError(DAMAGED)
+    facts = facts.noting(applied="three channels made grey")
+    if pixels.ndim == 2:
+        return facts, Image.fromarray(pixels)
+    colours = pixels[:, :, :3]
+    facts = with_colour_warning(facts, colours * (255.0 / max(int(colours.max()), 1)))
+    return facts, Image.fromarray(cv2.cvtColor(np.ascontiguousarray(colours), cv2.COLOR_BGR2GRAY))
+
+
+def _sixteen_bit_film(facts: FilmFacts, picture: Image.Image, side: int | None) -> Film:
+    stored = np.asarray(picture)
+    if stored.dtype != np.uint16:
+        stored = np.clip(stored, 0, 65535).astype(np.uint16)
+    stored = halved(stored, side)
+    refuse_constant(stored)
+    low, high = grey_range(stored)
+    facts = facts.noting(applied=f"grey levels {low:g} to {high:g} stretched over 16 bit")
+    return Film(facts, stretch_greys(stored, low, high))
+
+
+def _eight_bit_film(facts: FilmFacts, picture: Image.Image, side: int | None) -> Film:
+    if picture.mode == "L":
+        return Film(facts, halved(np.asarray(picture), side))
+    colours = halved(np.asarray(picture.convert("RGB")), side)
+    if picture.mode in ("LA", "RGBA", "PA"):
+        facts = facts.noting(applied="transparency ignored")
+    return grey_from_colour(facts, colours)

@@ -19,8 +19,7 @@ from pydicom.valuerep import DA, TM, DSfloat, PersonName
 
 from medgrape.config import FilmLimits
 from medgrape.films.dicom.grey_levels import first_number, window_function, window_of
-from medgrape.films.dicom.header import name_transfer_syntax, refuse_other_examinations, turn_of
-from medgrape.films.dicom.reader import check_deflated
+from medgrape.films.dicom.reader import check_deflated, name_transfer_syntax, refuse_other_examinations, turn_of
 from medgrape.films.film import FilmError
 from medgrape.films.reading import errors_as_damage, file_kind, film_file
 from medgrape.geometry import Box, FilmSize, Turn

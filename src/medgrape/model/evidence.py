@@ -15,7 +15,7 @@ from torch import Tensor
 
 from medgrape.concepts import ConceptSet
 from medgrape.geometry import PatchGrid
-from medgrape.lazy import once
+from medgrape.records import once
 
 Prototypes = Iterable[Float[Tensor, "_ d"]]
 """The prototypes of each concept: a tensor of K x M, or a list of different lengths if some are discarded."""

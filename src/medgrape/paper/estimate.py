@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 
 from medgrape.config import Config
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.paper.jobs import Job, Place
 from medgrape.paper.measures.methods import BATCHES, ROUNDS, WARM
 

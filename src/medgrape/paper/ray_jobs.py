@@ -12,7 +12,7 @@ from medgrape.bulk.ray_cluster import cluster_cores, import_ray
 from medgrape.config import Config
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import Dataset
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.paper.jobs import Job, Place, Role
 from medgrape.paper.work import Tell, do_one, undone
 from medgrape.progress import Track, Watch, quietly, unwatched
@@ -113,7 +113,7 @@ def _do(job: Job, place: Place) -> str | None:
     except UserError as mistake:
         return str(mistake)
     except OSError as error:
-        return told_of_file(error)
+        return os_error_message(error)
     return None
 
 

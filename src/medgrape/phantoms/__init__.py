@@ -5,10 +5,8 @@ arguments alone. Drawn films are for testing methods and say nothing about patie
 """
 
 from medgrape.phantoms.anatomy import Exam
-from medgrape.phantoms.cohort import plan
-from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.cohort import PROFILES, Baseline, Profile, Shortcut, plan
 from medgrape.phantoms.film import Device, Lesion, PhantomFilm, draw
-from medgrape.phantoms.profile import PROFILES, Baseline, Profile
 
 __all__ = [
     "PROFILES",

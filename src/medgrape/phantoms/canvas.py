@@ -124,17 +124,19 @@ class Canvas:
 
     def strokes(self, paths: Shapes, width: float, *, closed: bool = False) -> Layer:
         """Draw lines of one width; a line thinner than a pixel is drawn fainter."""
-        large = self.size * DETAIL
-        sheet = np.zeros((large, large), np.uint8)
-        self._stroke(sheet, paths, width, closed)
-        return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
+        return self.graded_strokes([(paths, width, 1.0)], closed=closed)
 
-    def graded_strokes(self, groups: Sequence[tuple[Shapes, float, float]]) -> Layer:
+    def graded_strokes(self, groups: Sequence[tuple[Shapes, float, float]], *, closed: bool = False) -> Layer:
         """Draw groups of lines, each with a width and an ink, later groups over earlier ones."""
         large = self.size * DETAIL
         sheet = np.zeros((large, large), np.uint8)
         for paths, width, ink in groups:
-            self._stroke(sheet, paths, width, closed=False, ink=ink)
+            pixels = width * self.pose.zoom * large
+            thickness = max(1, round(pixels))
+            shade = int(255 * ink * min(1.0, pixels / thickness))
+            # hair lines are many, faint and averaged down anyway
+            quality = cv2.LINE_AA if pixels >= 1.5 else cv2.LINE_8
+            cv2.polylines(sheet, self._fixed_all(paths, large), closed, shade, thickness, quality, SHIFT)
         return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
 
     def dots(self, centres: Float[np.ndarray, "n 2"], radii: Float[np.ndarray, " n"]) -> Layer:
@@ -182,14 +184,6 @@ class Canvas:
         ends = np.cumsum([len(shape) for shape in shapes]).tolist()
         points = self._fixed(np.concatenate(shapes), size)
         return [points[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-    def _stroke(self, sheet: np.ndarray, paths: Shapes, width: float, closed: bool, ink: float = 1.0) -> None:
-        pixels = width * self.pose.zoom * sheet.shape[0]
-        thickness = max(1, round(pixels))
-        shade = int(255 * ink * min(1.0, pixels / thickness))
-        lines = self._fixed_all(paths, sheet.shape[0])
-        quality = cv2.LINE_AA if pixels >= 1.5 else cv2.LINE_8  # hair lines are many, faint and averaged down anyway
-        cv2.polylines(sheet, lines, closed, shade, thickness, quality, SHIFT)
 
 
 @cache

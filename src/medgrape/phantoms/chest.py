@@ -1,15 +1,226 @@
-"""The healthy chest of one exam as layers, which findings and devices then modify."""
+"""The healthy chest of one exam as layers: soft tissue, heart, vessels, air and bones, which findings then modify."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 
-from medgrape.phantoms import soft_tissue
 from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
-from medgrape.phantoms.bones import cartilages, pleural_cavity, skeleton
-from medgrape.phantoms.canvas import Canvas, Layer
-from medgrape.phantoms.soft_tissue import draw_vessels
+from medgrape.phantoms.bones import body_contour, cartilages, diaphragm, pleural_cavity, skeleton
+from medgrape.phantoms.canvas import Canvas, Layer, Pair, Points, blob, ellipse, ribbon, smooth, smooth_closed
+
+
+def heart_outline(anatomy: Anatomy) -> Points:
+    """Return the cardiac silhouette: right atrium, left ventricle, left auricle and pulmonary trunk."""
+    middle = anatomy.front()
+    total = anatomy.heart_width * 2 * anatomy.half_width
+    right, left = total * 0.33, total * 0.67
+    floor = (anatomy.dome[0] + anatomy.dome[1]) / 2
+    tall = 0.275 - 0.035 * anatomy.heart_tilt + 0.25 * max(0.0, total - 0.32)
+    top = floor - tall
+
+    def at(across: float, down: float) -> Pair:
+        return middle + across, top + down * (tall + 0.045)
+
+    tilt = anatomy.heart_tilt
+    return smooth_closed(
+        [
+            at(-0.045, 0.02), at(-right * 0.80, 0.24), at(-right * 1.00, 0.45), at(-right * 0.99, 0.62),
+            at(-right * 0.80, 0.82), at(-right * 0.55, 0.97), at(left * 0.45, 1.02), at(left * 0.84, 0.99),
+            at(left * 1.00, 0.87 - 0.03 * tilt), at(left * 0.95, 0.70 - 0.05 * tilt),
+            at(left * 0.83, 0.49 - 0.04 * tilt), at(left * 0.61, 0.29), at(left * 0.44, 0.12), at(left * 0.30, 0.0),
+        ]
+    )  # fmt: skip
+
+
+def great_vessels(anatomy: Anatomy) -> tuple[Points, Points]:
+    """Return the band above the heart from caval vein to left subclavian artery, and the aortic knob."""
+    front, floor = anatomy.front(), (anatomy.dome[0] + anatomy.dome[1]) / 2
+    top, knob = anatomy.apex, anatomy.knob
+    bottom = floor - 0.06
+    arch = top + 0.205
+    right: list[Pair] = [
+        (-0.095, top - 0.04), (-0.062, top + 0.07), (-0.058, arch), (-0.064, arch + 0.1), (-0.06, bottom),
+    ]  # fmt: skip
+    left: list[Pair] = [
+        (0.055, bottom), (0.070, arch + 0.12), (0.056, arch + 0.055), (0.050, arch - 0.03), (0.056, top + 0.07),
+        (0.095, top - 0.04),
+    ]  # fmt: skip
+    band = smooth_closed([(front + x, y) for x, y in right[::-1]] + [(front + x, y) for x, y in left[::-1]])
+    return band, ellipse((front + 0.036 + 0.25 * knob, arch), knob * 1.05, knob * 1.2)
+
+
+def draw_airways(canvas: Canvas, anatomy: Anatomy) -> Layer:
+    """Draw trachea and main bronchi."""
+    carina = (anatomy.front() + 0.004, anatomy.apex + 0.235)
+    trachea = smooth(
+        [(0.5, -0.02), (0.5 + 0.01 * anatomy.turn, anatomy.apex), (carina[0] - 0.004, carina[1] - 0.06), carina]
+    )
+    right = smooth([carina, (carina[0] - 0.030, carina[1] + 0.035), (carina[0] - 0.052, carina[1] + 0.075)])
+    left = smooth([carina, (carina[0] + 0.040, carina[1] + 0.035), (carina[0] + 0.075, carina[1] + 0.055)])
+    width = 0.031 if not anatomy.female else 0.027
+    tubes = [ribbon(trachea, width), ribbon(right, width * 0.72), ribbon(left, width * 0.62)]
+    return canvas.soften(canvas.fill(*tubes), 0.003)
+
+
+def hilum_of(anatomy: Anatomy, side: int) -> Pair:
+    """Return the centre of one hilum; the left one is higher."""
+    lift = 0.012 if side == LEFT else 0.0
+    out = 0.073 if side == RIGHT else 0.080
+    return anatomy.front() + side * out, anatomy.apex + 0.285 - lift
+
+
+def draw_hila(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
+    """Draw the pulmonary arteries where they enter the lungs: overlapping lobulated shadows."""
+    outlines = []
+    for side in SIDES:
+        x, y = hilum_of(anatomy, side)
+        outlines.append(blob(random, (x, y), 0.020, 0.034, 0.25))
+        outlines.append(blob(random, (x + side * 0.014, y + 0.045), 0.013, 0.042, 0.2))
+        outlines.append(blob(random, (x + side * 0.012, y - 0.035), 0.012, 0.022, 0.25))
+    return canvas.soften(canvas.fill(*outlines), 0.0075)
+
+
+STEPS = (5, 4, 4, 3, 3, 3)  # points along a branch of each generation
+TRUNKS = 8  # vessels that leave each hilum
+CALIBRE, TAPER = 0.0092, 0.70  # of a trunk, and from one generation to the next
+Branches = Float[np.ndarray, "_ _ 2"]
+Each = Float[np.ndarray, " n"]
+
+
+def draw_vessels(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
+    """Draw all vessels of both lungs, thin ones first."""
+    tree = _grow(anatomy, random)
+    groups = [
+        (branches, CALIBRE * TAPER**generation * anatomy.vascularity, 1.0) for generation, branches in enumerate(tree)
+    ]
+    return canvas.soften(canvas.graded_strokes(groups[::-1]), 0.0022)
+
+
+def _grow(anatomy: Anatomy, random: np.random.Generator) -> list[Branches]:
+    """Branches by generation: each splits in two, outwards from the hila."""
+    count = TRUNKS * len(SIDES)
+    outwards = np.repeat(np.array(SIDES, np.float64), TRUNKS)
+    direction = np.tile(np.linspace(-1.30, 1.65, TRUNKS), len(SIDES)) + random.normal(0, 0.07, count)
+    hila = np.repeat(np.array([hilum_of(anatomy, side) for side in SIDES]), TRUNKS, axis=0)
+    along = 0.022 * direction + random.normal(0, 0.008, count)
+    heads = hila + np.stack([outwards * random.uniform(-0.005, 0.012, count), along], axis=1)
+    length = random.uniform(0.055, 0.085, count) * np.where(direction > 0.9, 1.3, 1.0)
+    tree = []
+    for steps in STEPS:
+        branches = _curved(heads, direction, length, outwards, steps, random)
+        tree.append(branches)
+        heads = np.concatenate([branches[:, -1]] * 2)
+        direction, length = _split(direction, length, random)
+        outwards = np.concatenate([outwards] * 2)
+    return tree
+
+
+def _curved(
+    heads: Float[np.ndarray, "n 2"],
+    direction: Each,
+    length: Each,
+    outwards: Each,
+    steps: int,
+    random: np.random.Generator,
+) -> Branches:
+    """Branches as slight arcs that start at ``heads``; a direction of 0 is straight outwards."""
+    bend = random.normal(0, 0.42, len(heads))[:, None]
+    angle = direction[:, None] + bend * np.linspace(0, 1, steps)
+    step = length[:, None] / (steps - 1)
+    move = np.stack([outwards[:, None] * np.cos(angle) * step, np.sin(angle) * step], axis=2)
+    move[:, 0] = 0
+    return np.asarray(heads[:, None] + np.cumsum(move, axis=1))
+
+
+def _split(
+    direction: Each, length: Each, random: np.random.Generator
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Direction and length of the two children of each branch, one nearly straight and one turning away."""
+    count = len(direction)
+    turn = random.choice([-1.0, 1.0], count)
+    straight = direction - turn * random.uniform(0.05, 0.28, count)
+    aside = direction + turn * random.uniform(0.30, 0.75, count)
+    shorter = length * random.uniform(0.70, 0.95, count)
+    return np.concatenate([straight, aside]), np.concatenate([shorter, shorter * 0.8])
+
+
+def draw_body(canvas: Canvas, anatomy: Anatomy) -> Layer:
+    """Return the thickness of trunk, neck, shoulders and arms; 1 is the centre of the trunk."""
+    trunk = canvas.fill(body_contour(anatomy))
+    inner = canvas.soften(trunk, 0.045)
+    rows = (np.arange(canvas.size, dtype=np.float32) + 0.5) / canvas.size
+    lengthwise = np.interp(rows, [0, 0.10, 0.25, 0.6, 1.0], [0.50, 0.60, 0.74, 0.88, 1.0]).astype(np.float32)
+    thickness = trunk * (0.30 + 0.70 * inner * inner) * lengthwise[:, None]
+    arms = canvas.fill(*(_arm(anatomy, side) for side in SIDES))
+    round_off = canvas.soften(arms, 0.030)
+    limb = arms * (0.10 + 0.38 * round_off * round_off)
+    return np.asarray(np.maximum(thickness, limb) + 0.35 * np.minimum(thickness, limb))
+
+
+def _arm(anatomy: Anatomy, side: int) -> np.ndarray:
+    """The outline of an arm: raised sideways in front of the detector, or beside a patient in bed."""
+    top = anatomy.shoulder
+    flank = anatomy.half_width + 0.034 + 0.075 * anatomy.habitus
+    if anatomy.ap:
+        half: list[Pair] = [
+            (0.36, top + 0.02), (0.44, top + 0.03), (0.505, top + 0.10), (0.56, 0.40), (0.60, 1.05),
+            (flank + 0.055, 1.05), (flank + 0.035, 0.60), (0.40, 0.36),
+        ]  # fmt: skip
+    else:
+        half = [
+            (0.36, top + 0.02), (0.43, top + 0.025), (0.50, top + 0.08), (0.60, 0.26), (0.68, 0.40), (0.60, 0.52),
+            (0.47, 0.40), (0.39, 0.34),
+        ]  # fmt: skip
+    return smooth_closed([(0.5 + side * x, y) for x, y in half])
+
+
+def draw_breasts(canvas: Canvas, anatomy: Anatomy) -> Layer:
+    """Draw shadows over the lower lungs that end in a soft lower fold."""
+    if anatomy.breast == 0:
+        return canvas.blank()
+    size = 0.085 + 0.085 * anatomy.breast
+    low = 0.60 + 0.06 * anatomy.breast
+    outlines = [_breast(anatomy, side, size, low) for side in SIDES]
+    shadow = canvas.soften(canvas.fill(*outlines), 0.007)
+    return np.asarray(shadow * canvas.soften(shadow, 0.05))
+
+
+def _breast(anatomy: Anatomy, side: int, size: float, low: float) -> np.ndarray:
+    centre = 0.5 + side * (anatomy.half_width * 0.70 + 0.02 * anatomy.breast)
+    droop = 0.012 * side * anatomy.turn
+    return ellipse((centre, low + droop), size * 1.05, size * 1.1, side * 0.25)
+
+
+def draw_abdomen(canvas: Canvas, anatomy: Anatomy) -> Layer:
+    """Draw everything below the two domes."""
+    right = diaphragm(anatomy, RIGHT)
+    left = diaphragm(anatomy, LEFT)[::-1]
+    corners = np.array([(1.4, anatomy.angle), (1.4, 1.4), (-0.4, 1.4), (-0.4, anatomy.angle)])
+    return canvas.fill(np.concatenate([right, left, corners]))
+
+
+def draw_gas(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
+    """Draw the stomach bubble under the left dome, flat below when upright, and gas in the colon."""
+    dome = anatomy.dome_of(LEFT)
+    wide = 0.025 + 0.058 * random.uniform(0, 1)
+    high = wide * random.uniform(0.6, 0.9)
+    centre = (0.5 + anatomy.half_width * random.uniform(0.36, 0.52), dome + 0.016 + high)
+    bubble = blob(random, centre, wide, high, 0.10)
+    if anatomy.upright:
+        bubble[:, 1] = np.minimum(bubble[:, 1], centre[1] + random.uniform(0.2, 0.7) * high)
+    start = np.array([0.5 + random.choice([-0.8, 0.75]) * anatomy.half_width, dome + 0.11])
+    lobes = start + np.cumsum(random.normal(0, 0.024, (int(random.integers(0, 6)), 2)), axis=0)
+    colon = [blob(random, (x, y), 0.024, 0.020, 0.15) for x, y in lobes.tolist()]
+    return canvas.soften(canvas.fill(bubble, *colon), 0.0045)
+
+
+def air_depth(canvas: Canvas, field: Layer) -> Layer:
+    """Return the depth of air at each point of a lung field: thin at its rim, deep in its centre."""
+    rim = canvas.soften(field, 0.016)
+    deep = canvas.soften(field, 0.055)
+    return np.asarray(field * (0.34 * rim + 0.66 * np.sqrt(np.clip(rim * deep, 0, 1))))
+
 
 # How much each tissue adds to the trunk's own thickness of 1
 AIR, HEART, BONE = 0.58, 0.02, 0.150
@@ -48,18 +259,19 @@ class Chest:
 def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:
     """Draw the chest without any finding."""
     canvas = Canvas(size, anatomy.pose)
-    heart = canvas.soften(canvas.fill(soft_tissue.heart(anatomy)), 0.0035)
-    vessels_above = canvas.soften(canvas.fill(*soft_tissue.great_vessels(anatomy)), 0.0065)
-    below = canvas.soften(soft_tissue.abdomen(canvas, anatomy), 0.0028)
+    heart = canvas.soften(canvas.fill(heart_outline(anatomy)), 0.0035)
+    vessels_above = canvas.soften(canvas.fill(*great_vessels(anatomy)), 0.0065)
+    below = canvas.soften(draw_abdomen(canvas, anatomy), 0.0028)
     cavities = {side: canvas.soften(canvas.fill(pleural_cavity(anatomy, side)), 0.0035) for side in SIDES}
     solid = np.maximum(heart, vessels_above)
     cavity = np.maximum(cavities[RIGHT], cavities[LEFT])
     field = cavity * (1 - solid) * (1 - below)
     clouds = canvas.texture(exam.patient_random("parenchyma"), octaves=5)
-    air = soft_tissue.air(canvas, cavity) * (1 - below) * (1 - (1 - BEHIND_HEART) * solid)
+    air = air_depth(canvas, cavity) * (1 - below) * (1 - (1 - BEHIND_HEART) * solid)
     air *= (1 + 0.034 * clouds) * _thin_apex(canvas, anatomy)
     vessels = draw_vessels(canvas, anatomy, exam.patient_random("vessels")) * (0.35 + 0.65 * field) * cavity
-    tissue = _tissue(canvas, anatomy, clouds)
+    folds = BREAST * draw_breasts(canvas, anatomy) * (0.5 + anatomy.breast)
+    tissue = np.asarray(draw_body(canvas, anatomy) * (1 + 0.012 * clouds) + folds, np.float32)
     # no bone outside the skin, and less to see of it where the shadow is dense already
     faded = np.minimum(5 * tissue, 1) * (1 - 0.45 * np.maximum(below, 0.9 * solid))
     return Chest(
@@ -83,12 +295,6 @@ def _thin_apex(canvas: Canvas, anatomy: Anatomy) -> Float32[np.ndarray, "size 1"
     return depth.astype(np.float32)[:, None]
 
 
-def _tissue(canvas: Canvas, anatomy: Anatomy, clouds: Layer) -> Layer:
-    trunk = soft_tissue.body(canvas, anatomy)
-    folds = soft_tissue.breasts(canvas, anatomy)
-    return np.asarray(trunk * (1 + 0.012 * clouds) + BREAST * folds * (0.5 + anatomy.breast), np.float32)
-
-
 def _bones(canvas: Canvas, anatomy: Anatomy, exam: Exam) -> Layer:
     bones = (BONE * anatomy.bone) * skeleton(canvas, anatomy)
     if anatomy.calcified_cartilage > 0.15:
@@ -99,8 +305,8 @@ def _bones(canvas: Canvas, anatomy: Anatomy, exam: Exam) -> Layer:
 def _middle(canvas: Canvas, anatomy: Anatomy, heart: Layer, below: Layer, exam: Exam) -> Layer:
     return np.asarray(
         HEART * canvas.soften(heart, 0.02) * heart
-        + HILUM * soft_tissue.hila(canvas, anatomy, exam.patient_random("hila")) * (1 - 0.75 * heart)
-        - AIRWAY * soft_tissue.airways(canvas, anatomy)
-        - GAS * soft_tissue.gas(canvas, anatomy, exam.visit_random("gas")) * below,
+        + HILUM * draw_hila(canvas, anatomy, exam.patient_random("hila")) * (1 - 0.75 * heart)
+        - AIRWAY * draw_airways(canvas, anatomy)
+        - GAS * draw_gas(canvas, anatomy, exam.visit_random("gas")) * below,
         np.float32,
     )

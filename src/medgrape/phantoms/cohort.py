@@ -1,14 +1,149 @@
-"""The plan of a drawn data set: patients, visits, findings and devices."""
+"""Who is drawn: profiles, their statistics, and the plan of patients, visits, findings, devices and shortcuts."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Literal
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float, Int
 
+from medgrape.errors import UserError, nearest
 from medgrape.phantoms.anatomy import Exam, random_stream
-from medgrape.phantoms.devices import PERMANENT_DEVICES, Shortcut, carries_shortcut
-from medgrape.phantoms.profile import PROFILES, NihStatistics, nih_statistics
+from medgrape.phantoms.devices import DEVICES, PERMANENT_DEVICES
+
+LONGEST_FOLLOW_UP = 20  # films; a few real patients have up to 184, and one would fill a small data set
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Hit rates of blind pointing."""
+
+    fixed_point: float
+    random_point: float
+
+
+@dataclass(frozen=True)
+class BoxMixture:
+    """Gaussian mixture over centre and log size of the boxes of one finding, in unit coordinates."""
+
+    weights: Float[np.ndarray, " k"]
+    means: Float[np.ndarray, "k 4"]
+    roots: Float[np.ndarray, "k 4 4"]  # of the covariances
+
+    def draw(self, random: np.random.Generator) -> tuple[float, float, float, float]:
+        """Return centre x and y, width and height of a random box."""
+        component = random.choice(len(self.weights), p=self.weights)
+        x, y, log_width, log_height = self.means[component] + self.roots[component] @ random.standard_normal(4)
+        return float(x), float(y), float(np.exp(log_width)), float(np.exp(log_height))
+
+
+@dataclass(frozen=True)
+class NihStatistics:
+    """Statistics of the labels, patients and boxes of ChestX-ray14."""
+
+    findings: tuple[str, ...]
+    label_sets: Int[np.ndarray, " n"]  # bit masks in the order of ``findings``
+    label_set_shares: Float[np.ndarray, " n"]
+    films_per_patient: Float[np.ndarray, " longest"]  # share of patients with 1, 2, ... films
+    kept: float
+    female_share: float
+    age_quantiles: Mapping[str, tuple[float, ...]]
+    ap_shares: tuple[float, ...]
+    boxes: Mapping[str, BoxMixture]
+    reference: Mapping[str, Baseline]
+
+    def named(self, bits: int) -> tuple[str, ...]:
+        """Return the findings of a bit mask."""
+        return tuple(finding for place, finding in enumerate(self.findings) if bits >> place & 1)
+
+
+@cache
+def nih_statistics() -> NihStatistics:
+    """Return the statistics that are part of the package."""
+    counted = json.loads(resources.files(__package__).joinpath("nih_statistics.json").read_text())
+    counts = np.array(list(counted["label_sets"].values()), np.float64)
+    visits = np.zeros(LONGEST_FOLLOW_UP)
+    for films, patients in counted["films_per_patient"].items():
+        visits[min(int(films), LONGEST_FOLLOW_UP) - 1] += patients
+    return NihStatistics(
+        findings=tuple(counted["findings"]),
+        label_sets=np.array([int(bits) for bits in counted["label_sets"]]),
+        label_set_shares=counts / counts.sum(),
+        films_per_patient=visits / visits.sum(),
+        kept=counted["kept"],
+        female_share=counted["female_share"],
+        age_quantiles={sex: tuple(ages) for sex, ages in counted["age_quantiles"].items()},
+        ap_shares=tuple(counted["ap_share_by_number_of_findings"]),
+        boxes={finding: _mixture(stored) for finding, stored in counted["boxes"].items()},
+        reference={finding: Baseline(**figures) for finding, figures in counted["reference"].items()},
+    )
+
+
+def _mixture(stored: Mapping[str, Any]) -> BoxMixture:
+    weights = np.array(stored["weights"])
+    return BoxMixture(
+        weights / weights.sum(), np.array(stored["means"]), np.linalg.cholesky(np.array(stored["covariances"]))
+    )
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Classes, concepts, and the concept of each drawn finding.
+
+    A finding outside ``concept_of`` may still be drawn, as a disease that is no concept.
+    """
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    concepts: tuple[str, ...]
+    concept_of: Mapping[str, str]
+    shortcut_concept: str  # the default concept of a shortcut
+    reference: Mapping[str, Baseline] = field(default_factory=dict)
+
+    def concepts_in(self, findings: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the concepts of some findings, in the profile's order."""
+        shown = {self.concept_of[finding] for finding in findings if finding in self.concept_of}
+        return tuple(concept for concept in self.concepts if concept in shown)
+
+    def findings_of(self, concept: str) -> tuple[str, ...]:
+        """Return the findings that show a concept."""
+        return tuple(finding for finding, shown in self.concept_of.items() if shown == concept)
+
+
+PROFILES = {
+    "tb": Profile(
+        name="tb",
+        title="Drawn tuberculosis films",
+        classes=("healthy", "sick_non_tb", "active_tb"),
+        concepts=("active_tb", "obsolete_tb", "pulmonary_tb"),
+        concept_of={
+            "cavity": "active_tb",
+            "nodular_opacities": "active_tb",
+            "upper_lobe_infiltrate": "active_tb",
+            "upper_lobe_consolidation": "active_tb",
+            "calcified_granulomas": "obsolete_tb",
+            "fibrous_scar": "obsolete_tb",
+            "volume_loss": "obsolete_tb",
+            "patchy_consolidation": "pulmonary_tb",
+            "tree_in_bud": "pulmonary_tb",
+            "miliary_nodules": "pulmonary_tb",
+        },
+        shortcut_concept="active_tb",
+    ),
+    "nih": Profile(
+        name="nih",
+        title="Drawn chest films after the NIH's statistics",
+        classes=("no_finding", "finding"),
+        concepts=nih_statistics().findings,
+        concept_of={finding: finding for finding in nih_statistics().findings},
+        shortcut_concept="cardiomegaly",
+        reference=nih_statistics().reference,
+    ),
+}
 
 
 def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
@@ -22,7 +157,8 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
     findings: tuple[str, ...] = ()
     for visit in range(visits):
         if visit == 0 or random.random() >= counted.kept:
-            findings = _label_set(counted, random)
+            place = random.choice(len(counted.label_sets), p=counted.label_set_shares)
+            findings = counted.named(int(counted.label_sets[place]))
         ap_share = counted.ap_shares[min(len(findings), len(counted.ap_shares) - 1)]
         yield Exam(
             profile="nih",
@@ -37,11 +173,6 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
             concepts=findings,
             devices=(),
         )
-
-
-def _label_set(counted: NihStatistics, random: np.random.Generator) -> tuple[str, ...]:
-    place = random.choice(len(counted.label_sets), p=counted.label_set_shares)
-    return counted.named(int(counted.label_sets[place]))
 
 
 CLASS_SHARES = (0.36, 0.32, 0.32)
@@ -117,6 +248,46 @@ def _tuberculosis(random: np.random.Generator) -> tuple[str, ...]:
     return tuple(findings)
 
 
+@dataclass(frozen=True)
+class Shortcut:
+    """Share of films with and without a concept that show a device.
+
+    ``concept`` None means the profile's default. ``lies`` swaps the two shares: with the same seed, the same patients
+    have the device on the wrong films, to test on.
+    """
+
+    with_concept: float = 0.9
+    without_concept: float = 0.05
+    concept: str | None = None
+    device: str = "pacemaker"
+    lies: bool = False
+
+    def __str__(self) -> str:
+        where = self.concept or "the profile's own concept"
+        shares = (self.without_concept, self.with_concept) if self.lies else (self.with_concept, self.without_concept)
+        return f"a {self.device} on {shares[0]:g} of the films with {where} and on {shares[1]:g} of the others"
+
+    def check(self, profile: Profile) -> None:
+        """Raise a ``UserError`` for a concept or device that this profile cannot draw."""
+        if self.concept is not None and self.concept not in profile.concepts:
+            raise UserError(
+                f"There is no concept {self.concept!r} to plant on{nearest(self.concept, profile.concepts)}."
+            )
+        if self.device not in DEVICES:
+            raise UserError(f"There is no device {self.device!r}{nearest(self.device, DEVICES)}.")
+
+    def share(self, profile: Profile, concepts: tuple[str, ...]) -> float:
+        """Return the share of films with these concepts that show the device."""
+        positive = (self.concept or profile.shortcut_concept) in concepts
+        return self.with_concept if positive != self.lies else self.without_concept
+
+
+def carries_shortcut(exam: Exam, profile: Profile, shortcut: Shortcut) -> bool:
+    """Return whether this film shows the device; a patient keeps it while the concept stays the same."""
+    draw = float(exam.patient_random("shortcut").random())
+    return draw < shortcut.share(profile, exam.concepts)
+
+
 VISITS: dict[str, Callable[[int, int], Iterator[Exam]]] = {"tb": tb_visits, "nih": nih_visits}
 # Share of PA films and of AP films (bedridden patients) with each device. It depends on nothing else, so that no
 # device reveals the class.
@@ -152,14 +323,10 @@ def _with_devices(exam: Exam, shortcut: Shortcut | None) -> Exam:
     devices = [
         device
         for place, (device, shares) in enumerate(DEVICE_SHARES.items())
-        if _drawn(lasting, passing, place, device) < shares[bedridden]
+        if (lasting if device in PERMANENT_DEVICES else passing)[place] < shares[bedridden]
     ]
     if shortcut is None:
         return replace(exam, devices=tuple(devices))
     others = [device for device in devices if device != shortcut.device]
     carries = carries_shortcut(exam, PROFILES[exam.profile], shortcut)
     return replace(exam, devices=(*others, shortcut.device) if carries else tuple(others), has_shortcut=carries)
-
-
-def _drawn(lasting: np.ndarray, passing: np.ndarray, place: int, device: str) -> float:
-    return float(lasting[place] if device in PERMANENT_DEVICES else passing[place])

@@ -1,14 +1,11 @@
-"""Devices on films, and shortcuts: a device that correlates with a concept, to test whether a model relies on it."""
+"""Devices on films: pacemaker, leads, wires, lines and side markers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from medgrape.errors import UserError, nearest
-from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
+from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy
 from medgrape.phantoms.canvas import Canvas, Layer, Pair, ellipse, smooth, smooth_closed
-from medgrape.phantoms.profile import Profile
 
 Draw = Callable[[Canvas, Anatomy, np.random.Generator], Layer]
 PERMANENT_DEVICES = frozenset({"nipple_shadows", "sternal_wires", "pacemaker"})  # same at every visit
@@ -121,43 +118,3 @@ DEVICES: dict[str, Draw] = {
     "nipple_shadows": nipple_shadows,
     "marker": marker,
 }
-
-
-@dataclass(frozen=True)
-class Shortcut:
-    """Share of films with and without a concept that show a device.
-
-    ``concept`` None means the profile's default. ``lies`` swaps the two shares: with the same seed, the same patients
-    have the device on the wrong films, to test on.
-    """
-
-    with_concept: float = 0.9
-    without_concept: float = 0.05
-    concept: str | None = None
-    device: str = "pacemaker"
-    lies: bool = False
-
-    def __str__(self) -> str:
-        where = self.concept or "the profile's own concept"
-        shares = (self.without_concept, self.with_concept) if self.lies else (self.with_concept, self.without_concept)
-        return f"a {self.device} on {shares[0]:g} of the films with {where} and on {shares[1]:g} of the others"
-
-    def check(self, profile: Profile) -> None:
-        """Raise a ``UserError`` for a concept or device that this profile cannot draw."""
-        if self.concept is not None and self.concept not in profile.concepts:
-            raise UserError(
-                f"There is no concept {self.concept!r} to plant on{nearest(self.concept, profile.concepts)}."
-            )
-        if self.device not in DEVICES:
-            raise UserError(f"There is no device {self.device!r}{nearest(self.device, DEVICES)}.")
-
-    def share(self, profile: Profile, concepts: tuple[str, ...]) -> float:
-        """Return the share of films with these concepts that show the device."""
-        positive = (self.concept or profile.shortcut_concept) in concepts
-        return self.with_concept if positive != self.lies else self.without_concept
-
-
-def carries_shortcut(exam: Exam, profile: Profile, shortcut: Shortcut) -> bool:
-    """Return whether this film shows the device; a patient keeps it while the concept stays the same."""
-    draw = float(exam.patient_random("shortcut").random())
-    return draw < shortcut.share(profile, exam.concepts)

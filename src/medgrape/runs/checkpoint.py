@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,25 @@ from torch import Tensor
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, load_config
 from medgrape.files import copied, whole_folder, write_tensors
-from medgrape.model.backbones.backbone import Backbone
-from medgrape.model.grape import Grape, ReadingModel
+from medgrape.model.backbones import Backbone
+from medgrape.model.grape import Grape, ReadingModel, grow_head, head_sizes
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.grown_head import grow_head, head_sizes
 from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.runs.manifest import (
+    OWN_PARTS,
     Manifest,
+    Records,
     RunError,
     fitting,
+    keep_parts,
+    refuse_changed,
     refuse_hub_copy,
     refuse_inside_run,
+    refuse_missing,
     seal,
     set_aside,
     unseal,
 )
-from medgrape.runs.plugin_record import OWN_PARTS, Records, keep_parts, refuse_changed, refuse_missing
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """The file that describes the model, and its key that only runs of methods other than GRAPE have."""
@@ -279,3 +282,40 @@ def _replace_folder(old: Path, new: Path) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text("utf-8")))
+
+
+@dataclass(frozen=True)
+class SafetyRule:
+    """When the safety check warns about a box."""
+
+    lead: Callable[[str], float]
+    """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
+    gate: float
+    """Highest variance of the leading concept for a warning (theta_V)."""
+    unbelieved: frozenset[str] = frozenset()
+    """Concepts without training films: they are listed, and never cause a warning."""
+    calibrated: bool = False
+    origin: str = "The thresholds are the paper's."
+    """Their source, in one sentence."""
+
+    @classmethod
+    def plain(cls, lead: float = 0.05, gate: float = 2e-4) -> "SafetyRule":
+        """Return the paper's rule: one lead for all concepts."""
+        return cls(lambda _: lead, gate)
+
+    @classmethod
+    def of(cls, run: Run) -> "SafetyRule":
+        """Return the calibrated thresholds of the run, or those of its settings."""
+        untaught = frozenset(run.metrics.get("untrained_concepts", ()))
+        if run.safety is None:
+            lead = run.config.safety.lead
+            origin = "Nobody calibrated this run, so the thresholds are those of its settings."
+            return cls(lambda _: lead, run.config.safety.gate, untaught, origin=origin)
+        gate = float("inf") if run.safety.gate is None else run.safety.gate
+        later = [concept.title for concept in run.concepts if concept.name not in {*run.safety.boxes, *untaught}]
+        origin = (
+            f"The thresholds were learnt before the model knew {', '.join(later)}; calibrate it again."
+            if later
+            else "The thresholds were learnt from boxes on films like these."
+        )
+        return cls(run.safety.lead, gate, untaught, calibrated=not later, origin=origin)

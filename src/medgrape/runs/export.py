@@ -14,10 +14,9 @@ from medgrape.datasets.dataset import Dataset, check_concepts, checksum
 from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import LoadedRun, Run
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.runs.exported import LARGEST, PREFIX, SEAL, SUFFIX, check_parts, load_export, record, seal_of
 from medgrape.runs.manifest import refuse_inside_run
-from medgrape.runs.safety_rule import SafetyRule
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -51,8 +50,11 @@ def export_onnx(
     The file is compared with torch before it gets its name.
     """
     check_parts()
-    from medgrape.runs.onnx_graph import FEATURES, build_graph  # slow to import
-    from medgrape.runs.onnx_int8 import quantise  # slow to import
+    from medgrape.runs.onnx_graph import (  # slow to import
+        FEATURES,
+        build_graph,
+        quantise,  # slow to import
+    )
 
     if out.suffix != SUFFIX:
         raise ExportError(f"An export is a file *{SUFFIX}; {out} has another suffix.")

@@ -11,8 +11,7 @@ import numpy as np
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, check_concepts, checksum
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import LoadedRun, Run, SafetyThresholds
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import BoxSeen, known_films, look
 from medgrape.safety.claims import Alarms, Claims, Counted, alarms, always, commonest
 from medgrape.safety.thresholds import Terms, learn_thresholds

@@ -18,7 +18,7 @@ from torch import Tensor
 from medgrape.concepts import ConceptSet
 from medgrape.geometry import Box, PatchGrid, on_film
 from medgrape.model.evidence import Evidence
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule
 
 ALL_OF_IT = 0.99
 """A box over this much of the film is said to cover it."""

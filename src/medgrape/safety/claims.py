@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.geometry import Box
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import SafetyRule
 from medgrape.safety.boxes import BoxSeen
 
 SAME_PLACE = 0.5

@@ -22,8 +22,7 @@ from jaxtyping import Float
 
 from medgrape.datasets.dataset import SPLITS
 from medgrape.errors import UserError
-from medgrape.runs.checkpoint import Run, SafetyThresholds
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import BoxSeen
 from medgrape.safety.claims import Claims, leads
 

@@ -18,18 +18,18 @@ from medgrape.server import error_responses, page_files
 from medgrape.server.api import assessment, explanations, films, health, jobs, log, models, people, session, studies
 from medgrape.server.api.common import ProblemTold
 from medgrape.server.api.exports import routes
-from medgrape.server.background_reading import FirstSights
-from medgrape.server.jobs import JobDesk
+from medgrape.server.background_reading import BackgroundReader
+from medgrape.server.jobs import JobRunner
 from medgrape.server.middleware import BODY_SECONDS, Gate
 from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
+from medgrape.server.room_folder import logger
 from medgrape.server.security.oidc import Oidc
-from medgrape.server.services import Desks, open_to_all
+from medgrape.server.services import ServiceContainer, open_to_all
 from medgrape.server.settings import API
-from medgrape.server.storage.database import GONE
-from medgrape.server.studies import StudyDesk
+from medgrape.server.storage.database import DATABASE_ERRORS
+from medgrape.server.studies import StudyService
 
 THREADS = 40
 """Requests that are worked on at once in one worker; most of them wait for a disk or for their turn."""
@@ -81,31 +81,33 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
         torch.set_num_threads(1)  # the encoder's thread alone uses all cores
-        tempfile.tempdir = os.fspath(room.folder.arrivals)  # uploads are spooled where films are kept
+        tempfile.tempdir = os.fspath(room.folder.uploads)  # uploads are spooled where films are kept
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-        desks = await anyio.to_thread.run_sync(_desks, room, anyio.CapacityLimiter(UPLOADS))
-        app.state.desks = desks
+        services = await anyio.to_thread.run_sync(_services, room, anyio.CapacityLimiter(UPLOADS))
+        app.state.services = services
         yield
         tempfile.tempdir = None
-        await anyio.to_thread.run_sync(desks.close)
+        await anyio.to_thread.run_sync(services.close)
 
     return living
 
 
-def _desks(room: Room, arrivals: anyio.CapacityLimiter) -> Desks:
+def _services(room: Room, arrivals: anyio.CapacityLimiter) -> ServiceContainer:
     """Everything to work with; the model in use is loaded before anybody asks for it."""
     room.folder.drop_stale_uploads(BODY_SECONDS + room.settings.film_seconds)
-    desk = StudyDesk(room)
+    studies_service = StudyService(room)
     provider = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
-    desks = Desks(room, desk, JobDesk(room), FirstSights(room, desk), provider, arrivals)
+    services = ServiceContainer(
+        room, studies_service, JobRunner(room), BackgroundReader(room, studies_service), provider, arrivals
+    )
     try:
         with room.database.reading() as opened:
             row = model_row(opened, None)
         loaded(room, row)
-        desks.first_sights.catch_up()
-    except (Problem, *GONE) as error:
-        journal.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
-    return desks
+        services.background_reader.catch_up()
+    except (Problem, *DATABASE_ERRORS) as error:
+        logger.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
+    return services
 
 
 def _operation(route: APIRoute) -> str:

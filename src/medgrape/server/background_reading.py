@@ -7,23 +7,23 @@ from sqlalchemy import exists, select
 
 from medgrape.errors import UserError
 from medgrape.server.films import film_row
-from medgrape.server.inference.decoder_pool import DarkroomBusyError
+from medgrape.server.inference.decoder_pool import DecodersBusyError
 from medgrape.server.models import in_use, model_row
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
-from medgrape.server.storage.database import GONE
+from medgrape.server.room_folder import logger
+from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import FilmRow, ImpressionRow
-from medgrape.server.studies import StudyDesk
+from medgrape.server.studies import StudyService
 
 BACKLOG = 500
 """Films that are caught up with at a start, or when another model is put to use: the newest ones."""
 
 
-class FirstSights:
+class BackgroundReader:
     """One film after another, behind everything that somebody waits for."""
 
-    def __init__(self, room: Room, studies: StudyDesk) -> None:
+    def __init__(self, room: Room, studies: StudyService) -> None:
         self._room, self._studies = room, studies
         self._hands = ThreadPoolExecutor(1, "first-sights")
         self._lock = threading.Lock()
@@ -55,10 +55,10 @@ class FirstSights:
             with self._room.database.reading() as session:
                 row, model = film_row(session, film), model_row(session, None)
             self._studies.first_sight(row, model)
-        except (Problem, UserError, DarkroomBusyError, TimeoutError, OSError, *GONE) as error:
-            journal.warning("film %s was not looked at: %s", film, type(error).__name__)
+        except (Problem, UserError, DecodersBusyError, TimeoutError, OSError, *DATABASE_ERRORS) as error:
+            logger.warning("film %s was not looked at: %s", film, type(error).__name__)
         except RuntimeError as error:  # the encoder ends with the server
-            journal.warning("film %s was not looked at: %s", film, error)
+            logger.warning("film %s was not looked at: %s", film, error)
         finally:
             with self._lock:
                 self._waiting.discard(film)

@@ -11,20 +11,20 @@ from medgrape.corrections.statements import BoxCorrection, Correction
 from medgrape.exchange import boxes
 from medgrape.exchange.boxes import FilmOut, Form, MarkOut, Marks
 from medgrape.films.film import FilmFacts
-from medgrape.server.room_folder import Archive
-from medgrape.server.security.roles import Person
+from medgrape.server.room_folder import RoomStore
+from medgrape.server.security.roles import User
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, StudyRow, UserRow, stamp
 from medgrape.server.study_history import CORRECTED, REDRAWN, STEPS, Standing
 
 
-def collect(archive: Archive, who: Person | str, form: Form) -> Marks:
+def collect(store: RoomStore, user: User | str, form: Form) -> Marks:
     """Everybody's corrections as they stand now, of films that are still here; that they were asked for is an event."""
-    with archive.database.reading() as session:  # others write meanwhile
+    with store.database.reading() as session:  # others write meanwhile
         told = drawn_in(session)
     counted = {"films": len(told.films), "marks": len(told.marks)}
-    with archive.database.writing() as session:
-        archive.note(session, who, "boxes.exported", format=form, counted=counted)
+    with store.database.writing() as session:
+        store.record(session, user, "boxes.exported", format=form, counted=counted)
     return told
 
 
@@ -87,15 +87,15 @@ def _mark(film: str, one: Correction, event: Event, about: dict[str, Any]) -> Ma
 _ABOUT = ("film", "study", "model", "reader", "role", "opened_at", "changed_at", "steps", "predicted")
 
 
-def collect_readings(archive: Archive, who: Person | str) -> tuple[int, str]:
+def collect_readings(store: RoomStore, user: User | str) -> tuple[int, str]:
     """How many there are of films that are still here, and the file's text; that they were asked for is an event."""
-    with archive.database.reading() as session:  # others write meanwhile
+    with store.database.reading() as session:  # others write meanwhile
         found = list(_studies(session))
     classes = list(dict.fromkeys(name for study, _, _ in found for name in sorted(study.prediction)))
     header = (*_ABOUT, *(f"probability_{name}" for name in classes))
     text = "".join(boxes.lines(header, (_row(*one, classes) for one in found)))
-    with archive.database.writing() as session:
-        archive.note(session, who, "readings.exported", format="csv", counted={"readings": len(found)})
+    with store.database.writing() as session:
+        store.record(session, user, "readings.exported", format="csv", counted={"readings": len(found)})
     return len(found), text
 
 

@@ -7,8 +7,8 @@ from medgrape.progress import Track, quietly
 from medgrape.server import films
 from medgrape.server.process import Ready
 from medgrape.server.room import Room
-from medgrape.server.room_folder import Archive
-from medgrape.server.security.accounts import local_person
+from medgrape.server.room_folder import RoomStore
+from medgrape.server.security.accounts import local_user
 
 
 def furnish(ready: Ready, paths: Sequence[Path], track: Track = quietly) -> list[str]:
@@ -16,10 +16,10 @@ def furnish(ready: Ready, paths: Sequence[Path], track: Track = quietly) -> list
 
     Only while no worker is at work: ``ready`` holds the room's lock.
     """
-    room = Room(Archive.opened(ready.folder, ready.settings), ready.settings, login=ready.login)
+    room = Room(RoomStore.opened(ready.folder, ready.settings), ready.settings, login=ready.login)
     try:
         with room.database.writing() as session:
-            person = local_person(session)
-        return [films.take_in(room, person, path).film.id for path in track(paths, "hanging films", len(paths))]
+            user = local_user(session)
+        return [films.take_in(room, user, path).film.id for path in track(paths, "hanging films", len(paths))]
     finally:
         room.close()

@@ -13,10 +13,10 @@ from starlette.responses import JSONResponse
 
 from medgrape.errors import UserError
 from medgrape.server import metrics
-from medgrape.server.inference.decoder_pool import DarkroomBusyError, FilmRefusedError
-from medgrape.server.problems import Problem, without_folders
-from medgrape.server.room_folder import journal
-from medgrape.server.storage.database import GONE, what_is_wrong
+from medgrape.server.inference.decoder_pool import DecodersBusyError, FilmRefusedError
+from medgrape.server.problems import Problem, without_paths
+from medgrape.server.room_folder import logger
+from medgrape.server.storage.database import DATABASE_ERRORS, what_is_wrong
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CODES = {404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large", 400: "bad_request"}
@@ -37,7 +37,7 @@ def answer_to(error: Exception) -> JSONResponse:
     for kind, meaning in _MEANINGS:
         if isinstance(error, kind):
             return told(meaning(error), getattr(error, "headers", None))
-    journal.error("a fault", exc_info=error)
+    logger.error("a fault", exc_info=error)
     return told(Problem(500, "fault", "This is a fault in medgrape; whoever runs the server finds it in the log."))
 
 
@@ -81,7 +81,7 @@ def _refused(error: Any) -> Problem:  # noqa: ANN401
 
 
 def _users(error: Any) -> Problem:  # noqa: ANN401
-    return Problem(422, "bad_input", without_folders(str(error)))
+    return Problem(422, "bad_input", without_paths(str(error)))
 
 
 def _busy(_error: Any) -> Problem:  # noqa: ANN401
@@ -93,7 +93,7 @@ def _slow(_error: Any) -> Problem:  # noqa: ANN401
 
 
 def _database(error: Any) -> Problem:  # noqa: ANN401
-    journal.error("the database: %s", what_is_wrong(error))
+    logger.error("the database: %s", what_is_wrong(error))
     return Problem(
         503,
         "database_unavailable",
@@ -107,9 +107,9 @@ def _conflict(_error: Any) -> Problem:  # noqa: ANN401
 
 def _machine(error: Any) -> Problem:  # noqa: ANN401
     if error.errno in _FULL:
-        journal.error("the disk is full")
+        logger.error("the disk is full")
         return Problem(503, "disk_full", "The server's disk is full; nothing was changed. Make room, then try again.")
-    journal.error("a file cannot be used", exc_info=error)
+    logger.error("a file cannot be used", exc_info=error)
     return Problem(503, "file_unavailable", "The server cannot use one of its files; nothing was changed.")
 
 
@@ -119,9 +119,9 @@ _MEANINGS: tuple[tuple[type[Exception] | Any, Callable[[Any], Problem]], ...] = 
     (HTTPException, _http),
     (FilmRefusedError, _refused),
     (UserError, _users),
-    (DarkroomBusyError, _busy),
+    (DecodersBusyError, _busy),
     (IntegrityError, _conflict),
-    *((kind, _database) for kind in GONE),
+    *((kind, _database) for kind in DATABASE_ERRORS),
     (TimeoutError, _slow),
     (OSError, _machine),
 )

@@ -17,8 +17,8 @@ from medgrape.server.models import in_use
 from medgrape.server.problems import forbidden, not_found
 from medgrape.server.room import Room
 from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.storage.database import GONE
+from medgrape.server.security.roles import Role, User
+from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow
 
 
@@ -55,29 +55,29 @@ class Listed:
     """Studies of it, with their readers' names."""
 
 
-def take_in(room: Room, person: Person, upload: Path) -> Taken:
+def take_in(room: Room, user: User, upload: Path) -> Taken:
     """Keep a film that was uploaded: its pixels and what is allowed to stay of its header, and nothing else."""
     with upload.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     known = _known(room, content)
     if known is not None:
         return Taken(known, known=True)
-    clean = room.darkroom.clean(upload)
+    clean = room.decoder_pool.clean(upload)
     arrival, film = clean.arrival, new_id()
     row = FilmRow(
         id=film, content=content, suffix=arrival.suffix, facts=arrival.facts.to_json(), view=arrival.facts.view,
-        sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=person.id, deleted_at=None,
+        sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=user.id, deleted_at=None,
     )  # fmt: skip
     try:
-        room.darkroom.keep(film, clean)
+        room.decoder_pool.keep(film, clean)
         with room.database.writing() as session:
             session.add(row)
             session.flush()
-            room.archive.note(session, person, "film.arrived", film=film, content=content, format=arrival.facts.format)
-    except (IntegrityError, OSError, *GONE) as error:
+            room.store.record(session, user, "film.arrived", film=film, content=content, format=arrival.facts.format)
+    except (IntegrityError, OSError, *DATABASE_ERRORS) as error:
         if _is_there(room, film):  # it was written down, and only the word of it was lost
             return Taken(row, known=False)
-        room.darkroom.drop(film, row.suffix)
+        room.decoder_pool.drop(film, row.suffix)
         known = _known(room, content) if isinstance(error, IntegrityError) else None
         if known is None:
             raise
@@ -110,17 +110,17 @@ def film_row(session: Session, film: str, *, lock: bool = False) -> FilmRow:
 
 def pictured(room: Room, row: FilmRow) -> Film:
     """A film to look at; its pixels are decoded when somebody does."""
-    return room.darkroom.film(row.id, row.suffix, FilmFacts.from_json(row.facts))
+    return room.decoder_pool.film(row.id, row.suffix, FilmFacts.from_json(row.facts))
 
 
-def listed(session: Session, person: Person, wanted: Wanted) -> tuple[int, list[Listed]]:
+def listed(session: Session, user: User, wanted: Wanted) -> tuple[int, list[Listed]]:
     """How many films there are of the kind, and a page of them, the newest first."""
     model = in_use(session) or ""
     joined = (
         select(FilmRow, UserRow.name, ImpressionRow.prediction)
         .join(UserRow, UserRow.id == FilmRow.arrived_by)
         .outerjoin(ImpressionRow, (ImpressionRow.film_id == FilmRow.id) & (ImpressionRow.model == model))
-        .where(FilmRow.deleted_at.is_(None), *_conditions(person, wanted))
+        .where(FilmRow.deleted_at.is_(None), *_conditions(user, wanted))
     )
     total = session.scalar(select(func.count()).select_from(joined.subquery())) or 0
     page = _page(joined, wanted)
@@ -142,14 +142,14 @@ def one_listed(session: Session, film: FilmRow) -> Listed:
     return Listed(film, name, prediction, _readings(session, [film.id]).get(film.id, ()))
 
 
-def _conditions(person: Person, wanted: Wanted) -> list[ColumnElement[bool]]:
-    own = exists().where(StudyRow.film_id == FilmRow.id, StudyRow.reader_id == person.id)
+def _conditions(user: User, wanted: Wanted) -> list[ColumnElement[bool]]:
+    own = exists().where(StudyRow.film_id == FilmRow.id, StudyRow.reader_id == user.id)
     asked: list[tuple[object, ColumnElement[bool]]] = [
         (wanted.search, _matching(wanted.search)),
         (wanted.likeliest, ImpressionRow.likeliest == wanted.likeliest),
         (wanted.view, FilmRow.view == wanted.view.upper()),
         (wanted.unread, ~own),
-        (wanted.mine, FilmRow.arrived_by == person.id),
+        (wanted.mine, FilmRow.arrived_by == user.id),
     ]
     return [condition for given, condition in asked if given]
 
@@ -174,16 +174,16 @@ def _readings(session: Session, films: Sequence[str]) -> dict[str, tuple[tuple[S
     return found
 
 
-def remove(room: Room, person: Person, film: str) -> None:
+def remove(room: Room, user: User, film: str) -> None:
     """Take a film away for good: its files, its features; what was done with it stays in the log."""
     with room.database.writing() as session:
         row = film_row(session, film, lock=True)
         others = select(func.count()).select_from(StudyRow)
-        others = others.where(StudyRow.film_id == film, StudyRow.reader_id != person.id)
-        own = row.arrived_by == person.id and not session.scalar(others)
-        if not (own or person.role.covers(Role.CURATOR)):
+        others = others.where(StudyRow.film_id == film, StudyRow.reader_id != user.id)
+        own = row.arrived_by == user.id and not session.scalar(others)
+        if not (own or user.role.covers(Role.CURATOR)):
             raise forbidden("Only a curator removes films that others uploaded or have read.")
         row.deleted_at = datetime.now(UTC)
-        room.archive.note(session, person, "film.removed", film=film)
-    room.darkroom.drop(film, row.suffix)
+        room.store.record(session, user, "film.removed", film=film)
+    room.decoder_pool.drop(film, row.suffix)
     room.features.drop(row.content)

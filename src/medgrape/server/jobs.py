@@ -12,12 +12,12 @@ from sqlalchemy import select
 
 from medgrape.errors import UserError
 from medgrape.progress import Track
-from medgrape.server.problems import Problem, forbidden, not_found, without_folders
+from medgrape.server.problems import Problem, forbidden, not_found, without_paths
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
+from medgrape.server.room_folder import logger
 from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.storage.database import GONE
+from medgrape.server.security.roles import Role, User
+from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import JobRow
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class _Cancelled(Exception):  # noqa: N818 (nothing went wrong)
     """Somebody asked the job to stop."""
 
 
-class JobDesk:
+class JobRunner:
     """One job at a time in each worker; others wait."""
 
     def __init__(self, room: Room) -> None:
@@ -46,13 +46,13 @@ class JobDesk:
         self._alive: set[str] = set()
         self._heart: threading.Thread | None = None
 
-    def start(self, person: Person, kind: str, work: Work) -> JobRow:
+    def start(self, user: User, kind: str, work: Work) -> JobRow:
         """Take a job on."""
         if len(self._alive) >= MOST_WAITING:
             raise Problem(429, "too_many_jobs", "Too many jobs are waiting; try again when some are done.")
         now = datetime.now(UTC)
         row = JobRow(
-            id=new_id(), kind=kind, owner_id=person.id, state=WAITING, progress=0.0, news="", result=None,
+            id=new_id(), kind=kind, owner_id=user.id, state=WAITING, progress=0.0, news="", result=None,
             created_at=now, beat_at=now, cancelled=False,
         )  # fmt: skip
         with self._room.database.writing() as session:
@@ -62,35 +62,35 @@ class JobDesk:
         self._hands.submit(self._do, row.id, work)
         return row
 
-    def get(self, person: Person, job: str) -> JobRow:
+    def get(self, user: User, job: str) -> JobRow:
         """A job of one's own, or any for a curator; one whose worker died is told as failed."""
         with self._room.database.reading() as session:
             row = session.get(JobRow, job)
-        if row is None or not (row.owner_id == person.id or person.role.covers(Role.CURATOR)):
+        if row is None or not (row.owner_id == user.id or user.role.covers(Role.CURATOR)):
             raise not_found("job", job)
         if row.state not in ENDED and datetime.now(UTC) - row.beat_at > SILENCE:
             return self._ended(job, FAILED, "The server was stopped while it worked on this; start it again.")
         return row
 
-    def all_of(self, person: Person) -> list[JobRow]:
+    def all_of(self, user: User) -> list[JobRow]:
         """One's own jobs, or everybody's for a curator, the newest first."""
         wanted = select(JobRow).order_by(JobRow.created_at.desc()).limit(100)
-        if not person.role.covers(Role.CURATOR):
-            wanted = wanted.where(JobRow.owner_id == person.id)
+        if not user.role.covers(Role.CURATOR):
+            wanted = wanted.where(JobRow.owner_id == user.id)
         with self._room.database.reading() as session:
             rows = session.scalars(wanted).all()
-        return [self.get(person, row.id) for row in rows]  # not inside: each takes a connection of its own
+        return [self.get(user, row.id) for row in rows]  # not inside: each takes a connection of its own
 
-    def cancel(self, person: Person, job: str) -> JobRow:
+    def cancel(self, user: User, job: str) -> JobRow:
         """Ask a job to stop; it does at its next step."""
-        row = self.get(person, job)
-        if row.owner_id != person.id and not person.role.covers(Role.ADMIN):
+        row = self.get(user, job)
+        if row.owner_id != user.id and not user.role.covers(Role.ADMIN):
             raise forbidden("Only whoever started a job, or an admin, cancels it.")
         if row.state in ENDED:
             raise Problem(409, "job_ended", f"The job has ended already: {row.state}.")
         with self._room.database.writing() as session:
             session.get_one(JobRow, job).cancelled = True
-        return self.get(person, job)
+        return self.get(user, job)
 
     def close(self) -> None:
         """Stop at the next step, and wait until it is there."""
@@ -104,14 +104,16 @@ class JobDesk:
         except _Cancelled:
             self._ended(job, CANCELLED, "It was cancelled; nothing was changed.")
         except UserError as refusal:
-            self._ended(job, FAILED, without_folders(str(refusal)))
+            self._ended(job, FAILED, without_paths(str(refusal)))
         except Problem as problem:
             self._ended(job, FAILED, problem.detail)
         except Exception as error:
-            journal.exception("job %s failed", job)
+            logger.exception("job %s failed", job)
             told = "The server's disk is full or its database gone; nothing was changed."
             self._ended(
-                job, FAILED, told if isinstance(error, (OSError, *GONE)) else "A fault in medgrape; see its log."
+                job,
+                FAILED,
+                told if isinstance(error, (OSError, *DATABASE_ERRORS)) else "A fault in medgrape; see its log.",
             )
         finally:
             self._alive.discard(job)
@@ -148,8 +150,8 @@ class JobDesk:
                 row.state, row.news, row.result, row.beat_at = state, news, result, datetime.now(UTC)
                 row.progress = 1.0 if state == DONE else row.progress
                 return row
-        except GONE:
-            journal.exception("job %s ended as %s, which could not be written down", job, state)
+        except DATABASE_ERRORS:
+            logger.exception("job %s ended as %s, which could not be written down", job, state)
             raise
 
     def _beat_from_now_on(self) -> None:
@@ -166,5 +168,5 @@ class JobDesk:
                         row = session.get(JobRow, job)
                         if row is not None and row.state not in ENDED:
                             row.beat_at = datetime.now(UTC)
-                except GONE:
+                except DATABASE_ERRORS:
                     continue

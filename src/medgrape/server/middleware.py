@@ -21,10 +21,10 @@ from medgrape.server import metrics
 from medgrape.server.error_responses import answer_to
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
+from medgrape.server.room_folder import logger
 from medgrape.server.security import accounts
-from medgrape.server.security.credentials import csrf_token, same
-from medgrape.server.security.roles import Person
+from medgrape.server.security.credentials import constant_time_equal, csrf_token
+from medgrape.server.security.roles import User
 from medgrape.server.settings import API, LOOPBACK
 
 _MOST_CALLERS = 10_000
@@ -113,14 +113,14 @@ class Gate:
         self._check_host(headers)
         if scope["path"] == SESSION and scope["method"] == "POST":
             _check_rate(self._logins, address)
-        person = await self._known(scope, headers, address)
-        self._check_origin(scope, headers, person)
-        scope.setdefault("state", {})["person"] = person
+        user = await self._known(scope, headers, address)
+        self._check_origin(scope, headers, user)
+        scope.setdefault("state", {})["user"] = user
         is_film = scope["path"] == FILMS and scope["method"] == "POST"
         settings = self._room.settings
         return _limited(receive, headers, settings.films.max_bytes + 2**16 if is_film else settings.body_bytes)
 
-    async def _known(self, scope: Scope, headers: Headers, address: str) -> Person | None:
+    async def _known(self, scope: Scope, headers: Headers, address: str) -> User | None:
         """Who is asking; nobody has to be known for open routes, and then nobody is looked up."""
         if scope["path"] in self._open:
             _check_rate(self._asking, address)
@@ -131,25 +131,25 @@ class Gate:
             _check_rate(self._asking, address)
             raise Problem(401, "login_needed", "Log in first, or send a bearer token.")
         bearer = token.strip() if scheme.lower() == "bearer" else ""
-        person = await anyio.to_thread.run_sync(self._looked_up, bearer, cookie)
-        _check_rate(self._asking, address if person is None else f"person {person.id}")
-        if person is None:
+        user = await anyio.to_thread.run_sync(self._looked_up, bearer, cookie)
+        _check_rate(self._asking, address if user is None else f"person {user.id}")
+        if user is None:
             raise Problem(401, "login_needed", "The session or token has ended, or never was; log in again.")
-        return person
+        return user
 
-    def _looked_up(self, bearer: str, cookie: str) -> Person | None:
+    def _looked_up(self, bearer: str, cookie: str) -> User | None:
         if not self._room.login:
             return self._local()
         with self._room.database.reading() as session:
             return accounts.by_token(session, bearer) if bearer else accounts.by_cookie(session, cookie)
 
-    def _local(self) -> Person:
+    def _local(self) -> User:
         with self._room.database.reading() as session:
             known = accounts.user_row(session, accounts.LOCAL)
         if known is not None:
-            return accounts.person_of(known)
+            return accounts.as_user(known)
         with self._room.database.writing() as session:
-            return accounts.local_person(session)
+            return accounts.local_user(session)
 
     def _cookie(self, headers: Headers) -> str:
         name = cookie_name(secure=self._room.settings.is_secure)
@@ -163,9 +163,9 @@ class Gate:
         if (settings.is_local or settings.public_url) and name not in own - {""}:
             raise Problem(421, "wrong_host", "This server is not called so; use the address that it was started with.")
 
-    def _check_origin(self, scope: Scope, headers: Headers, person: Person | None) -> None:
+    def _check_origin(self, scope: Scope, headers: Headers, user: User | None) -> None:
         """No other site's page may change anything in the name of whoever looks at it."""
-        by_token = self._room.login and person is not None and person.session is None
+        by_token = self._room.login and user is not None and user.session is None
         if scope["method"] in SAFE or by_token:
             return
         origin = headers.get("origin")
@@ -174,9 +174,9 @@ class Gate:
             raise Problem(403, "foreign_page", "The request comes from another site's page.")
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             raise Problem(403, "foreign_page", "The request comes from another site's page.")
-        if person is not None and person.session is not None:
-            expected = csrf_token(self._room.key, person.session)
-            if not same(headers.get("x-csrf-token", ""), expected):
+        if user is not None and user.session is not None:
+            expected = csrf_token(self._room.key, user.session)
+            if not constant_time_equal(headers.get("x-csrf-token", ""), expected):
                 raise Problem(
                     403, "csrf", "Send the session's CSRF token as X-CSRF-Token; GET /api/v1/session/me has it."
                 )
@@ -210,9 +210,9 @@ class _Passage:
         route = getattr(self._scope.get("route"), "path", "unmatched")
         metrics.REQUESTS.labels(method, route, self._status).inc()
         metrics.SECONDS.labels(method, route).observe(taken)
-        person = self._scope.get("state", {}).get("person")
-        name = "-" if person is None else person.name
-        journal.info("%s %s %d %.0f ms %s", method, route, self._status, taken * 1e3, name)
+        user = self._scope.get("state", {}).get("user")
+        name = "-" if user is None else user.name
+        logger.info("%s %s %d %.0f ms %s", method, route, self._status, taken * 1e3, name)
 
 
 def _split(address: str) -> SplitResult:

@@ -10,33 +10,33 @@ from sqlalchemy.orm import Session
 
 from medgrape.reader import Reader
 from medgrape.runs.manifest import unseal, version_of
-from medgrape.server.inference.model_cache import Loaded, ModelUnavailableError
+from medgrape.server.inference.model_cache import LoadedModel, ModelUnavailableError
 from medgrape.server.problems import Problem, not_found
 from medgrape.server.room import Room
-from medgrape.server.room_folder import Archive, journal
+from medgrape.server.room_folder import RoomStore, logger
 from medgrape.server.security.accounts import SERVER
 from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Person
+from medgrape.server.security.roles import User
 from medgrape.server.storage.tables import ModelRow, SettingRow, StudyRow
 
 IN_USE = "model_in_use"
 
 
-def register(archive: Archive, runs: Sequence[Path]) -> list[ModelRow]:
+def register(store: RoomStore, runs: Sequence[Path]) -> list[ModelRow]:
     """Make runs known, before the server starts; the first one that is new here becomes the one in use."""
     found = []
     for folder in runs:
         unseal(folder)
         found.append((folder.resolve(), version_of(folder)))
-    with archive.database.writing() as session:
-        rows = [_registered(archive, session, folder, version) for folder, version in found]
+    with store.database.writing() as session:
+        rows = [_registered(store, session, folder, version) for folder, version in found]
         fresh = [row for row, is_new in rows if is_new]
         if fresh or in_use(session) is None:
-            note_use(archive, session, SERVER, (fresh or [row for row, _ in rows])[0].version)
+            note_use(store, session, SERVER, (fresh or [row for row, _ in rows])[0].version)
         return [row for row, _ in rows]
 
 
-def _registered(archive: Archive, session: Session, folder: Path, version: str) -> tuple[ModelRow, bool]:
+def _registered(store: RoomStore, session: Session, folder: Path, version: str) -> tuple[ModelRow, bool]:
     row = session.get(ModelRow, version)
     if row is not None:
         if not row.made_here:
@@ -48,7 +48,7 @@ def _registered(archive: Archive, session: Session, folder: Path, version: str) 
         added_at=datetime.now(UTC), added_by=SERVER, removed_at=None,
     )  # fmt: skip
     session.add(row)
-    archive.note(session, SERVER, "model.added", model=version, name=row.name, what=what)
+    store.record(session, SERVER, "model.added", model=version, name=row.name, what=what)
     return row, True
 
 
@@ -72,7 +72,7 @@ def model_row(session: Session, version: str | None, *, lock: bool = False) -> M
     return row
 
 
-def note_use(archive: Archive, session: Session, who: Person | str, version: str) -> None:
+def note_use(store: RoomStore, session: Session, user: User | str, version: str) -> None:
     """Write down that films are opened with this model from now on."""
     row = session.get(SettingRow, IN_USE)
     before = None if row is None else row.value
@@ -80,15 +80,15 @@ def note_use(archive: Archive, session: Session, who: Person | str, version: str
         session.add(SettingRow(key=IN_USE, value=version))
     else:
         row.value = version
-    archive.note(session, who, "model.put_to_use", model=version, before=before)
+    store.record(session, user, "model.put_to_use", model=version, before=before)
 
 
-def loaded(room: Room, row: ModelRow) -> Loaded:
+def loaded(room: Room, row: ModelRow) -> LoadedModel:
     """A model ready to read."""
     try:
-        return room.shelf.get(row.version, folder_of(room, row))
+        return room.model_cache.get(row.version, folder_of(room, row))
     except ModelUnavailableError as error:
-        journal.error("model %s cannot be used: %s", row.version, error.__cause__)
+        logger.error("model %s cannot be used: %s", row.version, error.__cause__)
         raise Problem(
             503,
             "model_unavailable",
@@ -102,20 +102,18 @@ def folder_of(room: Room, row: ModelRow) -> Path:
     return room.folder.models / row.folder if row.made_here else Path(row.folder)
 
 
-def put_to_use(room: Room, person: Person, version: str) -> ModelRow:
+def put_to_use(room: Room, user: User, version: str) -> ModelRow:
     """Open films with this model from now on."""
     with room.database.reading() as session:
         row = model_row(session, version)
     loaded(room, row)
     with room.database.writing() as session:
         model_row(session, version, lock=True)  # it may be gone by now
-        note_use(room.archive, session, person, version)
+        note_use(room.store, session, user, version)
     return row
 
 
-def keep(
-    room: Room, person: Person, changed: Reader, parent: ModelRow, name: str, kind: str, **told: object
-) -> ModelRow:
+def keep(room: Room, user: User, changed: Reader, parent: ModelRow, name: str, kind: str, **told: object) -> ModelRow:
     """Write a model that somebody taught or curated into the room's folder and make it known, once."""
     folder = room.folder.models / new_id()
     saved = changed.save(folder)
@@ -125,16 +123,16 @@ def keep(
         if known is None or known.removed_at is not None:
             row = ModelRow(
                 version=version, name=name[:128], folder=folder.name, made_here=True, parent=parent.version,
-                what=what, added_at=datetime.now(UTC), added_by=person.name, removed_at=None,
+                what=what, added_at=datetime.now(UTC), added_by=user.name, removed_at=None,
             )  # fmt: skip
             told |= {"parent": parent.version, "name": row.name, "what": what}
-            room.archive.note(session, person, kind, model=version, **told)
+            room.store.record(session, user, kind, model=version, **told)
             return session.merge(row)
     shutil.rmtree(folder)  # who does the same thing again gets the same model
     return known
 
 
-def remove(room: Room, person: Person, version: str) -> None:
+def remove(room: Room, user: User, version: str) -> None:
     """Forget a model that was made here and that nothing depends on."""
     with room.database.writing() as session:
         row = model_row(session, version, lock=True)
@@ -145,8 +143,8 @@ def remove(room: Room, person: Person, version: str) -> None:
         if session.scalar(select(func.count()).select_from(StudyRow).where(StudyRow.model == version)):
             raise Problem(409, "model_has_studies", "Films were read with this model, so it must stay.")
         row.removed_at = datetime.now(UTC)
-        room.archive.note(session, person, "model.removed", model=version)
-    room.shelf.forget(version)
+        room.store.record(session, user, "model.removed", model=version)
+    room.model_cache.forget(version)
     shutil.rmtree(folder_of(room, row), ignore_errors=True)
-    for path in room.folder.all_worth_of(version):
+    for path in room.folder.assessment_files(version):
         path.unlink(missing_ok=True)

@@ -28,6 +28,6 @@ def forbidden(detail: str) -> Problem:
     return Problem(403, "forbidden", detail)
 
 
-def without_folders(sentence: str) -> str:
+def without_paths(sentence: str) -> str:
     """What the library says of a file, without where it lies on this machine."""
     return _FOLDERS.sub("", sentence)

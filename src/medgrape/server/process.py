@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 from medgrape.errors import UserError
 from medgrape.server.models import register
-from medgrape.server.room_folder import Archive, RoomFolder
+from medgrape.server.room_folder import RoomFolder, RoomStore
 from medgrape.server.security.accounts import has_users
 from medgrape.server.settings import METRICS_FOLDER, ServerSettings
 from medgrape.server.storage.database import Database
@@ -76,21 +76,21 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
     lock = _locked(folder)
     listening = _listening(settings)
     try:
-        archive = Archive.ready(folder, settings)
-        login = bool(settings.oidc.issuer) or _has_users(archive.database)
+        store = RoomStore.ready(folder, settings)
+        login = bool(settings.oidc.issuer) or _has_users(store.database)
         if settings.is_shared and not login:
             raise ServeError(
                 f"Listening on {settings.host} without login would let anybody in: add a user first with medgrape user "
                 "add NAME --role admin, or listen on 127.0.0.1 with no proxy before it."
             )
-        register(archive, runs)
-        _sweep(archive.database, folder)
-        archive.close()
+        register(store, runs)
+        _sweep(store.database, folder)
+        store.close()
     except BaseException:
         listening.close()
         lock.release()
         raise
-    return Ready(settings, folder, login, listening, lock, str(archive.database))
+    return Ready(settings, folder, login, listening, lock, str(store.database))
 
 
 def _locked(folder: RoomFolder) -> FileLock:
@@ -141,8 +141,8 @@ def worker_app() -> "FastAPI":
     told = json.loads(os.environ[ORDER])
     settings = ServerSettings.model_validate(told["settings"])
     _end_with_parent()
-    archive = Archive.opened(RoomFolder(Path(told["room"])), settings)
-    return create_app(Room(archive, settings, login=told["login"]))
+    store = RoomStore.opened(RoomFolder(Path(told["room"])), settings)
+    return create_app(Room(store, settings, login=told["login"]))
 
 
 def _end_with_parent() -> None:

@@ -14,7 +14,7 @@ def evidence_picture(room: Room, study: Study) -> bytes:
     from medgrape.explain.render import draw  # matplotlib and its fonts are slow to import
 
     explained = study.explain()
-    with room.darkroom.lamp:
+    with room.decoder_pool.render_slots:
         return png(np.asarray(draw(explained)))
 
 
@@ -27,7 +27,7 @@ def map_picture(room: Room, study: Study, concept: str, kind: str, side: int) ->
     if found is None:
         raise not_found("concept", concept)
     size = _sized(explained.film, side)
-    with room.darkroom.lamp:
+    with room.decoder_pool.render_slots:
         return png(map_overlay(found, size, kind, explained.concepts))
 
 

@@ -3,28 +3,28 @@
 import threading
 from functools import cached_property
 
-from medgrape.server.inference.decoder_pool import Darkroom
+from medgrape.server.inference.decoder_pool import DecoderPool
 from medgrape.server.inference.encoder import Encoder, FeatureStore
-from medgrape.server.inference.model_cache import Shelf
-from medgrape.server.room_folder import Archive
+from medgrape.server.inference.model_cache import ModelCache
+from medgrape.server.room_folder import RoomStore
 from medgrape.server.settings import ServerSettings
 
 
 class Room:
     """An archive with films and models at work."""
 
-    def __init__(self, archive: Archive, settings: ServerSettings, *, login: bool) -> None:
-        self.archive, self.settings, self.login = archive, settings, login
-        self.folder, self.database = archive.folder, archive.database
-        self.key = archive.folder.key()
-        self.shelf = Shelf(settings.models_in_memory)
-        self.features = FeatureStore(archive.folder.features)
+    def __init__(self, store: RoomStore, settings: ServerSettings, *, login: bool) -> None:
+        self.store, self.settings, self.login = store, settings, login
+        self.folder, self.database = store.folder, store.database
+        self.key = store.folder.key()
+        self.model_cache = ModelCache(settings.models_in_memory)
+        self.features = FeatureStore(store.folder.features)
         self.closing = threading.Event()
 
     @cached_property
-    def darkroom(self) -> Darkroom:
+    def decoder_pool(self) -> DecoderPool:
         """Decoders, started when the first film needs them."""
-        return Darkroom(self.folder, self.settings)
+        return DecoderPool(self.folder, self.settings)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -37,5 +37,5 @@ class Room:
         if "encoder" in self.__dict__:
             self.encoder.close()
         if "darkroom" in self.__dict__:
-            self.darkroom.close()
-        self.archive.close()
+            self.decoder_pool.close()
+        self.store.close()

@@ -13,11 +13,11 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
-from medgrape.server.security.roles import Person
+from medgrape.server.security.roles import User
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.anchor import Anchor
 from medgrape.server.storage.database import Database, default_url
-from medgrape.server.storage.events import Deed, Event, EventLog
+from medgrape.server.storage.events import Event, EventLog, NewEvent
 
 
 class RoomError(UserError):
@@ -37,7 +37,7 @@ class RoomFolder:
         if (self.root / "manifest.json").exists():
             raise RoomError(f"{self.root} is a run; choose another --room.")
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (self.arrivals, self.films, self.features, self.models, self.worth):
+        for folder in (self.uploads, self.films, self.features, self.models, self.assessments):
             folder.mkdir(mode=0o700, exist_ok=True)
 
     def sweep(
@@ -47,22 +47,22 @@ class RoomFolder:
 
         They are left by a server that was killed between writing files and writing them down.
         """
-        shutil.rmtree(self.arrivals, ignore_errors=True)
-        self.arrivals.mkdir(mode=0o700)
+        shutil.rmtree(self.uploads, ignore_errors=True)
+        self.uploads.mkdir(mode=0o700)
         _keep_only(self.films.glob("*/*"), films)
         _keep_only(self.features.glob("*/*/*"), contents)
         _keep_only(self.models.iterdir(), models)
-        _keep_only(self.worth.iterdir(), versions)
+        _keep_only(self.assessments.iterdir(), versions)
 
     def drop_stale_uploads(self, seconds: float) -> None:
         """Uploads that a killed worker left; those that are younger may be somebody's."""
-        for path in self.arrivals.iterdir():
+        for path in self.uploads.iterdir():
             with suppress(FileNotFoundError):
                 if time.time() - path.stat().st_mtime > seconds:
                     path.unlink()
 
     @property
-    def arrivals(self) -> Path:
+    def uploads(self) -> Path:
         """Uploads on their way in."""
         return self.root / "arrivals"
 
@@ -82,7 +82,7 @@ class RoomFolder:
         return self.root / "models"
 
     @property
-    def worth(self) -> Path:
+    def assessments(self) -> Path:
         """What was found out about models on data sets."""
         return self.root / "worth"
 
@@ -99,13 +99,13 @@ class RoomFolder:
         """Its preview."""
         return self.films / film[:2] / f"{film}.preview.png"
 
-    def worth_of(self, version: str, data_set: str) -> Path:
+    def assessment_file(self, version: str, data_set: str) -> Path:
         """What was found out about a model on a data set, named by its checksum."""
-        return self.worth / f"{version}.{data_set[:16]}.json"
+        return self.assessments / f"{version}.{data_set[:16]}.json"
 
-    def all_worth_of(self, version: str) -> list[Path]:
+    def assessment_files(self, version: str) -> list[Path]:
         """The same on every data set."""
-        return sorted(self.worth.glob(f"{version}.*.json"))
+        return sorted(self.assessments.glob(f"{version}.*.json"))
 
     def key(self) -> bytes:
         """The secret that seals events and ties CSRF tokens to sessions; made with the room, as is the log's anchor."""
@@ -139,16 +139,16 @@ def _keep_only(paths: Iterable[Path], known: Collection[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-journal = logging.getLogger("medgrape.server")
+logger = logging.getLogger("medgrape.server")
 """Where the server speaks to whoever runs it; never of patients, and never of what people typed."""
 
 
-class NoPairError(UserError):
+class MismatchedRoomError(UserError):
     """A folder and a database of two different rooms, or of two different times."""
 
 
 @dataclass(frozen=True)
-class Archive:
+class RoomStore:
     """The database and the log in it: all that commands need."""
 
     folder: RoomFolder
@@ -156,7 +156,7 @@ class Archive:
     log: EventLog
 
     @classmethod
-    def opened(cls, folder: RoomFolder, settings: ServerSettings) -> "Archive":
+    def opened(cls, folder: RoomFolder, settings: ServerSettings) -> "RoomStore":
         """The room's database, whose tables may still have to be made."""
         folder.prepare_place()
         database = Database(settings.database or default_url(folder.root))
@@ -165,7 +165,7 @@ class Archive:
         return cls(folder, database, log)
 
     @classmethod
-    def ready(cls, folder: RoomFolder, settings: ServerSettings) -> "Archive":
+    def ready(cls, folder: RoomFolder, settings: ServerSettings) -> "RoomStore":
         """The same with its tables, after a look whether database and folder belong together.
 
         The folder remembers the last event that it saw. Without this look, a room that is started with another
@@ -173,25 +173,25 @@ class Archive:
         """
         from medgrape.server.storage.migrate import migrate  # workers never need it
 
-        archive = cls.opened(folder, settings)
-        migrate(archive.database)
-        with archive.database.reading() as session:
-            together = archive.log.belongs(session)
+        store = cls.opened(folder, settings)
+        migrate(store.database)
+        with store.database.reading() as session:
+            together = store.log.belongs(session)
         if not together:
-            archive.close()
-            raise NoPairError(
-                f"{folder.root} and the database {archive.database} do not belong together: the last event that the "
+            store.close()
+            raise MismatchedRoomError(
+                f"{folder.root} and the database {store.database} do not belong together: the last event that the "
                 f"folder remembers ({folder.anchor.name}) is not in the database. Give the --room and --database that "
                 "were used together, or put both back from the same backup."
             )
-        return archive
+        return store
 
     def close(self) -> None:
         """Let go of the database."""
         self.database.dispose()
 
-    def note(self, session: Session, who: Person | str, kind: str, **told: object) -> Event:
+    def record(self, session: Session, actor: User | str, kind: str, **told: object) -> Event:
         """Write down what somebody does; ``film``, ``study`` and ``model`` are columns, all else is the body."""
         columns = {name: told.pop(name, None) for name in ("film", "study", "model")}
-        actor = who if isinstance(who, str) else who.name
-        return self.log.add(session, Deed(actor, kind, body=told, **columns))  # type: ignore[arg-type]
+        name = actor if isinstance(actor, str) else actor.name
+        return self.log.add(session, NewEvent(name, kind, body=told, **columns))  # type: ignore[arg-type]

@@ -7,65 +7,65 @@ from typing import Annotated, Any, TypeVar
 import anyio
 from fastapi import APIRouter, Depends, Request
 
-from medgrape.server.background_reading import FirstSights
-from medgrape.server.jobs import JobDesk
+from medgrape.server.background_reading import BackgroundReader
+from medgrape.server.jobs import JobRunner
 from medgrape.server.problems import Problem, forbidden
 from medgrape.server.room import Room
 from medgrape.server.security.oidc import Oidc
-from medgrape.server.security.roles import Person, Role
+from medgrape.server.security.roles import Role, User
 from medgrape.server.settings import API
-from medgrape.server.studies import StudyDesk
+from medgrape.server.studies import StudyService
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Desks:
+class ServiceContainer:
     """Everything there is to work with."""
 
     room: Room
-    studies: StudyDesk
-    jobs: JobDesk
-    first_sights: FirstSights
+    studies: StudyService
+    jobs: JobRunner
+    background_reader: BackgroundReader
     oidc: Oidc | None
-    arrivals: anyio.CapacityLimiter
+    upload_slots: anyio.CapacityLimiter
     """How many uploads are worked on at once; the others wait without holding a thread."""
 
     def close(self) -> None:
         """End all work."""
         self.room.closing.set()
         self.jobs.close()
-        self.first_sights.close()
+        self.background_reader.close()
         self.room.close()
 
 
-async def _desk(request: Request) -> Desks:
-    desks: Desks = request.app.state.desks
-    return desks
+async def _services(request: Request) -> ServiceContainer:
+    services: ServiceContainer = request.app.state.services
+    return services
 
 
-async def _person(request: Request) -> Person:
-    person: Person | None = request.state.person
-    if person is None:
+async def _current_user(request: Request) -> User:
+    user: User | None = request.state.user
+    if user is None:
         raise Problem(401, "login_needed", "Log in first, or send a bearer token.")
-    return person
+    return user
 
 
 # These wait for nothing. They are async all the same, because FastAPI sends whatever is not through a thread.
-Desk = Annotated[Desks, Depends(_desk)]
-Who = Annotated[Person, Depends(_person)]
+Services = Annotated[ServiceContainer, Depends(_services)]
+CurrentUser = Annotated[User, Depends(_current_user)]
 
 
-class Needs:
+class RequireRole:
     """A role without which a route is closed."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
 
-    async def __call__(self, who: Who) -> None:
+    async def __call__(self, user: CurrentUser) -> None:
         """Refuse whoever may do less."""
-        if not who.role.covers(self.role):
-            raise forbidden(f"This takes the role {self.role}; yours is {who.role}.")
+        if not user.role.covers(self.role):
+            raise forbidden(f"This takes the role {self.role}; yours is {user.role}.")
 
 
 _WORDS = {
@@ -84,13 +84,13 @@ _WORDS = {
 _ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 503)
 
 
-def problems(*more: int) -> dict[int | str, dict[str, Any]]:
+def problem_responses(*more: int) -> dict[int | str, dict[str, Any]]:
     """What may go wrong with a route, for its description; some things may with every one."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemTold"}}}
     return {status: {"description": _WORDS[status], "content": content} for status in sorted({*_ALWAYS, *more})}
 
 
-def produces(media: str, description: str) -> dict[int | str, dict[str, Any]]:
+def media_response(media: str, description: str) -> dict[int | str, dict[str, Any]]:
     """What a route answers that is no JSON, for its description."""
     binary = not media.startswith("text/")
     schema = {"type": "string", "format": "binary"} if binary else {"type": "string"}
@@ -99,12 +99,12 @@ def produces(media: str, description: str) -> dict[int | str, dict[str, Any]]:
 
 def router(tag: str, role: Role) -> APIRouter:
     """Routes of one resource for one role."""
-    return APIRouter(prefix=API, tags=[tag], dependencies=[Depends(Needs(role))], responses=problems())
+    return APIRouter(prefix=API, tags=[tag], dependencies=[Depends(RequireRole(role))], responses=problem_responses())
 
 
 def open_router(tag: str) -> APIRouter:
     """Routes that need no role, of which each still has to say that it is open."""
-    return APIRouter(prefix=API, tags=[tag], responses=problems())
+    return APIRouter(prefix=API, tags=[tag], responses=problem_responses())
 
 
 def open_to_all(endpoint: F) -> F:

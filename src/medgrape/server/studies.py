@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 
 from medgrape.server import metrics
 from medgrape.server.films import film_row, pictured
-from medgrape.server.inference.lru_cache import Lately
-from medgrape.server.inference.model_cache import Loaded
+from medgrape.server.inference.lru_cache import LRUCache
+from medgrape.server.inference.model_cache import LoadedModel
 from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem, forbidden, not_found
 from medgrape.server.room import Room
 from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import Person, Role
+from medgrape.server.security.roles import Role, User
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import EventRow, FilmRow, ImpressionRow, ModelRow, StudyRow, UserRow
 from medgrape.server.study_history import STEPS, Standing, Step, first_of, standing
@@ -44,25 +44,25 @@ class Sitting:
     study: Study
 
 
-class StudyDesk:
+class StudyService:
     """Where films are read."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._opened: Lately[tuple[str, str], Study] = Lately(IN_MEMORY, _weight)
-        self._standing: Lately[str, tuple[Standing, Study]] = Lately(STUDIES)
+        self._opened: LRUCache[tuple[str, str], Study] = LRUCache(IN_MEMORY, _weight)
+        self._standing: LRUCache[str, tuple[Standing, Study]] = LRUCache(STUDIES)
 
-    def open(self, person: Person, film: str, model: str | None) -> tuple[Sitting, bool]:
+    def open(self, user: User, film: str, model: str | None) -> tuple[Sitting, bool]:
         """The person's study of a film with a model, and whether it is new; the film is encoded at most once."""
         with self._room.database.reading() as session:
             film_of, model_of = film_row(session, film), model_row(session, model)
-            known = _study_row(session, person, film_of, model_of)
+            known = _study_row(session, user, film_of, model_of)
         if known is not None:
-            return self.get(person, known.id), False
+            return self.get(user, known.id), False
         study = self.first_sight(film_of, model_of)
         now = datetime.now(UTC)
         row = StudyRow(
-            id=new_id(), film_id=film, model=model_of.version, reader_id=person.id, revision=0,
+            id=new_id(), film_id=film, model=model_of.version, reader_id=user.id, revision=0,
             prediction=dict(study.prediction), opened_at=now, changed_at=now,
         )  # fmt: skip
         try:
@@ -72,18 +72,16 @@ class StudyDesk:
                 session.add(row)
                 session.flush()
                 told = {"prediction": dict(study.prediction)}
-                self._room.archive.note(
-                    session, person, "study.opened", film=film, study=row.id, model=row.model, **told
-                )
+                self._room.store.record(session, user, "study.opened", film=film, study=row.id, model=row.model, **told)
         except IntegrityError:  # the same person, at the same moment, in another window
-            return self.open(person, film, model)[0], False
-        return Sitting(row, film_of, model_of, person.name, Standing(), study), True
+            return self.open(user, film, model)[0], False
+        return Sitting(row, film_of, model_of, user.name, Standing(), study), True
 
-    def get(self, person: Person, study: str, at: int | None = None) -> Sitting:
+    def get(self, user: User, study: str, at: int | None = None) -> Sitting:
         """A study as it stands, or as it stood after ``at`` steps; one's own, or any for a curator."""
         with self._room.database.reading() as session:
             found = session.execute(_WHOLE, {"study": study}).one_or_none()
-        if found is None or not (found[0].reader_id == person.id or person.role.covers(Role.CURATOR)):
+        if found is None or not (found[0].reader_id == user.id or user.role.covers(Role.CURATOR)):
             raise not_found("study", study)
         row, film, model, reader = found
         if at is not None and not 0 <= at <= row.revision:
@@ -113,13 +111,13 @@ class StudyDesk:
         self._remember(film, model, study)
         return self._opened.put((film.id, model.version), study)
 
-    def take(self, person: Person, study: str, step: Step, revision: int | None) -> tuple[Sitting, Sitting]:
+    def take(self, user: User, study: str, step: Step, revision: int | None) -> tuple[Sitting, Sitting]:
         """The study before and after; a box that the model doubts and nobody confirmed changes nothing."""
         try:
-            return self._step(person, study, step, revision)
+            return self._step(user, study, step, revision)
         except ConceptMismatchError as doubt:
             metrics.WARNINGS.inc()
-            self._warned(person, study, doubt)
+            self._warned(user, study, doubt)
             raise Problem(
                 409, "concept_mismatch", f"{doubt.check.reason} Nothing was changed; to apply the box all the same, "
                 "send it again with confirmed = true.", check=doubt.check.to_json(),
@@ -130,13 +128,13 @@ class StudyDesk:
         self._opened.forget(lambda key: key[0] == film)
         self._standing.forget(lambda _: True)
 
-    def _step(self, person: Person, study: str, step: Step, expected: int | None) -> tuple[Sitting, Sitting]:
+    def _step(self, user: User, study: str, step: Step, expected: int | None) -> tuple[Sitting, Sitting]:
         """Work it out, then write it down if the study still stands where it stood; else work it out anew."""
         for _ in range(_ATTEMPTS):
-            before = self.get(person, study)
-            _check_may(person, before, expected)
+            before = self.get(user, study)
+            _check_may(user, before, expected)
             after = step.taken(before.study, before.standing)
-            written = self._written(person, before, after, step)
+            written = self._written(user, before, after, step)
             if written is not None:
                 event, row = written
                 now = before.standing.after(event)
@@ -144,7 +142,7 @@ class StudyDesk:
                 return before, Sitting(row, before.film, before.model, before.reader, now, after)
         raise _stale(before.standing.revision)
 
-    def _written(self, person: Person, before: Sitting, after: Study, step: Step) -> tuple[Event, StudyRow] | None:
+    def _written(self, user: User, before: Sitting, after: Study, step: Step) -> tuple[Event, StudyRow] | None:
         """The event and the study's row as it is now, or None where somebody else was faster."""
         told = {
             "revision": before.standing.revision + 1,
@@ -159,22 +157,22 @@ class StudyDesk:
             written = session.connection().execute(update(StudyRow).where(*mine).values(**changed))
             if written.rowcount == 0:
                 return None
-            event = self._room.archive.note(
-                session, person, step.kind, film=row.film_id, study=row.id, model=row.model, **told
+            event = self._room.store.record(
+                session, user, step.kind, film=row.film_id, study=row.id, model=row.model, **told
             )
         return event, _row_with(row, changed)
 
-    def _warned(self, person: Person, study: str, doubt: ConceptMismatchError) -> None:
+    def _warned(self, user: User, study: str, doubt: ConceptMismatchError) -> None:
         """An auditor should see that there was a warning, whatever came of it."""
         with self._room.database.writing() as session:
             row = session.get_one(StudyRow, study)
             check = doubt.check.to_json()
-            self._room.archive.note(
-                session, person, "study.warned", film=row.film_id, study=study, model=row.model, check=check
+            self._room.store.record(
+                session, user, "study.warned", film=row.film_id, study=study, model=row.model, check=check
             )
 
-    def _encoded(self, film: FilmRow, ready: Loaded) -> torch.Tensor:
-        prepared = self._room.darkroom.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
+    def _encoded(self, film: FilmRow, ready: LoadedModel) -> torch.Tensor:
+        prepared = self._room.decoder_pool.prepared(film.id, film.suffix, ready.reader.loaded.run.config.preprocessing)
         return self._room.encoder.encode(ready.encoder, ready.reader, prepared)
 
     def _remember(self, film: FilmRow, model: ModelRow, study: Study) -> None:
@@ -215,19 +213,19 @@ def steps_of(session: Session, study: str) -> list[Event]:
     return [Event(**row) for row in session.execute(wanted).mappings()]
 
 
-def studies_of(session: Session, person: Person, film: str | None) -> Sequence[tuple[StudyRow, str]]:
+def studies_of(session: Session, user: User, film: str | None) -> Sequence[tuple[StudyRow, str]]:
     """One's own studies, or everybody's for a curator; the last changed first."""
     wanted = select(StudyRow, UserRow.name).join(UserRow, UserRow.id == StudyRow.reader_id)
     wanted = wanted.join(FilmRow, FilmRow.id == StudyRow.film_id).where(FilmRow.deleted_at.is_(None))
     if film is not None:
         wanted = wanted.where(StudyRow.film_id == film)
-    if not person.role.covers(Role.CURATOR):
-        wanted = wanted.where(StudyRow.reader_id == person.id)
+    if not user.role.covers(Role.CURATOR):
+        wanted = wanted.where(StudyRow.reader_id == user.id)
     return [(row, name) for row, name in session.execute(wanted.order_by(StudyRow.changed_at.desc()).limit(200))]
 
 
-def _check_may(person: Person, before: Sitting, expected: int | None) -> None:
-    if before.row.reader_id != person.id:
+def _check_may(user: User, before: Sitting, expected: int | None) -> None:
+    if before.row.reader_id != user.id:
         raise forbidden("This study is somebody else's: open the film yourself to correct it.")
     if expected is not None and expected != before.standing.revision:
         raise _stale(before.standing.revision)
@@ -240,9 +238,9 @@ def _stale(revision: int) -> Problem:
     return Problem(409, "stale_study", detail, revision=revision)
 
 
-def _study_row(session: Session, person: Person, film: FilmRow, model: ModelRow) -> StudyRow | None:
+def _study_row(session: Session, user: User, film: FilmRow, model: ModelRow) -> StudyRow | None:
     wanted = select(StudyRow).where(StudyRow.film_id == film.id, StudyRow.model == model.version)
-    return session.scalar(wanted.where(StudyRow.reader_id == person.id))
+    return session.scalar(wanted.where(StudyRow.reader_id == user.id))
 
 
 def _weight(study: Study) -> int:

@@ -54,7 +54,7 @@ class Standing:
         return replace(self, revision=self.revision + 1, corrections=later, done=(*self.done, change))
 
     def _change(self, event: Event) -> Change:
-        told = event.told
+        told = event.payload
         if event.kind == WITHDRAWN:
             return Change("withdrawn", told["number"], self.corrections[told["number"]])
         correction = correction_from_json(told["correction"])

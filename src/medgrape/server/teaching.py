@@ -13,7 +13,7 @@ from medgrape.reader import Reader
 from medgrape.server.films import film_row
 from medgrape.server.models import keep, loaded, model_row
 from medgrape.server.room import Room
-from medgrape.server.security.roles import Person
+from medgrape.server.security.roles import User
 from medgrape.server.storage.tables import ModelRow
 from medgrape.vocabulary.new_concept import with_concept
 
@@ -54,7 +54,7 @@ def prepare(room: Room, lesson: Lesson, model: str | None) -> Prepared:
     return Prepared(lesson, parent, shown, tuple(film.content for film in films))
 
 
-def teach(room: Room, person: Person, prepared: Prepared, track: Track) -> dict[str, Any]:
+def teach(room: Room, user: User, prepared: Prepared, track: Track) -> dict[str, Any]:
     """Learn the finding and keep the model that knows it; what came of it."""
     lesson, reader = prepared.lesson, loaded(room, prepared.parent).reader
     learnt = reader.learn(
@@ -62,7 +62,7 @@ def teach(room: Room, person: Person, prepared: Prepared, track: Track) -> dict[
     )
     list(track([None], "writing the model", 1))  # the last moment at which it can be cancelled
     row = keep(
-        room, person, _known_by_origin(learnt, prepared.contents), prepared.parent,
+        room, user, _known_by_origin(learnt, prepared.contents), prepared.parent,
         f"{prepared.parent.name} + {lesson.name}", "concept.taught", concept=lesson.name,
         films=[film for film, _ in lesson.examples],
     )  # fmt: skip
@@ -70,7 +70,7 @@ def teach(room: Room, person: Person, prepared: Prepared, track: Track) -> dict[
 
 
 def curate(
-    room: Room, person: Person, model: str, concept: str, numbers: Sequence[int], name: str | None,
+    room: Room, user: User, model: str, concept: str, numbers: Sequence[int], name: str | None,
     how: Literal["discarded", "restored"],
 ) -> ModelRow:  # fmt: skip
     """Discard or restore prototypes."""
@@ -79,7 +79,7 @@ def curate(
     reader = loaded(room, parent).reader
     changed = (reader.discard if how == "discarded" else reader.restore)(concept, numbers)
     called = name or f"{parent.name}, {concept} {how}"
-    return keep(room, person, changed, parent, called, f"prototypes.{how}", concept=concept, prototypes=sorted(numbers))
+    return keep(room, user, changed, parent, called, f"prototypes.{how}", concept=concept, prototypes=sorted(numbers))
 
 
 def _known_by_origin(learnt: Reader, contents: Sequence[str]) -> Reader:

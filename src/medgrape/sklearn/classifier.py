@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from medgrape.baselines.methods import BaselineRun, load_any
 from medgrape.config import RECIPES, Config, ConfigError, load_config, parse_config, put, recipe_names
-from medgrape.datasets.dataset import Dataset, checksum
-from medgrape.datasets.splits import SplitRule
+from medgrape.datasets.dataset import Dataset, SplitRule, checksum
 from medgrape.errors import UserError, nearest
 from medgrape.files import whole_folder
 from medgrape.films.decoder import DecoderPool, Request

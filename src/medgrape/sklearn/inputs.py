@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.datasets.dataset import SPLITS, Dataset, DrawnBox, FilmRecord, Source
-from medgrape.datasets.splits import SplitRule, split_films
+from medgrape.datasets.dataset import SPLITS, Dataset, DrawnBox, FilmRecord, Source, SplitRule, split_films
 from medgrape.errors import UserError, nearest
 from medgrape.films.reading import upright_size
 

@@ -14,7 +14,7 @@ from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.errors import nearest
-from medgrape.model.backbones.backbone import build_backbone
+from medgrape.model.backbones import build_backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph

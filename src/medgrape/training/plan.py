@@ -17,7 +17,7 @@ from medgrape.config import Config
 from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import checksum
 from medgrape.files import linked, sha256, whole_file
-from medgrape.runs.plugin_record import parts_used
+from medgrape.runs.manifest import parts_used
 from medgrape.training.films import TrainingError
 
 PLAN = "plan.json"

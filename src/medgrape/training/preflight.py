@@ -9,7 +9,7 @@ from medgrape.datasets.cache import fingerprint
 from medgrape.errors import nearest
 from medgrape.plugins import built_in, get
 from medgrape.runs.checkpoint import Run
-from medgrape.runs.plugin_record import parts_used
+from medgrape.runs.manifest import parts_used
 from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, learnt_contents
 
 _STAGED_ONLY = (

@@ -23,7 +23,7 @@ from lightning_fabric.strategies.single_device import SingleDeviceStrategy
 from torch.multiprocessing.spawn import ProcessExitedException
 
 from medgrape.config import TrainingSettings
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.training.films import TrainingError
 from medgrape.training.launchers import PeerExitedError, ProcessInfo, end_with_parent, process_info
 
@@ -201,7 +201,7 @@ def _in_process(
         _run_as_peer(fabric, work, arguments)
     except (UserError, OSError) as error:
         if not (isinstance(error, PeerExitedError) and message.exists()):  # the other process has told the reason
-            message.write_text(told_of_file(error) if isinstance(error, OSError) else str(error), "utf-8")
+            message.write_text(os_error_message(error) if isinstance(error, OSError) else str(error), "utf-8")
         raise
 
 

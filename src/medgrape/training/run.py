@@ -20,8 +20,7 @@ from medgrape.files import copied, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.checkpoint import KEEPSAKES, Run, UsualScores
 from medgrape.runs.exemplars import ExemplarFilms
-from medgrape.runs.manifest import MANIFEST
-from medgrape.runs.plugin_record import parts_used
+from medgrape.runs.manifest import MANIFEST, parts_used
 from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.safety.thresholds import CalibrationError
 from medgrape.training.assessment import ValidationFilms

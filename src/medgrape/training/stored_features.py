@@ -15,7 +15,7 @@ from medgrape.config import Config, VectorStage
 from medgrape.datasets.augment import Lots
 from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.geometry import PatchGrid
-from medgrape.model.backbones.backbone import Backbone
+from medgrape.model.backbones import Backbone
 from medgrape.model.cam import concept_vectors
 from medgrape.model.grape import Grape
 from medgrape.progress import Track

@@ -24,8 +24,7 @@ from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError, first_line
 from medgrape.files import sha256, whole_file
-from medgrape.runs.manifest import MANIFEST
-from medgrape.runs.plugin_record import parts_used
+from medgrape.runs.manifest import MANIFEST, parts_used
 
 Entry = dict[str, Any]
 IDENTITY = "mlflow.json"

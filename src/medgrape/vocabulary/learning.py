@@ -18,13 +18,12 @@ from medgrape.files import sha256
 from medgrape.films.decoder import Decoder, Request
 from medgrape.geometry import Box, BoxOutsideError, FilmSize, PatchGrid, peak
 from medgrape.model.evidence import mean_maps, similarity
+from medgrape.model.grape import grow_head
 from medgrape.model.graph import ConceptGraph
-from medgrape.model.grown_head import grow_head
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, UsualScores
 from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms
-from medgrape.vocabulary.few_shot import Example
-from medgrape.vocabulary.new_concept import NewConceptError, all_but, covered, teach, widened, with_concept
+from medgrape.vocabulary.new_concept import Example, NewConceptError, all_but, covered, teach, widened, with_concept
 
 ShownFilm = Path | str | tuple[Path | str, Box]
 """A film that shows the concept, optionally with a box around it."""

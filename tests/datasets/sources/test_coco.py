@@ -3,10 +3,9 @@ import json
 import pytest
 from PIL import Image
 
-from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.dataset import SplitRule
+from medgrape.datasets.draft import IncompleteSourceError, SourceError, finish
 from medgrape.datasets.sources.annotated import read_folder
-from medgrape.datasets.splits import SplitRule
 from medgrape.geometry import Box
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.draft import SourceError
 from medgrape.datasets.sources.annotated import read_folder
-from medgrape.datasets.sources.cvat import read_cvat
+from medgrape.datasets.sources.annotation_files import read_cvat
 from medgrape.geometry import Box
 from tool_exports import box, cvat, image, shape
 

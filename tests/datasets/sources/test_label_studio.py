@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.dataset import SplitRule
+from medgrape.datasets.draft import IncompleteSourceError, SourceError, finish
 from medgrape.datasets.sources.annotated import read_folder
-from medgrape.datasets.sources.label_studio import read_label_studio
-from medgrape.datasets.splits import SplitRule
+from medgrape.datasets.sources.annotation_files import read_label_studio
 from medgrape.geometry import Box
 from tool_exports import label_studio, rectangle, task
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from medgrape.datasets.dataset import SplitRule
 from medgrape.datasets.draft import finish
 from medgrape.datasets.sources.annotated import TOOLS, read_folder
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from tool_exports import box, cvat, image, label_studio, rectangle, shape, task
 

@@ -4,10 +4,9 @@ import cv2
 import numpy as np
 import pytest
 
-from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.dataset import SplitRule
+from medgrape.datasets.draft import IncompleteSourceError, SourceError, finish
 from medgrape.datasets.sources.nih import read_nih
-from medgrape.datasets.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
 from scenes import REAL
 

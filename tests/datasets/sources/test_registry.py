@@ -6,11 +6,12 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
+from medgrape import plugins
 from medgrape.cli.prepare import _command, app
+from medgrape.datasets import sources
 from medgrape.datasets.draft import Draft
-from medgrape.datasets.sources import registry
-from medgrape.datasets.sources.registry import DataSource, Option, built_in_sources, plugin_source, source
-from medgrape.plugins import GROUPS, PluginError
+from medgrape.datasets.sources import DataSource, Option, built_in_sources, plugin_source, source
+from medgrape.plugins import GROUPS, PluginError, built_in
 from own_packages import on_path, written
 
 
@@ -23,7 +24,8 @@ def test_every_source_has_a_command_with_its_help():
 
 
 def test_a_new_source_is_a_function_with_its_options(monkeypatch, tmp_path):
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.setitem(plugins._registered, "source", dict(built_in("source")))
+    monkeypatch.setattr(sources, "built_in", built_in.__wrapped__)
     calls = []
 
     @source("clinic", help="Films of the clinic.", example="clinic films --out data", test=0.2)

@@ -6,10 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
-from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.dataset import SplitRule
+from medgrape.datasets.draft import IncompleteSourceError, SourceError, finish
 from medgrape.datasets.sources.tbx11k import is_borrowed, read_tbx11k
-from medgrape.datasets.splits import SplitRule
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.geometry import Box, FilmSize
 from scenes import REAL

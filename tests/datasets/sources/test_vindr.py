@@ -3,10 +3,9 @@ import csv
 import numpy as np
 import pytest
 
-from medgrape.datasets.draft import IncompleteSourceError, finish
-from medgrape.datasets.label_files import SourceError
+from medgrape.datasets.dataset import SplitRule
+from medgrape.datasets.draft import IncompleteSourceError, SourceError, finish
 from medgrape.datasets.sources.vindr import read_vindr
-from medgrape.datasets.splits import SplitRule
 from medgrape.geometry import Box, FilmSize
 from scenes import radiograph, save
 

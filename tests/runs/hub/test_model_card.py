@@ -14,8 +14,7 @@ from medgrape.cli.app import app
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.runs.checkpoint import Change
-from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, written
-from medgrape.runs.hub.figures import measured_beside
+from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, measured_beside, written
 from medgrape.runs.hub.publish import Publishing, pack
 from medgrape.runs.manifest import report_folder, unseal
 

@@ -5,16 +5,22 @@ films below ``images/`` or ``images_001/`` to ``images_012/``. The films were pu
 published boxes are in those pixels, not in those of the scanner that the label file also names.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film, films_by_stem
-from medgrape.datasets.label_files import SourceError, age_in_years, first_present, number, plain_rows
-from medgrape.datasets.sources.registry import Option, source
+from medgrape.datasets.draft import (
+    Draft,
+    age_in_years,
+    box_on_film,
+    films_by_stem,
+    named_rows,
+    number,
+    plain_rows,
+    required,
+)
+from medgrape.datasets.sources import Option, source
 from medgrape.geometry import Box, FilmSize
 from medgrape.progress import Track, quietly
 
@@ -22,18 +28,6 @@ CLASSES = ("no_finding", "finding")
 PUBLISHED = FilmSize(1024, 1024)
 _NO_FINDING = "No Finding"
 _COLUMNS = ("Image Index", "Finding Labels", "Patient ID", "Patient Age", "Patient Gender", "View Position")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One row of the label file."""
-
-    stem: str
-    findings: tuple[str, ...]
-    patient: str
-    age: int | None
-    sex: str
-    view: str
 
 
 @source(
@@ -49,49 +43,47 @@ def read_nih(
 ) -> Draft:
     """Read the films that are there, or, with ``all_rows``, every row of the label file."""
     draft = Draft("NIH ChestX-ray14", "nih", folder, CLASSES, ConceptSet.built_in("nih"))
-    entries = list(_entries(draft))
+    rows = _label_rows(draft)
     splits = _splits(draft)
     films = films_by_stem([path for path in sorted(folder.glob("images*")) if path.is_dir()], folder, draft.complaints)
-    for entry in track(entries, "reading films", len(entries)):
-        path = films.get(entry.stem, "")
+    for stem, row in track(rows, "reading films", len(rows)):
+        path = films.get(stem, "")
         if path or all_rows:
-            _add_film(draft, entry, path, splits.get(entry.stem))
+            _add_film(draft, stem, row, path, splits.get(stem))
     _add_boxes(draft)
-    absent = sum(entry.stem not in films for entry in entries)
+    absent = sum(stem not in films for stem, _ in rows)
     if absent:
         kept = "kept with labels alone" if all_rows else "left out"
-        draft.notes.append(f"{absent:,} of {len(entries):,} labelled films are not in the folder: {kept}")
-    for stem in sorted(films.keys() - {entry.stem for entry in entries}):
+        draft.notes.append(f"{absent:,} of {len(rows):,} labelled films are not in the folder: {kept}")
+    for stem in sorted(films.keys() - {stem for stem, _ in rows}):
         draft.complaints.add("films without a label", films[stem])
     return draft
 
 
-def _rows(draft: Draft, *names: str) -> Iterator[list[str]]:
-    """The rows of the first of several files that is there, perhaps gzipped."""
+def _file(draft: Draft, *names: str) -> Path:
+    """The first of several files that is there, perhaps gzipped."""
     spellings = [spelled for name in names for spelled in (name, f"{name}.gz")]
-    yield from plain_rows(draft.used(first_present(draft.folder, spellings, draft.name)))
+    return draft.used(required(draft.folder, draft.name, *spellings))
 
 
-def _entries(draft: Draft) -> Iterator[Entry]:
-    rows = _rows(draft, "Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
-    places = {name: place for place, name in enumerate(next(rows, []))}
-    missing = [name for name in _COLUMNS if name not in places]
-    if missing:
-        raise SourceError(f"The NIH label file has no column {missing[0]!r}.")
-    for row in rows:
-        if len(row) <= max(places[name] for name in _COLUMNS):
-            draft.complaints.add("label rows cut short", ",".join(row)[:40])
+def _label_rows(draft: Draft) -> list[tuple[str, dict[str, str]]]:
+    """Each film's name without suffix, with its row of the label file."""
+    rows = []
+    for row in named_rows(_file(draft, "Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv"), _COLUMNS):
+        image, age = row["Image Index"], row["Patient Age"]
+        if not row["View Position"]:
+            draft.complaints.add("label rows cut short", ",".join(filter(None, row.values()))[:40])
             continue
-        image, findings, patient, age, sex, view = (row[places[name]] for name in _COLUMNS)
         if age_in_years(age) is None:
             draft.notes.append(f"{image}: age {age!r} left out")
-        yield Entry(Path(image).stem, tuple(findings.split("|")), patient, age_in_years(age), sex, view)
+        rows.append((Path(image).stem, row))
+    return rows
 
 
 def _splits(draft: Draft) -> dict[str, str]:
     splits: dict[str, str] = {}
     for name, split in (("train_val_list.txt", "train"), ("test_list.txt", "test")):
-        for row in _rows(draft, name):
+        for row in plain_rows(_file(draft, name)):
             stem = Path(row[0].strip()).stem
             if stem in splits:
                 draft.complaints.add("films in both official lists", stem)
@@ -99,27 +91,28 @@ def _splits(draft: Draft) -> dict[str, str]:
     return splits
 
 
-def _add_film(draft: Draft, entry: Entry, path: str, split: str | None) -> None:
+def _add_film(draft: Draft, stem: str, row: dict[str, str], path: str, split: str | None) -> None:
     if split is None:
-        draft.complaints.add("films in neither official list", entry.stem)
+        draft.complaints.add("films in neither official list", stem)
         return
-    present = {draft.concepts.published(finding) for finding in entry.findings if finding != _NO_FINDING}
-    if None in present or (present and _NO_FINDING in entry.findings):
-        draft.complaints.add("films with contradictory or unknown labels", f"{entry.stem} ({'|'.join(entry.findings)})")
+    findings = row["Finding Labels"].split("|")
+    present = {draft.concepts.published(finding) for finding in findings if finding != _NO_FINDING}
+    if None in present or (present and _NO_FINDING in findings):
+        draft.complaints.add("films with contradictory or unknown labels", f"{stem} ({'|'.join(findings)})")
         return
     size = draft.size_of(path) if path else PUBLISHED
     if size is None:
         return
     labels: dict[str, bool | None] = {name: name in present for name in draft.concepts.names}
-    person = (entry.sex, entry.age, entry.view)
+    person = (row["Patient Gender"], age_in_years(row["Patient Age"]), row["View Position"])
     class_name = CLASSES[bool(present)]
-    draft.films.append(FilmRecord(entry.stem, path, class_name, entry.patient, size, labels, split, *person))
+    draft.films.append(FilmRecord(stem, path, class_name, row["Patient ID"], size, labels, split, *person))
 
 
 def _add_boxes(draft: Draft) -> None:
     """Add the published boxes; their header row is broken, so the columns are taken by their order."""
     films = {film.id: film for film in draft.films}
-    rows = _rows(draft, "BBox_List_2017.csv")
+    rows = plain_rows(_file(draft, "BBox_List_2017.csv"))
     next(rows, None)
     for row in rows:
         film = films.get(Path(row[0]).stem)

@@ -14,16 +14,14 @@ import numpy as np
 from PIL import Image
 
 from medgrape.concepts import ConceptSet
-from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
-from medgrape.datasets.splits import SplitRule, split_films
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, SplitRule, split_films
 from medgrape.errors import UserError, nearest
 from medgrape.files import whole_folder
 from medgrape.geometry import Box, FilmSize
 from medgrape.phantoms.anatomy import Exam
-from medgrape.phantoms.cohort import plan
-from medgrape.phantoms.devices import Shortcut
+from medgrape.phantoms.cohort import PROFILES, Shortcut, plan
 from medgrape.phantoms.film import PhantomFilm, draw
-from medgrape.phantoms.profile import PROFILES
+from medgrape.plugins import register
 from medgrape.progress import Track, quietly
 
 _DRAWN_COLUMNS = ("film", "kind", "name", "concept", "x1", "y1", "x2", "y2")
@@ -66,6 +64,7 @@ class DrawnFilm:
     """Rows of ``drawn.csv``: all lesions and devices, also findings that are no concepts."""
 
 
+@register("source", "phantom")
 def draw_dataset(
     order: PhantomOrder, out: Path, rule: SplitRule, *, workers: int = 1, track: Track = quietly
 ) -> Dataset:

@@ -1,14 +1,14 @@
 """A CSV of any shape, by naming its columns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 from medgrape.concepts import Concept, ConceptSet, slug
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film
-from medgrape.datasets.label_files import SourceError, age_in_years, named_rows, number, without_suffix
-from medgrape.datasets.sources.registry import Option, source
+from medgrape.datasets.draft import Draft, SourceError, age_in_years, box_on_film, named_rows, number, without_suffix
+from medgrape.datasets.sources import Option, source
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 from medgrape.progress import Track, quietly
@@ -25,107 +25,25 @@ _NO_FINDING = {"no_finding", "no_findings", "normal", "none"}
 
 
 @dataclass(frozen=True)
-class FilmColumns:
-    """The column of the film table for each property; None where the table has no such column."""
-
-    path: str
-    concepts: tuple[str, ...] = ()
-    """One column for each concept, with yes or no in it."""
-    labels: str | None = None
-    """Or one column that lists the concepts present, separated by ``separator``."""
-    separator: str = "|"
-    id: str | None = None
-    class_name: str | None = None
-    patient: str | None = None
-    sex: str | None = None
-    age: str | None = None
-    view: str | None = None
-    split: str | None = None
-
-    def __post_init__(self) -> None:
-        if bool(self.concepts) == (self.labels is not None):
-            raise SourceError("Name either --concepts (a column each) or --labels (one column that lists them).")
-        if not self.separator:
-            raise SourceError("--separator cannot be empty.")
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """Every column that must be there."""
-        optional = (
-            self.labels, self.id, self.class_name, self.patient, self.sex, self.age, self.view, self.split
-        )  # fmt: skip
-        return (self.path, *(name for name in optional if name is not None), *self.concepts)
-
-
-@dataclass(frozen=True)
-class BoxColumns:
-    """The columns of the box table."""
-
-    film: str
-    concept: str
-    edges: tuple[str, str, str, str]
-    """x1, y1, x2, y2, or, with ``sized``, x, y, width, height."""
-    sized: bool = False
-
-
-@dataclass(frozen=True)
 class Row:
     """One row of the film table."""
 
     cells: dict[str, str]
-    columns: FilmColumns
-
-    def cell(self, column: str | None) -> str:
-        """Return the text in a column; empty where the table has no such column."""
-        return "" if column is None else self.cells[column].strip()
-
-    @property
-    def path(self) -> str:
-        """Path of the film."""
-        return self.cell(self.columns.path)
+    """Text by what it means (``path``, ``id``, ``sex`` ...), for the columns that the table has."""
+    marks: dict[str, str]
+    """Text in the column of each finding."""
+    words: list[str]
+    """The words in the column of labels."""
 
     @property
     def id(self) -> str:
         """The film's name: its own column, else its path without suffix."""
-        return self.cell(self.columns.id) or without_suffix(self.path)
-
-    @property
-    def _words(self) -> list[str]:
-        words = (word.strip() for word in self.cell(self.columns.labels).split(self.columns.separator))
-        return [word for word in words if word]
+        return self.cells.get("id") or without_suffix(self.cells["path"])
 
     @property
     def findings(self) -> list[str]:
-        """The findings in the labels column, without the words for no finding."""
-        return [word for word in self._words if slug(word) not in _NO_FINDING]
-
-    @property
-    def says_no_finding(self) -> bool:
-        """Whether a word for no finding is in the labels column."""
-        return len(self.findings) < len(self._words)
-
-
-def read_table(
-    table: Path,
-    columns: FilmColumns,
-    *,
-    films: Path | None = None,
-    boxes: tuple[Path, BoxColumns] | None = None,
-    vocabulary: str | None = None,
-    track: Track = quietly,
-) -> Draft:
-    """Read the films that a CSV names; paths in it are relative to ``films``, or to the CSV's folder."""
-    rows = [Row(cells, columns) for cells in named_rows(table, columns.required)]
-    concepts = _concepts(rows, columns, vocabulary)
-    draft = Draft(table.stem, "table", films or table.parent, _classes(rows, columns), concepts)
-    draft.used(table)
-    if columns.patient is None:
-        draft.notes.append("no column for patients was named: every film counts as a patient of its own")
-    for row in track(rows, "reading films", len(rows)):
-        _add_film(draft, row)
-    if boxes is not None:
-        _add_boxes(draft, *boxes)
-    return draft
+        """The findings in the column of labels, without the words for no finding."""
+        return [word for word in self.words if slug(word) not in _NO_FINDING]
 
 
 @source(
@@ -135,7 +53,7 @@ def read_table(
     test=0.2,
     file="A CSV with a row for each film.",
 )
-def _read_named_columns(
+def read_table(
     table: Path,
     *,
     path: Annotated[str, Option("Column with the film's path.")],
@@ -158,94 +76,104 @@ def _read_named_columns(
     vocabulary: Annotated[str | None, Option("Take concepts from tbx11k, nih or vindr.")] = None,
     track: Track = quietly,
 ) -> Draft:
-    """``read_table`` with the options of the command line."""
-    columns = FilmColumns(
-        path, _names(concepts), labels, separator, id_column, class_column, patient, sex, age, view, split
-    )
-    drawn = None
+    """Read the films that a CSV names; paths in it are relative to ``films``, or to the CSV's folder."""
+    finding_columns, edges = _names(concepts), _names(box_edges)
+    if bool(finding_columns) == (labels is not None):
+        raise SourceError("Name either --concepts (a column each) or --labels (one column that lists them).")
+    if not separator:
+        raise SourceError("--separator cannot be empty.")
+    if boxes is not None and len(edges) != 4:
+        raise UserError(f"--box-edges takes four column names parted by commas; got {box_edges!r}.")
+    columns = {
+        "path": path, "labels": labels, "id": id_column, "class": class_column, "patient": patient, "sex": sex,
+        "age": age, "view": view, "split": split,
+    }  # fmt: skip
+    rows = []
+    for cells in named_rows(table, [*filter(None, columns.values()), *finding_columns]):
+        known = {meaning: cells[column].strip() for meaning, column in columns.items() if column is not None}
+        marks = {column: cells[column].strip().lower() for column in finding_columns}
+        words = [word.strip() for word in known.get("labels", "").split(separator)]
+        rows.append(Row(known, marks, [word for word in words if word]))
+    vocabulary_of_table = _concepts(rows, finding_columns, vocabulary)
+    draft = Draft(table.stem, "table", films or table.parent, _classes(rows, class_column), vocabulary_of_table)
+    draft.used(table)
+    if patient is None:
+        draft.notes.append("no column for patients was named: every film counts as a patient of its own")
+    for row in track(rows, "reading films", len(rows)):
+        _add_film(draft, row)
     if boxes is not None:
-        edges = _names(box_edges)
-        if len(edges) != 4:
-            raise UserError(f"--box-edges takes four column names parted by commas; got {box_edges!r}.")
-        drawn = boxes, BoxColumns(box_film, box_concept, (edges[0], edges[1], edges[2], edges[3]), box_sized)
-    return read_table(table, columns, films=films, boxes=drawn, vocabulary=vocabulary, track=track)
+        make = Box.from_corner_and_size if box_sized else Box
+        _add_boxes(draft, boxes, (box_film, box_concept, *edges), make)
+    return draft
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _concepts(rows: list[Row], columns: FilmColumns, vocabulary: str | None) -> ConceptSet:
-    names = columns.concepts or tuple(sorted({finding for row in rows for finding in row.findings}))
+def _concepts(rows: list[Row], columns: tuple[str, ...], vocabulary: str | None) -> ConceptSet:
+    names = columns or tuple(sorted({finding for row in rows for finding in row.findings}))
     if vocabulary is None:
         by_slug = {slug(name): name for name in reversed(names)}  # spellings that differ by case are one finding
         return ConceptSet(tuple(Concept.named(by_slug[key]) for key in dict.fromkeys(map(slug, names))))
     concepts = ConceptSet.built_in(vocabulary)
-    for name in columns.concepts:
+    for name in columns:
         if concepts.published(name) is None:
             raise SourceError(f"Column {name!r} is no concept of the vocabulary {vocabulary!r}.")
     return concepts
 
 
-def _classes(rows: list[Row], columns: FilmColumns) -> tuple[str, ...]:
-    if columns.class_name is None:
+def _classes(rows: list[Row], column: str | None) -> tuple[str, ...]:
+    if column is None:
         return "no_finding", "finding"
-    classes = sorted({slug(row.cell(columns.class_name)) for row in rows if row.cell(columns.class_name)})
+    classes = sorted({slug(row.cells["class"]) for row in rows if row.cells["class"]})
     if len(classes) < 2:
-        raise SourceError(f"Column {columns.class_name!r} names {len(classes)} class; it takes at least two.")
+        raise SourceError(f"Column {column!r} names {len(classes)} class; it takes at least two.")
     return tuple(classes)
 
 
 def _add_film(draft: Draft, row: Row) -> None:
-    if not row.path or not (draft.folder / row.path).is_file():
-        draft.complaints.add("listed films missing", row.path or f"(no path) {row.id}")
+    path = row.cells["path"]
+    if not path or not (draft.folder / path).is_file():
+        draft.complaints.add("listed films missing", path or f"(no path) {row.id}")
         return
-    size, labels = draft.size_of(row.path), _labels(draft, row)
-    class_name, split = _class(draft, row, labels), _split(draft, row)
+    size, labels = draft.size_of(path), _labels(draft, row)
+    class_name = None if labels is None else _class(draft, row, labels)
+    split = _SPLITS.get(row.cells["split"].lower()) if "split" in row.cells else "train"
+    if split is None:
+        draft.complaints.add("films in an unknown split", f"{row.id} ({row.cells['split'].lower()!r})")
     if size is None or labels is None or class_name is None or split is None:
         return
-    sex = row.cell(row.columns.sex).lower()
+    sex = row.cells.get("sex", "").lower()
     if sex and sex not in _SEXES:
         draft.complaints.add("films with an unknown sex", f"{row.id} ({sex!r})")
-    patient, age = row.cell(row.columns.patient) or row.id, age_in_years(row.cell(row.columns.age))
-    view = row.cell(row.columns.view).upper()
+    person = (_SEXES.get(sex, ""), age_in_years(row.cells.get("age", "")), row.cells.get("view", "").upper())
     draft.films.append(
-        FilmRecord(row.id, row.path, class_name, patient, size, labels, split, _SEXES.get(sex, ""), age, view)
+        FilmRecord(row.id, path, class_name, row.cells.get("patient") or row.id, size, labels, split, *person)
     )
 
 
 def _labels(draft: Draft, row: Row) -> dict[str, bool | None] | None:
     """The labels of a film; None where they make no sense."""
-    if row.columns.concepts:
-        return _labels_by_column(draft, row)
-    if not row.cell(row.columns.labels):
-        return dict.fromkeys(draft.concepts.names)  # an empty cell is not known, rather than no finding
-    present = {draft.concepts.published(finding) for finding in row.findings}
-    if None in present or (present and row.says_no_finding):
-        draft.complaints.add(
-            "films with an unknown or contradictory label", f"{row.id} ({row.cell(row.columns.labels)})"
-        )
-        return None
-    return {name: name in present for name in draft.concepts.names}
-
-
-def _labels_by_column(draft: Draft, row: Row) -> dict[str, bool | None] | None:
     labels: dict[str, bool | None] = dict.fromkeys(draft.concepts.names)
-    for column in row.columns.concepts:
-        concept, mark = draft.concepts.published(column), row.cell(column).lower()
+    for column, mark in row.marks.items():
+        concept = draft.concepts.published(column)
         if concept is None or mark not in _YES | _NO | _UNKNOWN:
             draft.complaints.add("marks that are neither yes, no nor unknown", f"{column}={mark!r} on {row.id}")
             return None
         labels[concept] = None if mark in _UNKNOWN else mark in _YES
-    return labels
-
-
-def _class(draft: Draft, row: Row, labels: dict[str, bool | None] | None) -> str | None:
-    if labels is None:
+    if row.marks or not row.cells["labels"]:
+        return labels  # an empty cell is not known, rather than no finding
+    present = {draft.concepts.published(finding) for finding in row.findings}
+    if None in present or (present and len(row.findings) < len(row.words)):
+        draft.complaints.add("films with an unknown or contradictory label", f"{row.id} ({row.cells['labels']})")
         return None
-    if row.columns.class_name is not None:
-        cell = row.cell(row.columns.class_name)
-        class_name = slug(cell) if cell else None
+    return {name: name in present for name in labels}
+
+
+def _class(draft: Draft, row: Row, labels: dict[str, bool | None]) -> str | None:
+    if "class" in row.cells:
+        class_name = slug(row.cells["class"]) if row.cells["class"] else None
     elif any(labels.values()):
         class_name = "finding"
     else:
@@ -257,26 +185,17 @@ def _class(draft: Draft, row: Row, labels: dict[str, bool | None] | None) -> str
     return class_name
 
 
-def _split(draft: Draft, row: Row) -> str | None:
-    if row.columns.split is None:
-        return "train"
-    split = row.cell(row.columns.split).lower()
-    if split not in _SPLITS:
-        draft.complaints.add("films in an unknown split", f"{row.id} ({split!r})")
-    return _SPLITS.get(split)
-
-
-def _add_boxes(draft: Draft, path: Path, columns: BoxColumns) -> None:
+def _add_boxes(draft: Draft, path: Path, columns: tuple[str, ...], make: Callable[..., Box]) -> None:
     """Add the boxes; a finding that was not known is present where there is a box of it."""
     films = {key: film for film in draft.films for key in (film.id, film.path, without_suffix(film.path))}
-    make = Box.from_corner_and_size if columns.sized else Box
-    for row in named_rows(draft.used(path), (columns.film, columns.concept, *columns.edges)):
-        film = films.get(row[columns.film]) or films.get(without_suffix(row[columns.film]))
+    for row in named_rows(draft.used(path), columns):
+        name, finding, *edges = (row[column] for column in columns)
+        film = films.get(name) or films.get(without_suffix(name))
         if film is None:
-            draft.complaints.add("boxes of an unknown film", row[columns.film])
+            draft.complaints.add("boxes of an unknown film", name)
             continue
-        first, second, third, fourth = (number(row[edge]) for edge in columns.edges)
-        draft.draw(film, row[columns.concept], box_on_film(make, (first, second, third, fourth), film.size, film.size))
+        x1, y1, x2, y2 = map(number, edges)
+        draft.draw(film, finding, box_on_film(make, (x1, y1, x2, y2), film.size, film.size))
     drawn = {(box.film, box.concept) for box in draft.boxes}
     draft.films = [
         replace(film, labels={name: (film.id, name) in drawn or label for name, label in film.labels.items()})

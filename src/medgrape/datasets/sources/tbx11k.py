@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Annotated
 
 from medgrape.concepts import ConceptSet
-from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, films_by_stem
-from medgrape.datasets.label_files import read_text, required
-from medgrape.datasets.sources.coco import read_coco
-from medgrape.datasets.sources.marks import MarkedFilm, place_marks
-from medgrape.datasets.sources.registry import Option, source
-from medgrape.datasets.splits import UNTESTED
+from medgrape.datasets.dataset import UNTESTED, FilmRecord
+from medgrape.datasets.draft import Draft, films_by_stem, read_text, required
+from medgrape.datasets.sources import Option, source
+from medgrape.datasets.sources.annotation_files import MarkedFilm, place_marks, read_coco
 from medgrape.progress import Track, quietly
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")
@@ -38,11 +35,17 @@ def read_tbx11k(
     """Read everything in the folder; ``extra`` adds the films of other public data sets."""
     draft = Draft("TBX11K", "tbx11k", folder, CLASSES, ConceptSet.built_in("tbx11k"))
     draft.notes.append("the published files name no patients: every film counts as a patient of its own")
-    required(folder / "annotations/json/TBX11K_train.json", "TBX11K")
+    required(folder, "TBX11K", "annotations/json/TBX11K_train.json")
     for list_name, split in _SPLITS.items():
         _read_split(draft, list_name, split, track)
     draft.label_by_boxes()
-    draft.films = [_without_false_negatives(film) for film in draft.films]
+    draft.films = [
+        # a TB film without a box shows something that was not drawn: its findings are unknown rather than absent
+        replace(film, labels=dict.fromkeys(film.labels))
+        if film.class_name == "active_tb" and not any(film.labels.values())
+        else film
+        for film in draft.films
+    ]
     unknown = [film.id for film in draft.films if None in film.labels.values()]
     if unknown:
         draft.notes.append(
@@ -90,13 +93,6 @@ def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord 
     return FilmRecord(name, path, class_name, name, size, dict.fromkeys(draft.concepts.names), split)
 
 
-def _without_false_negatives(film: FilmRecord) -> FilmRecord:
-    """The film, its findings unknown rather than absent if it shows TB and has no box: something was not drawn."""
-    if film.class_name != "active_tb" or any(film.labels.values()):
-        return film
-    return replace(film, labels=dict.fromkeys(film.labels))
-
-
 def _read_extra(draft: Draft, track: Track) -> None:
     """Add films that other data sets published first; whether their TB is active is not known.
 
@@ -109,7 +105,11 @@ def _read_extra(draft: Draft, track: Track) -> None:
     paths = films_by_stem([root], draft.folder, draft.complaints)
     taken = {film.id for film in draft.films}
     for stem, path in track(sorted(paths.items()), "reading extra films", len(paths)):
-        diseased = _is_diseased(stem)
+        diseased = None
+        if stem.endswith(("_0", "_1")):  # Shenzhen and Montgomery
+            diseased = stem.endswith("_1")
+        elif stem[:1] in "np" and stem[1:2].isdigit():  # DA and DB
+            diseased = stem.startswith("p")
         if diseased is None or stem in taken:
             draft.complaints.add("extra films with a name that does not tell normal from TB, or is taken", path)
             continue
@@ -125,12 +125,3 @@ def _read_extra(draft: Draft, track: Track) -> None:
 def is_borrowed(path: str) -> bool:
     """Return whether a film of this set was published before in another one."""
     return path.startswith("imgs/extra/")
-
-
-def _is_diseased(stem: str) -> bool | None:
-    """Whether a name says TB: Shenzhen and Montgomery end in ``_0`` or ``_1``, DA and DB begin with ``n`` or ``p``."""
-    if stem.endswith(("_0", "_1")):
-        return stem.endswith("_1")
-    if stem[:1] in "np" and stem[1:2].isdigit():
-        return stem.startswith("p")
-    return None

@@ -7,39 +7,19 @@ films were read by three radiologists each, test films by five in consensus.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film, films_by_stem
-from medgrape.datasets.label_files import named_rows, number, required
-from medgrape.datasets.sources.registry import Option, source
-from medgrape.geometry import Box
+from medgrape.datasets.draft import Draft, box_on_film, films_by_stem, named_rows, number, required
+from medgrape.datasets.sources import Option, source
+from medgrape.geometry import Box, FilmSize
 from medgrape.progress import Track, quietly
 
 CLASSES = ("no_finding", "finding")
 _NO_FINDING = "No finding"
 _CORNERS = ("x_min", "y_min", "x_max", "y_max")
-
-
-@dataclass
-class Votes:
-    """The labels that the readers of one film gave, by column."""
-
-    needed: int
-    given: Counter[str] = field(default_factory=Counter)
-
-    def agreed(self, column: str) -> bool:
-        """Return whether enough readers gave a label."""
-        return self.given[column] >= self.needed
-
-    def label(self, columns: list[str]) -> bool | None:
-        """Return present when enough gave it, absent when nobody did, and None when they disagree."""
-        if any(self.agreed(column) for column in columns):
-            return True
-        return None if any(self.given[column] for column in columns) else False
 
 
 @source("vindr", help="VinDr-CXR in the layout of its full release.", example="vindr vindr-cxr --out data/vindr")
@@ -54,24 +34,29 @@ def read_vindr(
     draft.notes.append(f"a training label counts when at least {votes} of the film's readers gave it")
     draft.notes.append("the published files name no patients: every film counts as a patient of its own")
     for split in ("train", "test"):
-        readings = _votes(draft, split, votes if split == "train" else 1)
+        readings, needed = _votes(draft, split), votes if split == "train" else 1
         films = films_by_stem([folder / split], folder, draft.complaints)
-        for stem, reading in track(sorted(readings.items()), f"reading {split} films", len(readings)):
-            _add_film(draft, stem, films.get(stem), split, reading)
+        for stem, given in track(sorted(readings.items()), f"reading {split} films", len(readings)):
+            path = films.get(stem)
+            size = None if path is None else draft.size_of(path)
+            if path is None:
+                draft.complaints.add("listed films missing", f"{split}/{stem}")
+            elif size is not None:
+                draft.films.append(_film(draft, stem, path, size, split, given, needed))
         for stem in sorted(films.keys() - readings.keys()):
             draft.complaints.add("films without a label", films[stem])
         _add_boxes(draft, split)
     return draft
 
 
-def _votes(draft: Draft, split: str, needed: int) -> dict[str, Votes]:
-    """The votes on each film, by its id."""
-    path = draft.used(required(draft.folder / f"annotations/image_labels_{split}.csv", draft.name))
-    readings: dict[str, Votes] = {}
+def _votes(draft: Draft, split: str) -> dict[str, Counter[str]]:
+    """How many readers of each film, by its id, gave each label."""
+    path = draft.used(required(draft.folder, draft.name, f"annotations/image_labels_{split}.csv"))
+    readings: dict[str, Counter[str]] = {}
     for row in named_rows(path, ("image_id", _NO_FINDING)):
-        reading = readings.setdefault(row["image_id"], Votes(needed))
-        reading.given.update(column for column, mark in row.items() if mark in ("1", "1.0"))
-    columns = {column for reading in readings.values() for column in reading.given}
+        given = readings.setdefault(row["image_id"], Counter())
+        given.update(column for column, mark in row.items() if mark in ("1", "1.0"))
+    columns = {column for given in readings.values() for column in given}
     others = sorted(name for name in columns if draft.concepts.published(name) is None and name != _NO_FINDING)
     if others:
         draft.notes.append(
@@ -80,31 +65,27 @@ def _votes(draft: Draft, split: str, needed: int) -> dict[str, Votes]:
     return readings
 
 
-def _add_film(draft: Draft, stem: str, path: str | None, split: str, votes: Votes) -> None:
-    if path is None:
-        draft.complaints.add("listed films missing", f"{split}/{stem}")
-        return
-    size = draft.size_of(path)
-    if size is None:
-        return
-    columns: dict[str, list[str]] = {name: [] for name in draft.concepts.names}
-    for column in votes.given:
+def _film(
+    draft: Draft, stem: str, path: str, size: FilmSize, split: str, given: Counter[str], needed: int
+) -> FilmRecord:
+    """One film; a finding is present when enough readers gave it, absent when nobody did, and else not known."""
+    labels: dict[str, bool | None] = dict.fromkeys(draft.concepts.names, False)
+    for column, count in given.items():
         concept = draft.concepts.published(column)
         if concept is not None:
-            columns[concept].append(column)
-    labels = {name: votes.label(columns[name]) for name in draft.concepts.names}
+            labels[concept] = True if count >= needed else labels[concept] or None
     person: tuple[str, int | None, str] = ("", None, "")
     if path.lower().endswith((".dcm", ".dicom")):
-        from medgrape.films.dicom.header import read_person  # pydicom is an extra, and slow to import
+        from medgrape.films.dicom.reader import read_person  # pydicom is an extra, and slow to import
 
         person = read_person(draft.folder / path)
-    class_name = CLASSES[not votes.agreed(_NO_FINDING)]
-    draft.films.append(FilmRecord(stem, path, class_name, stem, size, labels, split, *person))
+    class_name = CLASSES[given[_NO_FINDING] < needed]
+    return FilmRecord(stem, path, class_name, stem, size, labels, split, *person)
 
 
 def _add_boxes(draft: Draft, split: str) -> None:
     """Add all readers' boxes of a concept that the film is labelled with; boxes that were outvoted are left out."""
-    path = draft.used(required(draft.folder / f"annotations/annotations_{split}.csv", draft.name))
+    path = draft.used(required(draft.folder, draft.name, f"annotations/annotations_{split}.csv"))
     films = {film.id: film for film in draft.films}
     outvoted = 0
     for row in named_rows(path, ("image_id", "class_name", *_CORNERS)):

@@ -23,9 +23,8 @@ from medgrape.evaluation.readings import Readings, check_readings
 from medgrape.evaluation.report import NOTICE
 from medgrape.files import plain, whole_file
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import Run
+from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.runs.manifest import version_of
-from medgrape.runs.safety_rule import SafetyRule
 from medgrape.safety.boxes import BoxSeen, known_films, look
 from medgrape.safety.claims import Claims, alarms, always, commonest
 

@@ -151,7 +151,7 @@ def grey_values(dataset: Dataset) -> np.ndarray:
     if stored.dtype.kind in "ui" and unused > 0:
         # The greys do not begin at the lowest bit; the bits on either side are not part of them, the sign is.
         stored = (stored << (8 * stored.itemsize - unused - bits)) >> (8 * stored.itemsize - bits)
-    elif stored.dtype.kind in "ui" and _exceeds(stored, bits, signed):
+    elif stored.dtype.kind in "ui" and (stored.itemsize > 2 or not _fits(grey_range(stored), bits, signed)):
         dataset.pixel_array_options()
         stored = np.asarray(dataset.pixel_array)
     if stored.dtype not in (np.uint8, np.uint16, np.int16, np.float32):
@@ -169,12 +169,8 @@ def _uncompressed_values(dataset: Dataset, signed: int) -> np.ndarray | None:
     return np.frombuffer(dataset.PixelData, kind, rows * columns).reshape(rows, columns)
 
 
-def _exceeds(stored: np.ndarray, bits: int, signed: int) -> bool:
-    """Whether a number has more bits than the header says."""
-    if stored.itemsize > 2:
-        return True
-    low, high = grey_range(stored)
-    return bool(low < -(2 ** (bits - 1)) * signed or high >= 2 ** (bits - signed))
+def _fits(greys: tuple[float, float], bits: int, signed: int) -> bool:
+    return greys[0] >= -(2.0 ** (bits - 1)) * signed and greys[1] < 2.0 ** (bits - signed)
 
 
 def _without_padding(dataset: Dataset, stored: np.ndarray) -> np.ndarray:

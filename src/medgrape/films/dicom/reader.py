@@ -1,44 +1,280 @@
-"""Reading a DICOM file as a film."""
+"""Reading a DICOM file as a film: whether it is a radiograph, how its pixels are stored, and how it stands upright.
+
+Upright means head up, with the patient's left on the viewer's right.
+"""
 
 import io
+import struct
 import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import BinaryIO
 
-from pydicom import FileDataset, dcmread
+import numpy as np
+from pydicom import Dataset, FileDataset, dcmread
+from pydicom.encaps import generate_frames
 from pydicom.filereader import read_dataset
-from pydicom.uid import DeflatedExplicitVRLittleEndian
+from pydicom.multival import MultiValue
+from pydicom.pixels.decoders.base import get_decoder
+from pydicom.uid import (
+    UID,
+    DeflatedExplicitVRLittleEndian,
+    ExplicitVRBigEndian,
+    ExplicitVRLittleEndian,
+    ImplicitVRLittleEndian,
+)
 
 from medgrape.config import FilmLimits
-from medgrape.films.dicom.grey_levels import colour_values, grey_levels, grey_values
-from medgrape.films.dicom.header import (
-    ORIENTATION_KEYWORDS,
-    PixelLayout,
-    check_pixels,
-    facts_from,
-    name_transfer_syntax,
-    read_layout,
-    refuse_other_examinations,
-    turn_of,
-    turn_upright,
+from medgrape.films.dicom.grey_levels import colour_values, grey_levels, grey_values, whole_number
+from medgrape.films.film import (
+    FRONTAL_VIEWS,
+    Film,
+    FilmError,
+    FilmFacts,
+    UprightSize,
+    check_limits,
+    file_size,
+    grey_from_colour,
+    halved,
+    refuse_constant,
 )
-from medgrape.films.film import AS_STORED, Film, FilmError, Shrink, UprightSize, file_size, refuse_constant
-from medgrape.films.pictures import grey_from_colour
-from medgrape.geometry import FilmSize
+from medgrape.geometry import FilmSize, Turn
 
+PROJECTIONS = {"CR", "DX", "RG", "DR", "SC", "OT"}
+"""Modalities of chest radiographs; secondary captures say OT, sometimes SC."""
+_OTHER_MODALITIES = {
+    "MR", "US", "NM", "PT", "PET", "MG", "XA", "RF", "SR", "PR", "SEG", "KO", "ECG", "IO", "PX", "OP", "ES", "REG",
+}  # fmt: skip
+"""Modalities that an error message names; any other string may be free text, even a patient's name."""
+_PIXEL_KEYWORDS = ("PixelData", "FloatPixelData", "DoubleFloatPixelData")
+_GREY = {"MONOCHROME1", "MONOCHROME2"}
+_COLOUR = {"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR"}
+_JPEG_START, _JPEG_2000_START = b"\xff\xd8", b"\xff\x4f\xff\x51"
+_WITHOUT_LENGTH = {0x01, *range(0xD0, 0xDA)}
+_FRAME_HEADERS = (set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}) | {0xF7}  # 0xF7: JPEG-LS
+_TURN_BY_EDGES = {
+    ("L", "F"): Turn(0), ("R", "F"): Turn(0, True), ("R", "H"): Turn(2), ("L", "H"): Turn(2, True),
+    ("F", "R"): Turn(1), ("F", "L"): Turn(1, True), ("H", "L"): Turn(3), ("H", "R"): Turn(3, True),
+}  # fmt: skip
+"""The turn that makes a film upright, by where its stored rows and columns lead; none where they lead front or back."""
 _PREAMBLE = 128
 _MAX_META = 65536
+ORIENTATION_KEYWORDS = ("ImageRotation", "ImageHorizontalFlip", "PatientOrientation")
+# Field of View Rotation and Flip are not here: they tell what the detector already did to the stored pixels.
 
 
-def read_dicom(file: BinaryIO, limits: FilmLimits, shrink: Shrink = AS_STORED) -> Film:
-    """Return the film in a DICOM file, its stored pixels shrunk first."""
+@dataclass(frozen=True)
+class PixelLayout:
+    """How the pixels are stored in the file."""
+
+    stored: FilmSize
+    samples: int
+    allocated: int
+    photometric: str
+    keyword: str
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Bytes of the frame in memory."""
+        return self.stored.pixels * self.samples * self.allocated // 8
+
+    @property
+    def native_bytes(self) -> int:
+        """Bytes of the frame in an uncompressed file; YBR_FULL_422 stores colour at half width."""
+        return self.unpacked_bytes * 2 // 3 if self.photometric == "YBR_FULL_422" else self.unpacked_bytes
+
+
+def refuse_other_examinations(dataset: Dataset) -> None:
+    """Refuse anything but a single projection radiograph."""
+    modality = _text(dataset, "Modality")
+    if modality is None:  # the name of the object's class begins with it: "CT Image Storage"
+        first_word = UID(str(dataset.get("SOPClassUID", ""))).name.split(" ")[0]
+        modality = first_word if first_word in {"CT", "MR", "US", "PET"} else None
+    if modality and modality not in PROJECTIONS:
+        named = f"of modality {modality}" if modality in _OTHER_MODALITIES else "of another kind"
+        kind = "a CT slice" if modality == "CT" else named
+        raise FilmError(f"it is {kind}; only chest radiographs are read ({', '.join(sorted(PROJECTIONS))}).")
+    frames = whole_number(dataset, "NumberOfFrames", 1)
+    if frames > 1:
+        raise FilmError(f"it has {frames} frames; a film has one.")
+
+
+def read_layout(dataset: Dataset) -> PixelLayout:
+    """Return how the pixels are stored, or raise a ``FilmError``."""
+    present = [keyword for keyword in _PIXEL_KEYWORDS if dataset.get(keyword)]
+    if not present:
+        raise FilmError("it has no pixel data; it may be a report or a header alone.")
+    photometric = str(dataset.get("PhotometricInterpretation", "MONOCHROME2"))
+    if photometric not in _GREY | _COLOUR:
+        raise FilmError("its photometric interpretation is none that a film has.")
+    size = FilmSize(int(dataset.Columns), int(dataset.Rows))
+    samples, allocated = whole_number(dataset, "SamplesPerPixel", 1), int(dataset.BitsAllocated)
+    if allocated not in (8, 16, 32, 64):
+        raise FilmError(f"it has {allocated} bits per pixel; a film has 8 to 16.")
+    return PixelLayout(size, samples, allocated, photometric, present[0])
+
+
+def check_pixels(dataset: Dataset, layout: PixelLayout, limits: FilmLimits) -> None:
+    """Refuse bombs and stubs: the sizes that header, frame and file declare must agree and stay within the limits."""
+    packed = len(dataset[layout.keyword].value)
+    syntax = transfer_syntax(dataset)
+    if not syntax.is_encapsulated:
+        check_limits(layout.stored, packed, packed, limits)
+        if packed < layout.native_bytes:
+            raise FilmError(f"it is truncated: {packed:,} of {layout.native_bytes:,} bytes of pixels are there.")
+        return
+    check_limits(layout.stored, layout.unpacked_bytes, packed, limits)
+    try:
+        available = get_decoder(syntax).is_available
+    except NotImplementedError:  # pydicom has no decoder for this syntax at all
+        available = False
+    if not available:
+        raise FilmError(f"its transfer syntax {syntax.name} ({syntax}) is none that the installed plugins decode.")
+    inside = declared_size(next(generate_frames(dataset.PixelData, number_of_frames=1)))
+    if inside is not None and inside != layout.stored:
+        raise FilmError(f"its header says {layout.stored} pixels, its compressed frame {inside}.")
+
+
+def declared_size(frame: bytes) -> FilmSize | None:
+    """Return the size that a compressed frame declares; None where its header is not known (RLE has no size)."""
+    if frame.startswith(_JPEG_START):
+        return _jpeg_size(frame)
+    start = frame.find(_JPEG_2000_START, 0, 4096)
+    if start < 0 or len(frame) < start + 24:
+        return None
+    right, bottom, left, top = struct.unpack_from(">IIII", frame, start + 8)
+    return FilmSize(right - left, bottom - top)
+
+
+def _jpeg_size(frame: bytes) -> FilmSize | None:
+    position = 2
+    while position + 9 <= len(frame):
+        if frame[position] != 0xFF:
+            return None
+        marker = frame[position + 1]
+        if marker in _FRAME_HEADERS:
+            height, width = struct.unpack_from(">HH", frame, position + 5)
+            return FilmSize(width, height)
+        if marker == 0xFF:  # fill byte before a marker
+            position += 1
+        elif marker in _WITHOUT_LENGTH:
+            position += 2
+        else:
+            position += 2 + struct.unpack_from(">H", frame, position + 2)[0]
+    return None
+
+
+def transfer_syntax(dataset: Dataset) -> UID:
+    """Return how the file is encoded."""
+    return UID(str(dataset.file_meta.TransferSyntaxUID))
+
+
+def name_transfer_syntax(dataset: FileDataset) -> None:
+    """Add the transfer syntax to the oldest files, which lack it; pydicom has detected it while reading."""
+    if "TransferSyntaxUID" not in dataset.file_meta:
+        implicit, little = dataset.original_encoding
+        explicit = ExplicitVRLittleEndian if little else ExplicitVRBigEndian
+        dataset.file_meta.TransferSyntaxUID = ImplicitVRLittleEndian if implicit else explicit
+
+
+def facts_from(dataset: Dataset, layout: PixelLayout) -> FilmFacts:
+    """Return what the header tells about the film, and nothing about the patient."""
+    facts = FilmFacts(
+        format="DICOM",
+        size=layout.stored,
+        bits=whole_number(dataset, "BitsStored", layout.allocated),
+        photometric=layout.photometric,
+        transfer_syntax=transfer_syntax(dataset).name,
+        modality=_text(dataset, "Modality"),
+        view=view_of(dataset),
+        laterality=_text(dataset, "ImageLaterality") or _text(dataset, "Laterality"),
+        spacing=_spacing(dataset),
+    )
+    if facts.modality is None:
+        facts = facts.noting(warning="the header does not say what kind of examination this is")
+    if facts.view is not None and facts.view not in FRONTAL_VIEWS:
+        facts = facts.noting(warning=f"view position {facts.view}: models here read frontal films")
+    if _text(dataset, "PresentationIntentType") == "FOR PROCESSING":
+        facts = facts.noting(warning="the film is raw (for processing), not as a radiologist would see it")
+    if str(dataset.get("BurnedInAnnotation", "NO")).upper() == "YES":
+        facts = facts.noting(warning="the pixels carry burned-in text, which may name the patient")
+    return facts
+
+
+def _text(dataset: Dataset, keyword: str) -> str | None:
+    value = dataset.get(keyword) or ""
+    first = value[0] if isinstance(value, MultiValue) and value else value
+    return str(first).strip() or None
+
+
+def _spacing(dataset: Dataset) -> tuple[float, float] | None:
+    stored = dataset.get("PixelSpacing") or dataset.get("ImagerPixelSpacing")
+    if stored is None or len(stored) != 2:
+        return None
+    rows, columns = float(stored[0]), float(stored[1])
+    return (rows, columns) if rows > 0 and columns > 0 else None
+
+
+def view_of(dataset: Dataset) -> str | None:
+    """Return the view position, by word or by code."""
+    view = _text(dataset, "ViewPosition")
+    codes = dataset.get("ViewCodeSequence") or []
+    if view is None and len(codes) > 0:
+        meaning = str(codes[0].get("CodeMeaning", "")).lower()
+        known = {"postero-anterior": "PA", "antero-posterior": "AP", "lateral": "LL"}
+        view = next((code for words, code in known.items() if words in meaning), None)
+    return view
+
+
+def read_person(file: Path | BinaryIO) -> tuple[str, int | None, str]:
+    """Return sex, age in years and view from a header: what subgroup metrics need, and nothing that identifies."""
+    tags = ["PatientSex", "PatientAge", "ViewPosition", "ViewCodeSequence"]
+    dataset = dcmread(file, force=True, stop_before_pixels=True, specific_tags=tags)
+    age = str(dataset.get("PatientAge", "") or "")
+    years = int(age[:3]) if age.endswith("Y") and age[:3].isdecimal() else None
+    sex = str(dataset.get("PatientSex", "") or "")
+    return (sex if sex in ("M", "F", "O") else ""), years, view_of(dataset) or ""
+
+
+def turn_of(dataset: Dataset) -> Turn:
+    """Return the turn that makes the film upright."""
+    return _turn_and_reason(dataset)[0]
+
+
+def turn_upright(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tuple[FilmFacts, np.ndarray]:
+    """Return the film upright, and its facts."""
+    turn, reason = _turn_and_reason(dataset)
+    if not turn:
+        return facts, stored
+    spacing = facts.spacing
+    if turn.quarters % 2 and spacing is not None:
+        spacing = spacing[1], spacing[0]
+    turned = facts.noting(applied=f"{turn} (by {reason})")
+    return replace(turned, size=turn.size(facts.size), spacing=spacing), turn.pixels(stored)
+
+
+def _turn_and_reason(dataset: Dataset) -> tuple[Turn, str]:
+    """The turn, and the header elements that ask for it: how to display the film, else how the patient stood."""
+    if "ImageRotation" in dataset or "ImageHorizontalFlip" in dataset:
+        degrees = int(dataset.get("ImageRotation", 0) or 0)
+        if degrees % 90 == 0:  # a slanted film was not stored on its side
+            flipped = str(dataset.get("ImageHorizontalFlip", "N")).upper() == "Y"
+            return Turn(degrees // 90 % 4, flipped), "its rotation and flip flags"
+    edges = [str(edge).upper()[:1] for edge in (dataset.get("PatientOrientation") or [])]
+    turn = _TURN_BY_EDGES.get((edges[0], edges[1])) if len(edges) == 2 else None
+    return (Turn(), "") if turn is None else (turn, "its patient orientation")
+
+
+def read_dicom(file: BinaryIO, limits: FilmLimits, side: int | None = None) -> Film:
+    """Return the film in a DICOM file, its stored pixels first ``halved`` down to ``side``."""
     dataset, layout = open_radiograph(file, limits)
     facts = facts_from(dataset, layout)
     if layout.samples == 3 or layout.photometric == "PALETTE COLOR":
-        film = grey_from_colour(facts, shrink(colour_values(dataset)))
+        film = grey_from_colour(facts, halved(colour_values(dataset), side))
         facts, grey = film.facts, film.pixels
         refuse_constant(grey)
     else:
-        facts, grey = grey_levels(dataset, facts, shrink(grey_values(dataset)))
+        facts, grey = grey_levels(dataset, facts, halved(grey_values(dataset), side))
     return Film(*turn_upright(dataset, facts, grey))
 
 

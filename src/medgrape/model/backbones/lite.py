@@ -92,7 +92,7 @@ class DilatedConv2d(nn.Conv2d):
     """A convolution of dilation 2, computed as a plain one on the four images of every second row and column.
 
     The sums are the same, but torch has no fast backward pass for a dilated depthwise convolution on a CPU:
-    ``medgrape bench training`` measures the difference.
+    ``python -m benchmarks training`` measures the difference.
     """
 
     def _conv_forward(

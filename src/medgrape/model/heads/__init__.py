@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from medgrape.model.heads.plugin import PluginHead
+from medgrape.model.heads.base import PluginHead
 from medgrape.plugins import built_in, get
 
 

@@ -14,8 +14,7 @@ from medgrape.datasets.dataset import Dataset, check_concepts
 from medgrape.evaluation.safety_check import check_figures
 from medgrape.evaluation.statistics import ROUNDS, interval
 from medgrape.progress import Track
-from medgrape.runs.checkpoint import LoadedRun, Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.safety.boxes import look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 

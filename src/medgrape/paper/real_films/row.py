@@ -11,11 +11,10 @@ from typing import Any
 from safetensors.torch import load_file
 
 from medgrape.config import Config
-from medgrape.datasets.dataset import Dataset, checksum
+from medgrape.datasets.dataset import Dataset, SplitRule, checksum
 from medgrape.datasets.draft import Draft, finish
 from medgrape.datasets.sources.nih import read_nih
 from medgrape.datasets.sources.tbx11k import is_borrowed, read_tbx11k
-from medgrape.datasets.splits import SplitRule
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.evaluation.few_shot import TrialPlan, leave_one_out

@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from medgrape.errors import UserError, told_of_file
+from medgrape.errors import UserError, os_error_message
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.training.run import TrainingJob, train
 
@@ -92,7 +92,7 @@ def _work(answer: Connection, order: TrainingJob, track: Track, watch: Watch) ->
     except UserError as mistake:
         answer.send_bytes(json.dumps({"mistake": str(mistake)}).encode())
     except OSError as error:  # a full disk, most likely
-        answer.send_bytes(json.dumps({"mistake": told_of_file(error)}).encode())
+        answer.send_bytes(json.dumps({"mistake": os_error_message(error)}).encode())
     except KeyboardInterrupt:
         sys.exit(STOPPED)
     else:

@@ -1,49 +1,6 @@
-"""All findings that can be drawn, by name.
+"""All findings that can be drawn, by name; each registers with its contrast, zone and change of the anatomy."""
 
-A finding is a function that draws on a chest at a site and returns its mask. A few change the anatomy first.
-"""
+from medgrape.phantoms.findings import nih, tuberculosis
+from medgrape.phantoms.findings.base import FINDINGS
 
-from collections.abc import Callable
-
-import numpy as np
-
-from medgrape.phantoms.anatomy import Anatomy
-from medgrape.phantoms.chest import Chest
-from medgrape.phantoms.findings import heart, interstitium, opacities, pleura, tuberculosis
-from medgrape.phantoms.findings.base import Mask, Site
-
-Drawer = Callable[[Chest, Site, np.random.Generator], Mask]
-Change = Callable[[Anatomy, float, np.random.Generator], Anatomy]
-DRAWERS: dict[str, Drawer] = {
-    "cavity": tuberculosis.cavity,
-    "nodular_opacities": tuberculosis.nodular_opacities,
-    "upper_lobe_infiltrate": tuberculosis.upper_lobe_infiltrate,
-    "upper_lobe_consolidation": opacities.consolidation,
-    "calcified_granulomas": tuberculosis.calcified_granulomas,
-    "fibrous_scar": tuberculosis.fibrous_scar,
-    "volume_loss": tuberculosis.volume_loss,
-    "patchy_consolidation": tuberculosis.patchy_consolidation,
-    "tree_in_bud": tuberculosis.tree_in_bud,
-    "miliary_nodules": tuberculosis.miliary_nodules,
-    "atelectasis": opacities.plates,
-    "cardiomegaly": heart.cardiomegaly,
-    "effusion": pleura.effusion,
-    "infiltration": opacities.infiltration,
-    "mass": opacities.mass,
-    "nodule": opacities.nodule,
-    "pneumonia": opacities.patches,
-    "basal_pneumonia": opacities.consolidation,
-    "pneumothorax": pleura.pneumothorax,
-    "consolidation": opacities.consolidation,
-    "edema": interstitium.edema,
-    "emphysema": interstitium.emphysema,
-    "fibrosis": interstitium.fibrosis,
-    "pleural_thickening": pleura.thickening,
-    "hernia": heart.hernia,
-}
-ANATOMY_CHANGES: dict[str, Change] = {
-    "cardiomegaly": heart.enlarged,
-    "effusion": pleura.compressed,
-    "emphysema": interstitium.overinflated,
-    "edema": interstitium.congested,
-}
+__all__ = ["FINDINGS", "nih", "tuberculosis"]

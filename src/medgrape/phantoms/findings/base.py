@@ -1,14 +1,20 @@
-"""Functions that several findings share: patches, texture, scattered points, and masks."""
+"""What findings share: position and contrast, patches, texture, scattered points, and masks.
 
+Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy: the zones below.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from jaxtyping import Bool, Float
 
-from medgrape.phantoms.anatomy import LEFT, RIGHT
+from medgrape.phantoms.anatomy import LEFT, RIGHT, Anatomy
+from medgrape.phantoms.bones import lung_place
 from medgrape.phantoms.canvas import Layer, Pair, blob
 from medgrape.phantoms.chest import Chest
+from medgrape.phantoms.cohort import nih_statistics
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,54 @@ class Site:
         return self.width > 0.42
 
 
+@dataclass(frozen=True)
+class Zone:
+    """A part of either lung: ``down`` is a beta distribution from apex (0) to dome (1), sizes are ranges."""
+
+    down: tuple[float, float]
+    width: tuple[float, float]
+    height: tuple[float, float]
+    across: tuple[float, float] = (0.12, 0.92)
+
+
 Mask = Bool[np.ndarray, "size size"]
+CONTRAST_FACTOR = 1.4  # multiplies the contrast of every finding but cardiomegaly
 VISIBLE = 0.25  # share of its densest part down to which a shadow counts as the lesion
+
+
+Draw = Callable[[Chest, Site, np.random.Generator], Mask]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding that can be drawn."""
+
+    draw: Draw
+    """Draws on a chest at a site and returns its mask."""
+    contrast: tuple[float, float]
+    """Easily missed, and obvious."""
+    zone: Zone | None
+    """None where the site follows the published boxes or the anatomy."""
+    changes: Callable[[Anatomy, float, np.random.Generator], Anatomy] | None
+    """Changes the anatomy before the chest is drawn."""
+
+
+FINDINGS: dict[str, Finding] = {}
+
+
+def finding(
+    name: str,
+    contrast: tuple[float, float],
+    zone: Zone | None = None,
+    changes: Callable[[Anatomy, float, np.random.Generator], Anatomy] | None = None,
+) -> Callable[[Draw], Draw]:
+    """Register the decorated function as a finding."""
+
+    def add(draw: Draw) -> Draw:
+        FINDINGS[name] = Finding(draw, contrast, zone, changes)
+        return draw
+
+    return add
 
 
 def in_lung(chest: Chest, layer: Layer) -> Layer:
@@ -89,8 +141,15 @@ def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
     return np.asarray(layer > share * float(layer.max()))
 
 
-def filled_mask(layer: Layer, reach: int) -> Mask:
-    """Return the mask of scattered specks with gaps of up to ``reach`` pixels closed."""
+def shadowed(chest: Chest, layer: Layer, contrast: float, share: float = VISIBLE) -> Mask:
+    """Add a shadow to the film and return its mask."""
+    shade(chest, layer, contrast)
+    return mask_of(layer, share)
+
+
+def filled_mask(chest: Chest, layer: Layer, gap: float) -> Mask:
+    """Return the mask of scattered specks with gaps of up to ``gap``, a share of the film's side, closed."""
+    reach = max(2, round(gap * chest.canvas.size))
     specks = mask_of(layer).astype(np.uint8)
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
     closed = cv2.morphologyEx(
@@ -110,3 +169,83 @@ def scattered(random: np.random.Generator, site: Site, count: int, spread: float
 def direction_to(start: Pair, goal: Pair) -> float:
     """Return the angle of the direction from one point to another."""
     return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))
+
+
+def contrast_of(name: str, random: np.random.Generator) -> float:
+    """Return a random contrast; the middle of the range is a little more frequent than its ends."""
+    subtle, obvious = FINDINGS[name].contrast
+    drawn = subtle + (obvious - subtle) * float(random.beta(1.5, 1.4))
+    return drawn if name == "cardiomegaly" else CONTRAST_FACTOR * drawn
+
+
+TRIES = 12  # sites tried before a lesion may overlap another
+# Consolidation was not boxed; it lies where pneumonia lies.
+SAME_BOXES_AS = {"consolidation": "pneumonia"}
+
+
+def choose_site(
+    name: str, anatomy: Anatomy, contrast: float, random: np.random.Generator, taken: Sequence[Site] = ()
+) -> Site:
+    """Return a site for one lesion of this patient; lesions that follow anatomy avoid the sites that are taken."""
+    zone = FINDINGS[name].zone
+    if zone is not None:
+        drawn = (_in_zone(zone, anatomy, contrast, random) for _ in range(TRIES))
+        return _least_overlapping(drawn, taken)
+    boxes = nih_statistics().boxes
+    boxed = SAME_BOXES_AS.get(name, name)
+    if boxed in boxes:
+        x, y, width, height = boxes[boxed].draw(random)
+        return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
+    return _anatomical(name, anatomy, contrast, random)
+
+
+def _least_overlapping(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
+    """The first site that overlaps no other, or else the one that overlaps least."""
+    covered = {}
+    for site in drawn:
+        covered[site] = sum(site.shared(other) for other in taken)
+        if covered[site] == 0:
+            return site
+    return min(covered, key=covered.__getitem__)
+
+
+def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """A site in the zone where at most a third of the lesion lies outside the lung."""
+    side = RIGHT if random.random() < 0.53 else LEFT
+    width, height = float(random.uniform(*zone.width)), float(random.uniform(*zone.height))
+    room = (anatomy.dome_of(side) - 0.3 * height - anatomy.apex) / (anatomy.dome_of(side) - anatomy.apex)
+    down = min(0.06 + 0.90 * float(random.beta(*zone.down)), room)
+    x, y = lung_place(anatomy, side, float(random.uniform(*zone.across)), down)
+    inner, outer = (abs(lung_place(anatomy, side, across, down)[0] - 0.5) for across in (0.0, 1.0))
+    away = float(np.clip(abs(x - 0.5), inner + 0.3 * width, max(inner, outer - 0.3 * width)))
+    return Site(0.5 + side * away, y, width, height, contrast)
+
+
+def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
+    """The site moved as little as needed for its centre to lie in a lung."""
+    top = anatomy.apex + 0.03
+    if finding == "effusion":  # from the box's upper edge down to the costophrenic angle
+        highest = float(np.clip(site.y - site.half[1], top + 0.03, anatomy.angle - 0.07))
+        return Site(site.x, (highest + anatomy.angle) / 2, site.width, anatomy.angle - highest, site.contrast)
+    y = float(np.clip(site.y, top, anatomy.dome_of(site.side) - 0.02))
+    if site.bilateral:
+        return Site(site.x, y, site.width, site.height, site.contrast)
+    down = (y - anatomy.apex) / (anatomy.dome_of(site.side) - anatomy.apex)
+    inner, outer = (abs(lung_place(anatomy, site.side, across, down)[0] - 0.5) for across in (0.08, 0.92))
+    x = 0.5 + site.side * float(np.clip(abs(site.x - 0.5), min(inner, outer), outer))
+    return Site(x, y, max(site.width, 0.035), max(site.height, 0.035), site.contrast)
+
+
+def _anatomical(finding: str, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
+    """Sites of the findings whose position is fixed by anatomy."""
+    floor = sum(anatomy.dome) / 2
+    if finding == "hernia":
+        size = float(random.uniform(0.11, 0.17))
+        return Site(0.5 + float(random.normal(0.02, 0.015)), floor - 0.25 * size, size, size * 0.92, contrast)
+    if finding == "pleural_thickening":
+        height = float(random.uniform(0.13, 0.30))
+        side = RIGHT if random.random() < 0.5 else LEFT
+        y = float(random.uniform(anatomy.apex + 0.3 * height, anatomy.angle - 0.5 * height))
+        return Site(0.5 + side * 0.3, y, float(random.uniform(0.012, 0.024)), height, contrast)
+    # edema and emphysema take both lungs
+    return Site(0.5, 0.45, float(random.uniform(0.52, 0.68)), float(random.uniform(0.24, 0.36)), contrast)

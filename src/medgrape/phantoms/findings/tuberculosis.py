@@ -4,23 +4,26 @@ import numpy as np
 
 from medgrape.phantoms.bones import wall
 from medgrape.phantoms.canvas import Pair, blob, ribbon, smooth
-from medgrape.phantoms.chest import Chest
+from medgrape.phantoms.chest import Chest, hilum_of
 from medgrape.phantoms.findings.base import (
     Mask,
     Site,
+    Zone,
     clear,
     clouded,
     direction_to,
     filled_mask,
+    finding,
     in_lung,
     mask_of,
     patch,
     scattered,
     shade,
+    shadowed,
 )
-from medgrape.phantoms.soft_tissue import hilum_of
 
 
+@finding("cavity", (0.13, 0.27), Zone((1.3, 1.8), (0.075, 0.125), (0.075, 0.130)))
 def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A thick uneven wall around air, in a little infiltrate, sometimes with a fluid level."""
     canvas = chest.canvas
@@ -43,16 +46,17 @@ def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     return mask_of(np.maximum(layer, in_lung(chest, inner)))
 
 
+@finding("nodular_opacities", (0.13, 0.25), Zone((1.3, 1.8), (0.080, 0.135), (0.080, 0.140)))
 def nodular_opacities(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Several soft nodules of different sizes, some of which touch."""
     count = int(random.integers(6, 14))
     centres = scattered(random, site, count, 0.84)
     dots = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.007, 0.015, count)), 0.0048)
     layer = in_lung(chest, dots + 0.22 * patch(chest, site, random, 0.15, 0.16))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer, 0.2)
+    return shadowed(chest, layer, site.contrast, 0.2)
 
 
+@finding("upper_lobe_infiltrate", (0.14, 0.26), Zone((1.2, 1.9), (0.085, 0.135), (0.085, 0.135)))
 def upper_lobe_infiltrate(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A mottled haze with small dense foci and strands towards the hilum."""
     haze = clouded(chest, patch(chest, site, random, 0.2, 0.13), random, 0.42)
@@ -61,10 +65,10 @@ def upper_lobe_infiltrate(chest: Chest, site: Site, random: np.random.Generator)
     strands = chest.canvas.strokes(_strands(chest, site, random, 5), 0.004)
     detail = chest.canvas.soften(np.maximum(foci, 0.7 * strands), 0.003)
     layer = in_lung(chest, 0.75 * haze + 0.55 * detail * np.clip(haze * 2, 0, 1))
-    shade(chest, layer, site.contrast)
-    return mask_of(layer)
+    return shadowed(chest, layer, site.contrast)
 
 
+@finding("calcified_granulomas", (0.20, 0.42), Zone((1.2, 1.5), (0.060, 0.105), (0.060, 0.105)))
 def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Sharp, very dense specks."""
     count = int(random.integers(4, 10))
@@ -72,9 +76,10 @@ def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) 
     dots = chest.canvas.dots(centres, random.uniform(0.0036, 0.0085, count))
     layer = in_lung(chest, chest.canvas.soften(dots, 0.0011))
     shade(chest, layer, site.contrast)
-    return filled_mask(layer, max(2, round(0.022 * chest.canvas.size)))
+    return filled_mask(chest, layer, 0.022)
 
 
+@finding("fibrous_scar", (0.13, 0.27), Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)))
 def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Straight strands that converge on the hilum, with a few calcified specks."""
     strands = _strands(chest, site, random, int(random.integers(7, 12)))
@@ -82,9 +87,10 @@ def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     flecks = chest.canvas.dots(scattered(random, site, 4, 0.7), random.uniform(0.003, 0.0055, 4))
     layer = in_lung(chest, np.maximum(lines, 1.2 * flecks) + 0.14 * patch(chest, site, random, 0.15, 0.14))
     shade(chest, layer, site.contrast)
-    return filled_mask(layer, max(2, round(0.012 * chest.canvas.size)))
+    return filled_mask(chest, layer, 0.012)
 
 
+@finding("volume_loss", (0.13, 0.26), Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)))
 def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A shrunken, scarred apex: thick pleura and strands towards the hilum."""
     line = wall(chest.anatomy, site.side)
@@ -96,9 +102,10 @@ def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     lines = chest.canvas.soften(chest.canvas.strokes(_strands(chest, site, random, 6), 0.005), 0.0014)
     layer = in_lung(chest, np.maximum(rind, 0.9 * lines))
     shade(chest, layer, site.contrast)
-    return filled_mask(layer, max(2, round(0.012 * chest.canvas.size)))
+    return filled_mask(chest, layer, 0.012)
 
 
+@finding("patchy_consolidation", (0.14, 0.28), Zone((1.1, 1.2), (0.120, 0.175), (0.120, 0.185)))
 def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Separate patches over a wide region, each around an open bronchus."""
     count = int(random.integers(8, 13))
@@ -107,9 +114,10 @@ def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) 
     bronchi = chest.canvas.soften(chest.canvas.dots(centres, np.full(count, 0.0052)), 0.0012)
     layer = in_lung(chest, clouded(chest, fluff, random, 0.25) * (1 - 0.95 * bronchi))
     shade(chest, layer, site.contrast)
-    return filled_mask(layer, max(2, round(0.022 * chest.canvas.size)))
+    return filled_mask(chest, layer, 0.022)
 
 
+@finding("tree_in_bud", (0.15, 0.28), Zone((1.1, 1.2), (0.100, 0.145), (0.100, 0.150)))
 def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Forked branches that end in small round buds."""
     count = int(random.integers(13, 20))
@@ -125,9 +133,10 @@ def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     dots = chest.canvas.dots(buds, random.uniform(0.0042, 0.0066, len(buds)))
     layer = in_lung(chest, chest.canvas.soften(np.maximum(dots, chest.canvas.strokes(twigs, 0.0040)), 0.0014))
     shade(chest, layer, site.contrast)
-    return filled_mask(layer, max(2, round(0.018 * chest.canvas.size)))
+    return filled_mask(chest, layer, 0.018)
 
 
+@finding("miliary_nodules", (0.12, 0.22), Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)))
 def miliary_nodules(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Very many small nodules of equal size."""
     count = int(40 + 4600 * site.width * site.height)
@@ -135,7 +144,7 @@ def miliary_nodules(chest: Chest, site: Site, random: np.random.Generator) -> Ma
     fading = 0.35 + 0.65 * patch(chest, site, random, 0.15, 0.14)
     layer = in_lung(chest, chest.canvas.soften(grains, 0.0013) * fading)
     shade(chest, layer, site.contrast)
-    return filled_mask(layer, max(2, round(0.018 * chest.canvas.size)))
+    return filled_mask(chest, layer, 0.018)
 
 
 def _strands(chest: Chest, site: Site, random: np.random.Generator, count: int) -> list[np.ndarray]:

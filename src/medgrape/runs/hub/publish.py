@@ -11,9 +11,8 @@ import numpy as np
 
 from medgrape.files import copied, whole_folder
 from medgrape.runs.checkpoint import Change, LoadedRun, Run, load_run
-from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, written
+from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, measured_beside, written
 from medgrape.runs.hub.download import NEEDED, hub_error_message, refuse_unnameable
-from medgrape.runs.hub.figures import measured_beside
 from medgrape.runs.manifest import MANIFEST, RunError, manifest_files, refuse_inside_run
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from medgrape.server.api.jobs import JobTold, job_told
 from medgrape.server.models import loaded, model_row
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.room_folder import journal
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, problems, router
+from medgrape.server.room_folder import logger
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def refuse_unfit(room: Room, model: str) -> None:
         )
 
 
-def measure(room: Room, person: Person, model: str, track: Track) -> dict[str, Any]:
+def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
     """Work it out and keep it; what came of it."""
     from medgrape.training.assessment import assess
 
@@ -117,7 +117,7 @@ def measure(room: Room, person: Person, model: str, track: Track) -> dict[str, A
     except PermissionError as error:
         raise UserError(_UNWRITABLE) from error
     list(track([None], "writing it down", 1))  # the last moment at which it can be cancelled
-    _keep(room, person, _told(row, parent, reader.loaded.run, found))
+    _keep(room, user, _told(row, parent, reader.loaded.run, found))
     return {"model": model, "data_set": found.data_set}
 
 
@@ -186,48 +186,48 @@ def _used(name: str, row: int, found: "Assessment") -> ConceptUse:
     return ConceptUse(name=name, shown=int(usage.shown[row]), prototypes=prototypes)
 
 
-def _keep(room: Room, person: Person, told: WorthTold) -> None:
+def _keep(room: Room, user: User, told: WorthTold) -> None:
     """Under a lock on the model, so that nothing is kept of one that is being removed."""
     with room.database.writing() as session:
         model_row(session, told.model, lock=True)
-        room.archive.note(
-            session, person, "model.measured", model=told.model, data_set=told.data_set, checksum=told.checksum
+        room.store.record(
+            session, user, "model.measured", model=told.model, data_set=told.data_set, checksum=told.checksum
         )
-        with whole_file(room.folder.worth_of(told.model, told.checksum)) as draft:
+        with whole_file(room.folder.assessment_file(told.model, told.checksum)) as draft:
             draft.write_text(told.model_dump_json(), "utf-8")
 
 
 def _all_kept(room: Room, model: str) -> Iterator[WorthTold]:
     """A file that cannot be read counts for nothing, and is said to be there."""
-    for path in room.folder.all_worth_of(model):
+    for path in room.folder.assessment_files(model):
         try:
             yield WorthTold.model_validate_json(path.read_bytes())
         except FileNotFoundError:  # removed since
             continue
         except ValidationError:
-            journal.error("%s is damaged; measure the model again", path.name)
+            logger.error("%s is damaged; measure the model again", path.name)
 
 
 routes, curating = router("models", Role.READER), router("models", Role.CURATOR)
 
 
 @routes.get("/models/{model}/worth")
-def get_worth(model: ModelVersion, desk: Desk) -> WorthTold:
+def get_worth(model: ModelVersion, services: Services) -> WorthTold:
     """Tell what was found out on the server's data set: what prototypes do, and what the change to this model did."""
-    return kept_worth(desk.room, model)
+    return kept_worth(services.room, model)
 
 
-@curating.post("/models/{model}/worth", status_code=202, responses=problems(409))
-def measure_worth(model: ModelVersion, desk: Desk, who: Who) -> JobTold:
+@curating.post("/models/{model}/worth", status_code=202, responses=problem_responses(409))
+def measure_worth(model: ModelVersion, services: Services, user: CurrentUser) -> JobTold:
     """Measure a model, and the one that it was made from, on the server's data set. Follow the job.
 
     Prototypes are watched on training films, classes are compared on validation films. Test films are not looked at.
     """
-    refuse_unfit(desk.room, model)
-    return job_told(desk.jobs.start(who, "model.worth", lambda track: measure(desk.room, who, model, track)))
+    refuse_unfit(services.room, model)
+    return job_told(services.jobs.start(user, "model.worth", lambda track: measure(services.room, user, model, track)))
 
 
 @routes.get("/models/{model}/evaluation")
-def get_evaluation(model: ModelVersion, desk: Desk) -> EvaluationTold:
+def get_evaluation(model: ModelVersion, services: Services) -> EvaluationTold:
     """Tell what medgrape evaluate and medgrape audit found out about exactly this model, where it lies beside it."""
-    return evaluation_of(desk.room, model)
+    return evaluation_of(services.room, model)

@@ -12,7 +12,7 @@ from medgrape.server.films import film_row
 from medgrape.server.models import model_row
 from medgrape.server.rendering import map_picture
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Desks, router
+from medgrape.server.services import ServiceContainer, Services, router
 from medgrape.study import Study
 
 Figure = Annotated[float | None, Field(examples=[0.48])]
@@ -148,21 +148,21 @@ Model = Annotated[
 
 
 @routes.get("/films/{film}/explanation")
-def film_explanation(film: FilmId, desk: Desk, model: Model = None) -> ExplanationTold:
+def film_explanation(film: FilmId, services: Services, model: Model = None) -> ExplanationTold:
     """Tell what a model sees on a film at first sight and why. No study is opened for it."""
-    return ExplanationTold.model_validate(_first_sight(desk, film, model).explain().to_json())
+    return ExplanationTold.model_validate(_first_sight(services, film, model).explain().to_json())
 
 
 @routes.get("/films/{film}/maps/{concept}.png", response_class=Response, responses=PNG)
 def film_map(
-    film: FilmId, concept: Concept, desk: Desk, model: Model = None, kind: Kind = "mean", side: MapSide = 1024
+    film: FilmId, concept: Concept, services: Services, model: Model = None, kind: Kind = "mean", side: MapSide = 1024
 ) -> Response:
     """Show a finding's map at first sight, clear where nothing is seen, to lay over the film."""
-    shown = map_picture(desk.room, _first_sight(desk, film, model), concept, kind, side)
+    shown = map_picture(services.room, _first_sight(services, film, model), concept, kind, side)
     return Response(shown, media_type="image/png", headers=None if model is None else A_DAY)
 
 
-def _first_sight(desk: Desks, film: str, model: str | None) -> Study:
-    with desk.room.database.reading() as session:
+def _first_sight(services: ServiceContainer, film: str, model: str | None) -> Study:
+    with services.room.database.reading() as session:
         rows = film_row(session, film), model_row(session, model)
-    return desk.studies.first_sight(*rows)
+    return services.studies.first_sight(*rows)

@@ -17,8 +17,8 @@ from medgrape.server.api.common import FilmId, Identifier, Shares, Side, Told, V
 from medgrape.server.films import Listed, Taken, Wanted
 from medgrape.server.inference.decoder_pool import Window
 from medgrape.server.problems import Problem, not_found
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Desks, Who, produces, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, router
 from medgrape.server.storage.tables import StudyRow, stamp
 
 
@@ -89,7 +89,7 @@ class FilmPage(Told):
     films: tuple[FilmTold, ...]
 
 
-def film_told(one: Listed, person: Person) -> FilmTold:
+def film_told(one: Listed, user: User) -> FilmTold:
     """A film; what others made of it is for curators only."""
     film = one.film
     return FilmTold(
@@ -100,12 +100,12 @@ def film_told(one: Listed, person: Person) -> FilmTold:
         sex=film.sex,
         age=film.age,
         prediction=one.prediction,
-        readings=tuple(_reading_told(study, name, person) for study, name in one.readings),
+        readings=tuple(_reading_told(study, name, user) for study, name in one.readings),
     )
 
 
-def _reading_told(study: StudyRow, name: str, person: Person) -> ReadingTold:
-    may = study.reader_id == person.id or person.role.covers(Role.CURATOR)
+def _reading_told(study: StudyRow, name: str, user: User) -> ReadingTold:
+    may = study.reader_id == user.id or user.role.covers(Role.CURATOR)
     return ReadingTold(
         reader=name,
         model=study.model,
@@ -117,7 +117,7 @@ def _reading_told(study: StudyRow, name: str, person: Person) -> ReadingTold:
 
 
 routes = router("films", Role.READER)
-PNG = produces("image/png", "The picture.")
+PNG = media_response("image/png", "The picture.")
 A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
 _FORM = {
     "required": True,
@@ -141,35 +141,35 @@ _FORM = {
     responses={200: {"model": FilmTaken, "description": "It was here before."}},
     openapi_extra={"requestBody": _FORM},
 )
-async def upload(request: Request, desk: Desk, who: Who, response: Response) -> FilmTaken:
+async def upload(request: Request, services: Services, user: CurrentUser, response: Response) -> FilmTaken:
     """Take a film in. What names the patient is removed before anything is kept; its file's name is not kept."""
-    async with desk.arrivals, request.form(max_files=1, max_fields=0) as form:
+    async with services.upload_slots, request.form(max_files=1, max_fields=0) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise Problem(422, "invalid_request", "Send one file, as multipart/form-data, under the name file.")
-        taken, told = await anyio.to_thread.run_sync(_taken, desk, who, file)
+        taken, told = await anyio.to_thread.run_sync(_taken, services, user, file)
     response.status_code = 200 if taken.known else 201
     return FilmTaken(known=taken.known, film=told)
 
 
-def _taken(desk: Desks, who: Person, file: UploadFile) -> tuple[Taken, FilmTold]:
-    handle, name = tempfile.mkstemp(dir=desk.room.folder.arrivals)
+def _taken(services: ServiceContainer, user: User, file: UploadFile) -> tuple[Taken, FilmTold]:
+    handle, name = tempfile.mkstemp(dir=services.room.folder.uploads)
     try:
         with os.fdopen(handle, "wb") as copy:
             shutil.copyfileobj(file.file, copy)
-        taken = films.take_in(desk.room, who, Path(name))
+        taken = films.take_in(services.room, user, Path(name))
     finally:
         Path(name).unlink(missing_ok=True)
     if not taken.known:
-        desk.first_sights.soon(taken.film.id)
-    with desk.room.database.reading() as session:
-        return taken, film_told(films.one_listed(session, taken.film), who)
+        services.background_reader.soon(taken.film.id)
+    with services.room.database.reading() as session:
+        return taken, film_told(films.one_listed(session, taken.film), user)
 
 
 @routes.get("/films")
 def list_films(
-    desk: Desk,
-    who: Who,
+    services: Services,
+    user: CurrentUser,
     page: Annotated[int, Query(ge=1, le=10**6, examples=[1], description="From 1.")] = 1,
     size: Annotated[int, Query(ge=1, le=200, examples=[50], description="Films on a page.")] = 50,
     search: Annotated[
@@ -187,22 +187,22 @@ def list_films(
     wanted = Wanted(
         page, size, search.replace("\0", ""), likeliest.replace("\0", ""), view.replace("\0", ""), unread, mine
     )
-    with desk.room.database.reading() as session:
-        total, found = films.listed(session, who, wanted)
-    return FilmPage(total=total, page=page, size=size, films=tuple(film_told(one, who) for one in found))
+    with services.room.database.reading() as session:
+        total, found = films.listed(session, user, wanted)
+    return FilmPage(total=total, page=page, size=size, films=tuple(film_told(one, user) for one in found))
 
 
 @routes.get("/films/{film}")
-def get_film(film: FilmId, desk: Desk, who: Who) -> FilmTold:
+def get_film(film: FilmId, services: Services, user: CurrentUser) -> FilmTold:
     """Tell what is known of a film."""
-    with desk.room.database.reading() as session:
-        return film_told(films.one_listed(session, films.film_row(session, film)), who)
+    with services.room.database.reading() as session:
+        return film_told(films.one_listed(session, films.film_row(session, film)), user)
 
 
 @routes.get("/films/{film}/picture.png", response_class=Response, responses=PNG)
 def picture(
     film: FilmId,
-    desk: Desk,
+    services: Services,
     centre: Annotated[
         float, Query(ge=-1, le=2, examples=[0.5], description="Middle of the window, as a share of all greys.")
     ] = 0.5,
@@ -211,25 +211,27 @@ def picture(
     side: Side = None,
 ) -> Response:
     """Show a film at any window and size."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row = films.film_row(session, film)
-    shown = desk.room.darkroom.picture(films.pictured(desk.room, row), Window(centre, width, inverted, side))
+    shown = services.room.decoder_pool.picture(
+        films.pictured(services.room, row), Window(centre, width, inverted, side)
+    )
     return Response(shown, media_type="image/png", headers=A_DAY)
 
 
 @routes.get("/films/{film}/preview.png", response_class=FileResponse, responses=PNG)
-def preview(film: FilmId, desk: Desk) -> FileResponse:
+def preview(film: FilmId, services: Services) -> FileResponse:
     """Show a film small: 256 pixels along its longer side."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row = films.film_row(session, film)
-    path = desk.room.folder.preview(row.id)
+    path = services.room.folder.preview(row.id)
     if not path.is_file():
         raise not_found("film", film)
     return FileResponse(path, media_type="image/png", headers=A_DAY)
 
 
 @routes.delete("/films/{film}", status_code=204)
-def remove_film(film: FilmId, desk: Desk, who: Who) -> None:
+def remove_film(film: FilmId, services: Services, user: CurrentUser) -> None:
     """Remove a film for good: one's own that nobody else has read, or any for a curator. The log stays."""
-    films.remove(desk.room, who, film)
-    desk.studies.forget(film)
+    films.remove(services.room, user, film)
+    services.studies.forget(film)

@@ -11,7 +11,7 @@ from medgrape.server import metrics, models
 from medgrape.server.api.common import Told
 from medgrape.server.problems import Problem
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, open_router, open_to_all, produces, router
+from medgrape.server.services import Services, media_response, open_router, open_to_all, router
 
 
 class Health(Told):
@@ -28,7 +28,7 @@ class Readiness(Told):
 
 
 anybody, keeping = open_router("health"), router("health", Role.ADMIN)
-TEXT = produces("text/plain", "Figures as Prometheus reads them.")
+TEXT = media_response("text/plain", "Figures as Prometheus reads them.")
 
 
 @anybody.get("/health")
@@ -40,15 +40,15 @@ async def health() -> Health:
 
 @anybody.get("/ready")
 @open_to_all
-def ready(desk: Desk) -> Readiness:
+def ready(services: Services) -> Readiness:
     """Tell that the database answers and the model in use is whole and loaded; else 503."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         session.execute(text("SELECT 1"))
         try:
             row = models.model_row(session, None)
         except Problem as missing:
             raise Problem(503, "model_unavailable", "There is no model in use; put one to use.") from missing
-    models.loaded(desk.room, row)
+    models.loaded(services.room, row)
     return Readiness(status="ready")
 
 

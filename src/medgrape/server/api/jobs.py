@@ -11,8 +11,8 @@ from pydantic import Field
 
 from medgrape.server.api.common import Identifier, JobId, Plain, Told, When
 from medgrape.server.jobs import ENDED
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Desks, Who, problems, produces, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, problem_responses, router
 from medgrape.server.storage.tables import JobRow, stamp
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -42,32 +42,32 @@ routes = router("jobs", Role.READER)
 PAUSE = 0.2
 """Seconds between two looks at a job."""
 LONGEST = 3600.0
-NEWS = produces("text/event-stream", "A line of JSON like a job's for every change, until it has ended.")
+NEWS = media_response("text/event-stream", "A line of JSON like a job's for every change, until it has ended.")
 
 
 @routes.get("/jobs")
-def list_jobs(desk: Desk, who: Who) -> tuple[JobTold, ...]:
+def list_jobs(services: Services, user: CurrentUser) -> tuple[JobTold, ...]:
     """List one's jobs, or everybody's for a curator, the newest first; at most 100."""
-    return tuple(job_told(row) for row in desk.jobs.all_of(who))
+    return tuple(job_told(row) for row in services.jobs.all_of(user))
 
 
 @routes.get("/jobs/{job}")
-def get_job(job: JobId, desk: Desk, who: Who) -> JobTold:
+def get_job(job: JobId, services: Services, user: CurrentUser) -> JobTold:
     """Tell how far a job is."""
-    return job_told(desk.jobs.get(who, job))
+    return job_told(services.jobs.get(user, job))
 
 
 @routes.get("/jobs/{job}/news", response_class=StreamingResponse, responses=NEWS)
-async def news(job: JobId, desk: Desk, who: Who, request: Request) -> StreamingResponse:
+async def news(job: JobId, services: Services, user: CurrentUser, request: Request) -> StreamingResponse:
     """Follow a job by server-sent events."""
-    await anyio.to_thread.run_sync(desk.jobs.get, who, job)  # refuses before the stream begins
-    return StreamingResponse(_news(job, desk, who, request), media_type="text/event-stream")
+    await anyio.to_thread.run_sync(services.jobs.get, user, job)  # refuses before the stream begins
+    return StreamingResponse(_news(job, services, user, request), media_type="text/event-stream")
 
 
-async def _news(job: str, desk: Desks, who: Person, request: Request) -> AsyncIterator[str]:
+async def _news(job: str, services: ServiceContainer, user: User, request: Request) -> AsyncIterator[str]:
     last, ends_at = "", asyncio.get_running_loop().time() + LONGEST
-    while asyncio.get_running_loop().time() < ends_at and not desk.room.closing.is_set():
-        row = await anyio.to_thread.run_sync(desk.jobs.get, who, job)
+    while asyncio.get_running_loop().time() < ends_at and not services.room.closing.is_set():
+        row = await anyio.to_thread.run_sync(services.jobs.get, user, job)
         told = job_told(row).model_dump_json()
         if told != last:
             yield f"event: {row.state}\ndata: {told}\n\n"
@@ -77,7 +77,7 @@ async def _news(job: str, desk: Desks, who: Person, request: Request) -> AsyncIt
         await asyncio.sleep(PAUSE)
 
 
-@routes.post("/jobs/{job}/cancel", responses=problems(409))
-def cancel(job: JobId, desk: Desk, who: Who) -> JobTold:
+@routes.post("/jobs/{job}/cancel", responses=problem_responses(409))
+def cancel(job: JobId, services: Services, user: CurrentUser) -> JobTold:
     """Ask a job to stop."""
-    return job_told(desk.jobs.cancel(who, job))
+    return job_told(services.jobs.cancel(user, job))

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from medgrape.server.api.common import HASH, ID, VERSION, Plain, Told, When
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Desks, Who, produces, router
+from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, router
 from medgrape.server.storage.events import Event, events_in, line_of
 from medgrape.server.storage.tables import EventRow
 
@@ -55,18 +55,18 @@ def event_told(event: Event) -> EventTold:
     """An event."""
     return EventTold(
         seq=event.seq, at=event.at, actor=event.actor, kind=event.kind, film=event.film, study=event.study,
-        model=event.model, body=event.told, previous=event.previous, hash=event.hash, seal=event.seal,
+        model=event.model, body=event.payload, previous=event.previous, hash=event.hash, seal=event.seal,
     )  # fmt: skip
 
 
 routes = router("log", Role.ADMIN)
-LINES = produces("application/x-ndjson", "An event on each line, as JSON, the first one first.")
+LINES = media_response("application/x-ndjson", "An event on each line, as JSON, the first one first.")
 _BATCH = 500
 
 
 @routes.get("/log")
 def list_events(
-    desk: Desk,
+    services: Services,
     actor: Annotated[str | None, Query(max_length=64, examples=["ada"], description="By whom.")] = None,
     kind: Annotated[
         str | None, Query(max_length=64, examples=["study.corrected"], description="What was done.")
@@ -89,7 +89,7 @@ def list_events(
     conditions += [] if since is None else [EventRow.at >= since.replace("\0", "")]
     conditions += [] if until is None else [EventRow.at < until.replace("\0", "")]
     conditions += [] if before is None else [EventRow.seq < before]
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         found = [Event(**row) for row in session.execute(wanted.where(*conditions)).mappings()]
     shown = found[:size]
     return EventPage(
@@ -98,27 +98,27 @@ def list_events(
 
 
 @routes.get("/log/verification")
-def verify(desk: Desk) -> VerdictTold:
+def verify(services: Services) -> VerdictTold:
     """Look at every event: is anything altered or missing?"""
-    with desk.room.database.reading() as session:
-        verdict = desk.room.archive.log.verify(session)
+    with services.room.database.reading() as session:
+        verdict = services.room.store.log.verify(session)
     return VerdictTold(whole=verdict.whole, events=verdict.events, head=verdict.head, faults=verdict.faults)
 
 
 @routes.post("/log/export", response_class=StreamingResponse, responses=LINES)
-def export(desk: Desk, who: Who) -> StreamingResponse:
+def export(services: Services, user: CurrentUser) -> StreamingResponse:
     """Take the whole log along, which is itself written down. Check it with: medgrape audit-log verify FILE."""
-    with desk.room.database.writing() as session:
-        last = desk.room.archive.note(session, who, "log.exported").seq
+    with services.room.database.writing() as session:
+        last = services.room.store.record(session, user, "log.exported").seq
     headers = {"Content-Disposition": 'attachment; filename="medgrape-log.jsonl"'}
-    return StreamingResponse(_lines(desk, last), media_type="application/x-ndjson", headers=headers)
+    return StreamingResponse(_lines(services, last), media_type="application/x-ndjson", headers=headers)
 
 
-def _lines(desk: Desks, last: int) -> Iterator[str]:
+def _lines(services: ServiceContainer, last: int) -> Iterator[str]:
     """A few at a time, so that nobody who reads slowly holds a connection to the database."""
     after = 0
     while after < last:
-        with desk.room.database.reading() as session:
+        with services.room.database.reading() as session:
             found = [event for event, _ in zip(events_in(session, after=after), range(_BATCH), strict=False)]
         if not found:
             return

@@ -8,8 +8,7 @@ from pydantic import ConfigDict, Field
 
 from medgrape.explain.explanation import Explanation
 from medgrape.geometry import Box
-from medgrape.runs.checkpoint import LoadedRun, Run
-from medgrape.runs.safety_rule import SafetyRule
+from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.server import models
 from medgrape.server.api.common import (
     ID,
@@ -31,10 +30,10 @@ from medgrape.server.api.films import A_DAY, PNG
 from medgrape.server.api.jobs import JobTold, job_told
 from medgrape.server.films import film_row
 from medgrape.server.inference.decoder_pool import png
-from medgrape.server.inference.model_cache import Loaded
+from medgrape.server.inference.model_cache import LoadedModel
 from medgrape.server.problems import not_found
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Desks, Who, problems, router
+from medgrape.server.services import CurrentUser, ServiceContainer, Services, problem_responses, router
 from medgrape.server.storage.tables import ModelRow, stamp
 from medgrape.server.teaching import Lesson, curate, prepare, teach
 from medgrape.vocabulary.curation import prototypes_of
@@ -231,46 +230,46 @@ Other = Annotated[str, Query(pattern="^[0-9a-f]{16}$", description="A model's ve
 
 
 @routes.get("/models")
-def list_models(desk: Desk) -> tuple[ModelTold, ...]:
+def list_models(services: Services) -> tuple[ModelTold, ...]:
     """List the models that the server knows, the oldest first."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         used = models.in_use(session)
         return tuple(model_told(row, used) for row in models.models(session))
 
 
 @routes.get("/models/{model}")
-def get_model(model: ModelVersion, desk: Desk) -> ModelCard:
+def get_model(model: ModelVersion, services: Services) -> ModelCard:
     """Tell all there is to say about a model."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row, used = models.model_row(session, model), models.in_use(session)
-    return model_card(row, used, models.loaded(desk.room, row).reader.loaded)
+    return model_card(row, used, models.loaded(services.room, row).reader.loaded)
 
 
 @curating.post("/models/{model}/use")
-def use_model(model: ModelVersion, desk: Desk, who: Who) -> ModelTold:
+def use_model(model: ModelVersion, services: Services, user: CurrentUser) -> ModelTold:
     """Open films with this model from now on. Studies that were opened keep theirs."""
-    row = models.put_to_use(desk.room, who, model)
-    desk.first_sights.catch_up()
+    row = models.put_to_use(services.room, user, model)
+    services.background_reader.catch_up()
     return model_told(row, row.version)
 
 
-@curating.delete("/models/{model}", status_code=204, responses=problems(409))
-def remove_model(model: ModelVersion, desk: Desk, who: Who) -> None:
+@curating.delete("/models/{model}", status_code=204, responses=problem_responses(409))
+def remove_model(model: ModelVersion, services: Services, user: CurrentUser) -> None:
     """Remove a model that was made here, is not in use, and that no film was read with."""
-    models.remove(desk.room, who, model)
+    models.remove(services.room, user, model)
 
 
 @routes.get("/models/{model}/concepts")
-def list_concepts(model: ModelVersion, desk: Desk) -> tuple[ConceptTold, ...]:
+def list_concepts(model: ModelVersion, services: Services) -> tuple[ConceptTold, ...]:
     """List the findings that a model can point at."""
-    run = _loaded(desk, model).reader.loaded.run
+    run = _loaded(services, model).reader.loaded.run
     return tuple(ConceptTold.model_validate(one.to_json()) for one in known_concepts(run))
 
 
 @routes.get("/models/{model}/concepts/{concept}/prototypes")
-def list_prototypes(model: ModelVersion, concept: Concept, desk: Desk) -> tuple[PrototypeTold, ...]:
+def list_prototypes(model: ModelVersion, concept: Concept, services: Services) -> tuple[PrototypeTold, ...]:
     """List what a finding may look like, each with the training film behind it."""
-    run = _loaded(desk, model).reader.loaded.run
+    run = _loaded(services, model).reader.loaded.run
     if concept not in run.concepts:
         raise not_found("concept", concept)
     films = run.exemplars.film[run.concepts.index(concept)]
@@ -284,33 +283,37 @@ def list_prototypes(model: ModelVersion, concept: Concept, desk: Desk) -> tuple[
 
 
 @routes.get("/models/{model}/exemplars/{exemplar}.png", response_class=Response, responses=PNG)
-def exemplar(model: ModelVersion, exemplar: Exemplar, desk: Desk) -> Response:
+def exemplar(model: ModelVersion, exemplar: Exemplar, services: Services) -> Response:
     """Show a training film that a prototype reminds of, small."""
-    pictures = _loaded(desk, model).reader.loaded.run.exemplars.thumbnails
+    pictures = _loaded(services, model).reader.loaded.run.exemplars.thumbnails
     if exemplar >= len(pictures):
         raise not_found("exemplar", str(exemplar))
     return Response(png(pictures[exemplar]), media_type="image/png", headers=A_DAY)
 
 
 @curating.post("/models/{model}/concepts/{concept}/discard", status_code=201)
-def discard_prototypes(model: ModelVersion, concept: Concept, asked: Curate, desk: Desk, who: Who) -> ModelTold:
+def discard_prototypes(
+    model: ModelVersion, concept: Concept, asked: Curate, services: Services, user: CurrentUser
+) -> ModelTold:
     """Make a model that goes by the finding's other prototypes only. Put it to use to read with it."""
-    return _kept(desk, curate(desk.room, who, model, concept, asked.prototypes, asked.name, "discarded"))
+    return _kept(services, curate(services.room, user, model, concept, asked.prototypes, asked.name, "discarded"))
 
 
 @curating.post("/models/{model}/concepts/{concept}/restore", status_code=201)
-def restore_prototypes(model: ModelVersion, concept: Concept, asked: Curate, desk: Desk, who: Who) -> ModelTold:
+def restore_prototypes(
+    model: ModelVersion, concept: Concept, asked: Curate, services: Services, user: CurrentUser
+) -> ModelTold:
     """Make a model that goes by discarded prototypes again."""
-    return _kept(desk, curate(desk.room, who, model, concept, asked.prototypes, asked.name, "restored"))
+    return _kept(services, curate(services.room, user, model, concept, asked.prototypes, asked.name, "restored"))
 
 
 @routes.get("/films/{film}/comparison")
-def compare(film: FilmId, one: Other, other: Other, desk: Desk) -> Comparison:
+def compare(film: FilmId, one: Other, other: Other, services: Services) -> Comparison:
     """Compare what two models see on a film that nobody has corrected."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         row = film_row(session, film)
         pair = models.model_row(session, one), models.model_row(session, other)
-    first, second = (desk.studies.first_sight(row, model) for model in pair)
+    first, second = (services.studies.first_sight(row, model) for model in pair)
     told = first.explain(), second.explain()
     names = dict.fromkeys((*first.run.concepts.names, *second.run.concepts.names))
     return Comparison(
@@ -330,22 +333,22 @@ def _compared(name: str, *told: Explanation) -> ComparedConcept:
     )
 
 
-def _kept(desk: Desks, row: ModelRow) -> ModelTold:
-    with desk.room.database.reading() as session:
+def _kept(services: ServiceContainer, row: ModelRow) -> ModelTold:
+    with services.room.database.reading() as session:
         return model_told(row, models.in_use(session))
 
 
-def _loaded(desk: Desks, model: str) -> Loaded:
-    with desk.room.database.reading() as session:
+def _loaded(services: ServiceContainer, model: str) -> LoadedModel:
+    with services.room.database.reading() as session:
         row = models.model_row(session, model)
-    return models.loaded(desk.room, row)
+    return models.loaded(services.room, row)
 
 
 concept_routes = router("concepts", Role.CURATOR)
 
 
 @concept_routes.post("/concepts", status_code=202)
-def teach_concept(asked: TeachConcept, desk: Desk, who: Who) -> JobTold:
+def teach_concept(asked: TeachConcept, services: Services, user: CurrentUser) -> JobTold:
     """Teach a model one more finding, from a sentence, from films, or both. Follow the job; its result names the model.
 
     The model that it starts from stays as it is. Open a film with the new one to see the new map; put it to use to
@@ -356,5 +359,7 @@ def teach_concept(asked: TeachConcept, desk: Desk, who: Who) -> JobTold:
         for one in asked.examples
     )
     lesson = Lesson(asked.name, asked.description, asked.title, examples, asked.seed)
-    prepared = prepare(desk.room, lesson, asked.model)
-    return job_told(desk.jobs.start(who, "concept.teach", lambda track: teach(desk.room, who, prepared, track)))
+    prepared = prepare(services.room, lesson, asked.model)
+    return job_told(
+        services.jobs.start(user, "concept.teach", lambda track: teach(services.room, user, prepared, track))
+    )

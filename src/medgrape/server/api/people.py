@@ -6,9 +6,9 @@ from pydantic import ConfigDict, Field
 from medgrape.server.api.common import LINE, Asked, Identifier, TokenId, Told, UserName, When
 from medgrape.server.problems import Problem, forbidden, not_found
 from medgrape.server.security import accounts
-from medgrape.server.security.credentials import hashed
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Who, problems, router
+from medgrape.server.security.credentials import hash_password
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, Services, problem_responses, router
 from medgrape.server.storage.tables import TokenRow, UserRow, stamp
 
 
@@ -100,77 +100,77 @@ routes, keeping = router("people", Role.READER), router("people", Role.ADMIN)
 
 
 @keeping.get("/users")
-def list_users(desk: Desk) -> tuple[UserTold, ...]:
+def list_users(services: Services) -> tuple[UserTold, ...]:
     """List everybody."""
-    with desk.room.database.reading() as session:
+    with services.room.database.reading() as session:
         return tuple(user_told(row) for row in accounts.users(session))
 
 
 @keeping.post("/users", status_code=201)
-def add_user(asked: AddUser, desk: Desk, who: Who) -> UserTold:
+def add_user(asked: AddUser, services: Services, caller: CurrentUser) -> UserTold:
     """Let somebody in."""
-    with desk.room.database.writing() as session:
+    with services.room.database.writing() as session:
         row = accounts.add_user(session, asked.name, Role(asked.role), asked.password)
-        desk.room.archive.note(session, who, "user.added", user=row.name, role=row.role)
+        services.room.store.record(session, caller, "user.added", user=row.name, role=row.role)
         return user_told(row)
 
 
-@keeping.patch("/users/{user}", responses=problems(409))
-def change_user(user: UserName, asked: ChangeUser, desk: Desk, who: Who) -> UserTold:
+@keeping.patch("/users/{user}", responses=problem_responses(409))
+def change_user(user: UserName, asked: ChangeUser, services: Services, caller: CurrentUser) -> UserTold:
     """Change a user's role or password, or keep them out. They are logged out everywhere."""
-    kept = None if asked.password is None else hashed(asked.password)
-    with desk.room.database.writing() as session:
+    kept = None if asked.password is None else hash_password(asked.password)
+    with services.room.database.writing() as session:
         row = accounts.user_row(session, user.replace("\0", ""))
         if row is None:
             raise not_found("user", user)
         told = accounts.change(session, row, asked.role, asked.disabled, kept)
-        desk.room.archive.note(session, who, "user.changed", **told)
+        services.room.store.record(session, caller, "user.changed", **told)
         # Asked once the log's end is ours: two admins who demote each other at the same moment come one after another.
-        if not accounts.keeps_an_admin(session, login=desk.room.login):
+        if not accounts.keeps_an_admin(session, login=services.room.login):
             raise Problem(409, "last_admin", "That would leave nobody who may let others in.")
         return user_told(row)
 
 
 @routes.get("/tokens")
 def list_tokens(
-    desk: Desk, who: Who, everybody: bool = Query(False, description="For admins.")
+    services: Services, caller: CurrentUser, everybody: bool = Query(False, description="For admins.")
 ) -> tuple[TokenTold, ...]:
     """List one's tokens, without their secrets."""
-    if everybody and not who.role.covers(Role.ADMIN):
+    if everybody and not caller.role.covers(Role.ADMIN):
         raise forbidden("Only an admin sees everybody's tokens.")
-    with desk.room.database.reading() as session:
-        own = None if everybody else session.get_one(UserRow, who.id)
+    with services.room.database.reading() as session:
+        own = None if everybody else session.get_one(UserRow, caller.id)
         return tuple(token_told(row, name) for row, name in accounts.tokens(session, own))
 
 
 @routes.post("/tokens", status_code=201)
-def create_token(asked: CreateToken, desk: Desk, who: Who) -> TokenCreated:
+def create_token(asked: CreateToken, services: Services, caller: CurrentUser) -> TokenCreated:
     """Make a key for a machine. It is shown this once; the server keeps only a hash of it."""
-    _check_may(who, asked)
-    with desk.room.database.writing() as session:
-        user = accounts.user_row(session, (asked.user or who.name).replace("\0", ""))
+    _check_may(caller, asked)
+    with services.room.database.writing() as session:
+        user = accounts.user_row(session, (asked.user or caller.name).replace("\0", ""))
         if user is None:
-            raise not_found("user", asked.user or who.name)
+            raise not_found("user", asked.user or caller.name)
         token = accounts.create_token(session, user, asked.name, Role(asked.role), asked.days)
         session.flush()
         row = session.get_one(TokenRow, token.id)
-        desk.room.archive.note(session, who, "token.created", token=row.id, user=user.name, role=row.role)
+        services.room.store.record(session, caller, "token.created", token=row.id, user=user.name, role=row.role)
         return TokenCreated(token=str(token), told=token_told(row, user.name))
 
 
 @routes.delete("/tokens/{token}", status_code=204)
-def revoke_token(token: TokenId, desk: Desk, who: Who) -> None:
+def revoke_token(token: TokenId, services: Services, caller: CurrentUser) -> None:
     """Let a token open nothing from now on."""
-    with desk.room.database.writing() as session:
+    with services.room.database.writing() as session:
         row = session.get(TokenRow, token)
-        if row is None or not (row.user_id == who.id or who.role.covers(Role.ADMIN)):
+        if row is None or not (row.user_id == caller.id or caller.role.covers(Role.ADMIN)):
             raise not_found("token", token)
         accounts.revoke(session, token)
-        desk.room.archive.note(session, who, "token.revoked", token=token)
+        services.room.store.record(session, caller, "token.revoked", token=token)
 
 
-def _check_may(who: Person, asked: CreateToken) -> None:
-    if asked.user not in (None, who.name) and not who.role.covers(Role.ADMIN):
+def _check_may(caller: User, asked: CreateToken) -> None:
+    if asked.user not in (None, caller.name) and not caller.role.covers(Role.ADMIN):
         raise forbidden("Only an admin makes tokens for others.")
-    if not who.role.covers(Role(asked.role)):
-        raise forbidden(f"You come as {who.role}, so your token cannot be {asked.role}.")
+    if not caller.role.covers(Role(asked.role)):
+        raise forbidden(f"You come as {caller.role}, so your token cannot be {asked.role}.")

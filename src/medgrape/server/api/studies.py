@@ -35,7 +35,7 @@ from medgrape.server.api.explanations import ExplanationTold
 from medgrape.server.api.films import A_DAY, PNG
 from medgrape.server.problems import not_found
 from medgrape.server.security.roles import Role
-from medgrape.server.services import Desk, Who, problems, produces, router
+from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
 from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import StudyRow, stamp
 from medgrape.server.studies import Sitting
@@ -241,7 +241,7 @@ def correction_told(one: Correction) -> CorrectionTold:
 
 def step_told(number: int, event: Event, change: Change) -> StepTold:
     """A step of a study's history: the change that it made, took back or brought back."""
-    body = event.told
+    body = event.payload
     return StepTold(
         step=number, event=event.seq, at=event.at, by=event.actor,
         kind=cast(StepKind, event.kind.removeprefix("study.")), about=change.kind,
@@ -256,62 +256,70 @@ def _ranked(shares: dict[str, float]) -> dict[str, float]:
 
 
 routes = router("studies", Role.READER)
-RAW = produces("application/octet-stream", "Rows by columns of float32, as NumPy's .npy.")
+RAW = media_response("application/octet-stream", "Rows by columns of float32, as NumPy's .npy.")
 
 
 @routes.post(
     "/studies", status_code=201, responses={200: {"model": StudyTold, "description": "You had opened it before."}}
 )
-def open_study(asked: OpenStudy, desk: Desk, who: Who, response: Response) -> StudyTold:
+def open_study(asked: OpenStudy, services: Services, user: CurrentUser, response: Response) -> StudyTold:
     """Open a film with a model. One's study of it is made, or found again exactly as it was left."""
-    sitting, new = desk.studies.open(who, asked.film, asked.model)
+    sitting, new = services.studies.open(user, asked.film, asked.model)
     response.status_code = 201 if new else 200
     return study_told(sitting)
 
 
 @routes.get("/studies")
 def list_studies(
-    desk: Desk,
-    who: Who,
+    services: Services,
+    user: CurrentUser,
     film: Annotated[str | None, Query(pattern="^[0-9a-f]{16}$", description="Only of this film.")] = None,
 ) -> tuple[StudyListed, ...]:
     """List one's studies, or everybody's for a curator, the last changed first; at most 200."""
-    with desk.room.database.reading() as session:
-        return tuple(study_listed(row, name) for row, name in studies.studies_of(session, who, film))
+    with services.room.database.reading() as session:
+        return tuple(study_listed(row, name) for row, name in studies.studies_of(session, user, film))
 
 
 @routes.get("/studies/{study}")
-def get_study(study: StudyId, desk: Desk, who: Who, at: At = None) -> StudyTold:
+def get_study(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> StudyTold:
     """Tell where a study stands, or stood."""
-    return study_told(desk.studies.get(who, study, at))
+    return study_told(services.studies.get(user, study, at))
 
 
 @routes.get("/studies/{study}/explanation")
-def explanation(study: StudyId, desk: Desk, who: Who, at: At = None) -> ExplanationTold:
+def explanation(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> ExplanationTold:
     """Tell what the model saw and why: findings with maps, the training films behind them, who listened to whom."""
-    return ExplanationTold.model_validate(desk.studies.get(who, study, at).study.explain().to_json())
+    return ExplanationTold.model_validate(services.studies.get(user, study, at).study.explain().to_json())
 
 
 @routes.get("/studies/{study}/evidence.png", response_class=Response, responses=PNG)
-def evidence(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
+def evidence(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
     """Show the evidence as one picture, as medgrape read --save draws it."""
-    shown = rendering.evidence_picture(desk.room, desk.studies.get(who, study, at).study)
+    shown = rendering.evidence_picture(services.room, services.studies.get(user, study, at).study)
     return Response(shown, media_type="image/png", headers=_kept(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.png", response_class=Response, responses=PNG)
 def map_picture(
-    study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind = "mean", side: MapSide = 1024, at: At = None
+    study: StudyId,
+    concept: Concept,
+    services: Services,
+    user: CurrentUser,
+    kind: Kind = "mean",
+    side: MapSide = 1024,
+    at: At = None,
 ) -> Response:
     """Show a finding's map, clear where nothing is seen, to lay over the film."""
-    shown = rendering.map_picture(desk.room, desk.studies.get(who, study, at).study, concept, kind, side)
+    shown = rendering.map_picture(services.room, services.studies.get(user, study, at).study, concept, kind, side)
     return Response(shown, media_type="image/png", headers=_kept(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.npy", response_class=Response, responses=RAW)
-def raw_map(study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind = "mean", at: At = None) -> Response:
+def raw_map(
+    study: StudyId, concept: Concept, services: Services, user: CurrentUser, kind: Kind = "mean", at: At = None
+) -> Response:
     """Hand out a finding's map as numbers, one for each patch."""
-    seen = desk.studies.get(who, study, at).study.evidence
+    seen = services.studies.get(user, study, at).study.evidence
     if concept not in seen.concepts:
         raise not_found("concept", concept)
     maps = seen.mean if kind == "mean" else seen.disagreement
@@ -321,55 +329,61 @@ def raw_map(study: StudyId, concept: Concept, desk: Desk, who: Who, kind: Kind =
 
 
 @routes.post("/studies/{study}/check")
-def check(study: StudyId, asked: CheckBox, desk: Desk, who: Who) -> CheckTold:
+def check(study: StudyId, asked: CheckBox, services: Services, user: CurrentUser) -> CheckTold:
     """Ask whether the model sees a finding inside a box. Nothing is changed, and nothing written down."""
-    return CheckTold.model_validate(desk.studies.get(who, study).study.check(_box(asked.box), asked.concept).to_json())
+    return CheckTold.model_validate(
+        services.studies.get(user, study).study.check(_box(asked.box), asked.concept).to_json()
+    )
 
 
-@routes.post("/studies/{study}/boxes", responses=problems(409))
-def draw_box(study: StudyId, drawn: DrawBox, desk: Desk, who: Who) -> StudyMoved:
+@routes.post("/studies/{study}/boxes", responses=problem_responses(409))
+def draw_box(study: StudyId, drawn: DrawBox, services: Services, user: CurrentUser) -> StudyMoved:
     """Apply a box; an unconfirmed mismatch answers 409 with the check, and changes nothing."""
     step = correcting(_correction(drawn), confirmed=drawn.confirmed, reason=drawn.reason)
-    return _moved(desk.studies.take(who, study, step, drawn.revision))
+    return _moved(services.studies.take(user, study, step, drawn.revision))
 
 
-@routes.post("/studies/{study}/rejections", responses=problems(409))
-def reject(study: StudyId, asked: RejectConcept, desk: Desk, who: Who) -> StudyMoved:
+@routes.post("/studies/{study}/rejections", responses=problem_responses(409))
+def reject(study: StudyId, asked: RejectConcept, services: Services, user: CurrentUser) -> StudyMoved:
     """Say that a finding is not on the film."""
     step = correcting(Rejection(asked.concept), confirmed=False, reason=asked.reason)
-    return _moved(desk.studies.take(who, study, step, asked.revision))
+    return _moved(services.studies.take(user, study, step, asked.revision))
 
 
-@routes.post("/studies/{study}/corrections/{number}/withdraw", responses=problems(409))
-def withdraw(study: StudyId, number: CorrectionNumber, asked: WithdrawCorrection, desk: Desk, who: Who) -> StudyMoved:
+@routes.post("/studies/{study}/corrections/{number}/withdraw", responses=problem_responses(409))
+def withdraw(
+    study: StudyId, number: CorrectionNumber, asked: WithdrawCorrection, services: Services, user: CurrentUser
+) -> StudyMoved:
     """Take one correction back, not only the last; those after it move up by one number."""
-    return _moved(desk.studies.take(who, study, withdrawing(number, asked.reason), asked.revision))
+    return _moved(services.studies.take(user, study, withdrawing(number, asked.reason), asked.revision))
 
 
-@routes.post("/studies/{study}/corrections/{number}/redraw", responses=problems(409))
-def redraw(study: StudyId, number: CorrectionNumber, drawn: DrawBox, desk: Desk, who: Who) -> StudyMoved:
+@routes.post("/studies/{study}/corrections/{number}/redraw", responses=problem_responses(409))
+def redraw(
+    study: StudyId, number: CorrectionNumber, drawn: DrawBox, services: Services, user: CurrentUser
+) -> StudyMoved:
     """Put another box in the place of one; an unconfirmed mismatch answers 409 with the check, and changes nothing."""
     step = redrawing(number, _correction(drawn), confirmed=drawn.confirmed, reason=drawn.reason)
-    return _moved(desk.studies.take(who, study, step, drawn.revision))
+    return _moved(services.studies.take(user, study, step, drawn.revision))
 
 
-@routes.post("/studies/{study}/undo", responses=problems(409))
-def undo(study: StudyId, asked: StepBack, desk: Desk, who: Who) -> StudyMoved:
+@routes.post("/studies/{study}/undo", responses=problem_responses(409))
+def undo(study: StudyId, asked: StepBack, services: Services, user: CurrentUser) -> StudyMoved:
     """Take the last step back, whatever it did."""
-    return _moved(desk.studies.take(who, study, UNDO, asked.revision))
+    return _moved(services.studies.take(user, study, UNDO, asked.revision))
 
 
-@routes.post("/studies/{study}/redo", responses=problems(409))
-def redo(study: StudyId, asked: StepBack, desk: Desk, who: Who) -> StudyMoved:
+@routes.post("/studies/{study}/redo", responses=problem_responses(409))
+def redo(study: StudyId, asked: StepBack, services: Services, user: CurrentUser) -> StudyMoved:
     """Take the step again that was undone last."""
-    return _moved(desk.studies.take(who, study, REDO, asked.revision))
+    return _moved(services.studies.take(user, study, REDO, asked.revision))
 
 
 @routes.get("/studies/{study}/history")
-def history(study: StudyId, desk: Desk, who: Who) -> tuple[StepTold, ...]:
+def history(study: StudyId, services: Services, user: CurrentUser) -> tuple[StepTold, ...]:
     """Tell every step of a study: who, when, what, with which check, and what it did. ``?at=`` looks back at each."""
-    desk.studies.get(who, study)  # refuses whoever may not see it
-    with desk.room.database.reading() as session:
+    services.studies.get(user, study)  # refuses whoever may not see it
+    with services.room.database.reading() as session:
         events = studies.steps_of(session, study)
     steps, now = [], Standing()
     for number, event in enumerate(events, 1):

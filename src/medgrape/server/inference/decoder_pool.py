@@ -18,7 +18,7 @@ from medgrape.files import whole_file
 from medgrape.films.anonymise import CleanFilm
 from medgrape.films.decoder import Decoder, Request
 from medgrape.films.film import Film, FilmError, FilmFacts, LazyFilm, Pixels, stretch_greys
-from medgrape.server.inference.lru_cache import Lately
+from medgrape.server.inference.lru_cache import LRUCache
 from medgrape.server.room_folder import RoomFolder
 from medgrape.server.settings import ServerSettings
 
@@ -28,7 +28,7 @@ WAIT = 30.0
 """Seconds that a film waits for a decoder."""
 
 
-class DarkroomBusyError(Exception):
+class DecodersBusyError(Exception):
     """More films at once than there are hands."""
 
 
@@ -47,7 +47,7 @@ class Window:
     """Longest side in pixels; None: as large as the film."""
 
 
-class Darkroom:
+class DecoderPool:
     """The decoders, and the films that were looked at lately."""
 
     def __init__(self, folder: RoomFolder, settings: ServerSettings) -> None:
@@ -56,9 +56,9 @@ class Darkroom:
         self._decoders = [Decoder(settings.film_seconds) for _ in range(settings.decoders)]
         for decoder in self._decoders:
             self._free.put(decoder)
-        self.lamp = threading.Semaphore(4)
+        self.render_slots = threading.Semaphore(4)
         """How many pictures are drawn at once: a large one takes a hundred megabytes."""
-        self._seen: Lately[str, Pixels] = Lately(IN_MEMORY, lambda pixels: pixels.nbytes)
+        self._seen: LRUCache[str, Pixels] = LRUCache(IN_MEMORY, lambda pixels: pixels.nbytes)
 
     def clean(self, upload: Path) -> CleanFilm:
         """A file that arrived, as it may be kept."""
@@ -90,7 +90,7 @@ class Darkroom:
 
     def picture(self, film: Film, window: Window) -> bytes:
         """The film as PNG."""
-        with self.lamp:
+        with self.render_slots:
             return png(shown(film.pixels, window))
 
     def process_ids(self) -> list[int]:
@@ -115,7 +115,7 @@ class Darkroom:
         try:
             decoder = self._free.get(timeout=WAIT)
         except queue.Empty:
-            raise DarkroomBusyError from None
+            raise DecodersBusyError from None
         try:
             yield decoder
         finally:

@@ -9,7 +9,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Lately(Generic[K, V]):
+class LRUCache(Generic[K, V]):
     """A dictionary that forgets what was not asked for in the longest time, once all of it weighs too much."""
 
     def __init__(self, most: int, weight: Callable[[V], int] = lambda _: 1) -> None:

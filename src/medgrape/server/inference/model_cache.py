@@ -9,7 +9,7 @@ from medgrape.errors import UserError
 from medgrape.reader import Reader, load
 from medgrape.runs.manifest import unseal, version_of
 from medgrape.server.inference.encoder import encoder_version
-from medgrape.server.inference.lru_cache import Lately
+from medgrape.server.inference.lru_cache import LRUCache
 
 
 class ModelUnavailableError(Exception):
@@ -17,7 +17,7 @@ class ModelUnavailableError(Exception):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedModel:
     """A model ready to read."""
 
     version: str
@@ -28,14 +28,14 @@ class Loaded:
     """How its files looked when they were last compared with their checksums."""
 
 
-class Shelf:
+class ModelCache:
     """Models that were used lately."""
 
     def __init__(self, most: int) -> None:
-        self._loaded: Lately[str, Loaded] = Lately(most)
+        self._loaded: LRUCache[str, LoadedModel] = LRUCache(most)
         self._lock = threading.Lock()
 
-    def get(self, version: str, folder: Path) -> Loaded:
+    def get(self, version: str, folder: Path) -> LoadedModel:
         """The model, after a look at its folder: files that look otherwise than before are compared again.
 
         What is in memory is still what was loaded. But a folder that no longer holds it could not give it again after
@@ -57,20 +57,20 @@ class Shelf:
         self._loaded.forget(lambda key: key == version)
 
 
-def _loaded(version: str, folder: Path) -> Loaded:
+def _loaded(version: str, folder: Path) -> LoadedModel:
     seen = _look(folder)
     reader = load(folder)
     if version_of(folder) != version:
         raise ModelUnavailableError(version)
-    return Loaded(version, reader, encoder_version(reader.loaded.run), folder, seen)
+    return LoadedModel(version, reader, encoder_version(reader.loaded.run), folder, seen)
 
 
-def _compared(found: Loaded) -> Loaded:
+def _compared(found: LoadedModel) -> LoadedModel:
     seen = _look(found.folder)
     unseal(found.folder)
     if version_of(found.folder) != found.version:
         raise ModelUnavailableError(found.version)
-    return Loaded(found.version, found.reader, found.encoder, found.folder, seen)
+    return LoadedModel(found.version, found.reader, found.encoder, found.folder, seen)
 
 
 def _look(folder: Path) -> tuple[object, ...]:

@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
-from medgrape.server.security.credentials import BearerToken, digest, hashed, new_key, same
-from medgrape.server.security.roles import Person, Role, lesser
+from medgrape.server.security.credentials import BearerToken, constant_time_equal, digest, hash_password, new_key
+from medgrape.server.security.roles import Role, User, lesser
 from medgrape.server.storage.tables import SessionRow, TokenRow, UserRow
 
 LOCAL, SERVER = "local", "server"
@@ -36,7 +36,7 @@ def add_user(session: Session, name: str, role: Role, password: str | None, subj
         raise AccountError(f"A user's name is lower case letters, digits and . _ @ -; {name!r} is not.")
     if name == SERVER or session.scalar(select(UserRow).where(UserRow.name == name)) is not None:
         raise AccountError(f"There is a user {name} already; choose another name.")
-    kept = None if password is None else hashed(password)
+    kept = None if password is None else hash_password(password)
     user = UserRow(name=name, role=role, password=kept, subject=subject, disabled=False, failures=0, added_at=_now())
     session.add(user)
     session.flush()
@@ -72,10 +72,10 @@ def keeps_an_admin(session: Session, *, login: bool) -> bool:
     return bool(session.scalar(wanted.where(UserRow.name != LOCAL) if login else wanted))
 
 
-def local_person(session: Session) -> Person:
+def local_user(session: Session) -> User:
     """Whoever sits at this machine; the user is made when first needed."""
     user = session.scalar(select(UserRow).where(UserRow.name == LOCAL))
-    return person_of(user or add_user(session, LOCAL, Role.ADMIN, None))
+    return as_user(user or add_user(session, LOCAL, Role.ADMIN, None))
 
 
 def admitted(user: UserRow | None, *, right: bool) -> bool:
@@ -129,12 +129,12 @@ def end_sessions(session: Session, user: UserRow) -> None:
     session.execute(delete(SessionRow).where(SessionRow.user_id == user.id))
 
 
-def by_cookie(session: Session, cookie: str) -> Person | None:
+def by_cookie(session: Session, cookie: str) -> User | None:
     """Who logged in with this cookie."""
     key = digest(cookie)
     wanted = select(UserRow).join(SessionRow, SessionRow.user_id == UserRow.id)
     user = session.scalar(wanted.where(SessionRow.key == key, SessionRow.expires_at > _now()))
-    return None if user is None or user.disabled else person_of(user, session=key)
+    return None if user is None or user.disabled else as_user(user, session=key)
 
 
 def create_token(session: Session, user: UserRow, name: str, role: Role, days: float | None) -> BearerToken:
@@ -151,16 +151,16 @@ def create_token(session: Session, user: UserRow, name: str, role: Role, days: f
     return token
 
 
-def by_token(session: Session, text: str) -> Person | None:
+def by_token(session: Session, text: str) -> User | None:
     """Whom a bearer token speaks for."""
     token = BearerToken.parsed(text)
     found = None if token is None else session.execute(_TOKEN, {"token": token.id}).one_or_none()
-    if token is None or found is None or not same(found.key, digest(token.secret)):
+    if token is None or found is None or not constant_time_equal(found.key, digest(token.secret)):
         return None
     ended = found.revoked_at is not None or (found.expires_at is not None and found.expires_at <= _now())
     if ended or found.disabled:
         return None
-    return Person(found.id, found.name, lesser(Role(found.role), Role(found.token_role)))
+    return User(found.id, found.name, lesser(Role(found.role), Role(found.token_role)))
 
 
 def tokens(session: Session, user: UserRow | None = None) -> Sequence[tuple[TokenRow, str]]:
@@ -179,9 +179,9 @@ def revoke(session: Session, token: str) -> TokenRow:
     return row
 
 
-def person_of(user: UserRow, session: str | None = None) -> Person:
+def as_user(user: UserRow, session: str | None = None) -> User:
     """The user as somebody who asks."""
-    return Person(user.id, user.name, Role(user.role), session)
+    return User(user.id, user.name, Role(user.role), session)
 
 
 def _now() -> datetime:

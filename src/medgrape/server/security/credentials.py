@@ -53,7 +53,7 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def same(one: str, other: str) -> bool:
+def constant_time_equal(one: str, other: str) -> bool:
     """Compared in a time that tells nothing."""
     return hmac.compare_digest(one.encode(), other.encode())
 
@@ -72,7 +72,7 @@ class PasswordError(UserError):
     """A password that is too easy or too long."""
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """What is kept of a password."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise PasswordError(f"A password has {SHORTEST} to {LONGEST} characters; this one has {len(password)}.")
@@ -81,7 +81,7 @@ def hashed(password: str) -> str:
     return _hasher.hash(password)
 
 
-def matches(kept: str | None, password: str) -> bool:
+def verify_password(kept: str | None, password: str) -> bool:
     """Whether it is the right one; somebody without a password takes as long to refuse."""
     try:
         with _few:

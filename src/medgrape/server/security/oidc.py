@@ -21,9 +21,9 @@ from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
 from medgrape.server.problems import Problem
-from medgrape.server.room_folder import journal
+from medgrape.server.room_folder import logger
 from medgrape.server.security.accounts import add_user
-from medgrape.server.security.credentials import new_key, same
+from medgrape.server.security.credentials import constant_time_equal, new_key
 from medgrape.server.security.roles import Role
 from medgrape.server.settings import LOOPBACK, OidcSettings
 from medgrape.server.storage.tables import UserRow
@@ -78,7 +78,7 @@ class Oidc:
     def arrive(self, code: str, state: str, cookie: str, back_to: str) -> Identity:
         """Who came back, after everything was checked."""
         journey = self._journey(cookie)
-        if journey is None or not same(str(journey["state"]), state):
+        if journey is None or not constant_time_equal(str(journey["state"]), state):
             raise Problem(400, "login_broken_off", "This login was not begun here, or took too long; begin again.")
         asked = {
             "grant_type": "authorization_code", "code": code, "redirect_uri": back_to,
@@ -96,7 +96,7 @@ class Oidc:
             )  # fmt: skip
         except jwt.PyJWTError as error:
             raise _refused() from error
-        if not same(str(claims.get("nonce", "")), nonce):
+        if not constant_time_equal(str(claims.get("nonce", "")), nonce):
             raise _refused()
         said = claims.get(self._settings.role_claim) or self._settings.default_role
         given = [role for role in Role if role in (said if isinstance(said, list) else [said])]
@@ -119,7 +119,7 @@ class Oidc:
     def _provider(self) -> dict[str, Any]:
         told = _fetched(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
         if told.get("issuer") != self._settings.issuer:
-            journal.error("the login provider calls itself %r; set oidc.issuer to exactly that", told.get("issuer"))
+            logger.error("the login provider calls itself %r; set oidc.issuer to exactly that", told.get("issuer"))
             raise Problem(
                 503, "login_provider", "The login provider is not set up rightly; tell whoever runs the server."
             )
@@ -136,7 +136,7 @@ class Oidc:
 
     def _journey(self, cookie: str) -> dict[str, Any] | None:
         body, _, signature = cookie.partition(".")
-        if not same(self._signature(body), signature):
+        if not constant_time_equal(self._signature(body), signature):
             return None
         journey = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         return dict(journey) if journey["until"] > time.time() else None
@@ -145,21 +145,21 @@ class Oidc:
         return hmac.new(self._key, b"oidc " + body.encode(), hashlib.sha256).hexdigest()
 
 
-def user_of(session: Session, who: Identity) -> UserRow:
+def user_of(session: Session, identity: Identity) -> UserRow:
     """The user behind an identity, made at the first login; their role is what the provider says each time."""
-    if who.role is None:
+    if identity.role is None:
         raise Problem(403, "no_role", "The login provider gives you no role here; ask whoever keeps it.")
-    user = session.scalar(select(UserRow).where(UserRow.subject == who.subject))
+    user = session.scalar(select(UserRow).where(UserRow.subject == identity.subject))
     if user is None:
-        return add_user(session, _free_name(session, who), who.role, None, who.subject)
+        return add_user(session, _free_name(session, identity), identity.role, None, identity.subject)
     if user.disabled:
         raise Problem(403, "disabled", "Your account was disabled; ask an admin.")
-    user.role = who.role
+    user.role = identity.role
     return user
 
 
-def _free_name(session: Session, who: Identity) -> str:
-    wanted = re.sub(r"[^a-z0-9._@-]+", "-", who.name.lower()).strip("-._@")[:40] or "person"
+def _free_name(session: Session, identity: Identity) -> str:
+    wanted = re.sub(r"[^a-z0-9._@-]+", "-", identity.name.lower()).strip("-._@")[:40] or "person"
     taken = set(session.scalars(select(UserRow.name)))
     names = (wanted if number == 1 else f"{wanted}-{number}" for number in range(1, 10**6))
     return next(name for name in names if name not in taken | {"server", "local"})

@@ -26,7 +26,7 @@ def lesser(one: Role, other: Role) -> Role:
 
 
 @dataclass(frozen=True)
-class Person:
+class User:
     """Who is asking."""
 
     id: int

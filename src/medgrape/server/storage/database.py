@@ -17,7 +17,7 @@ from medgrape.errors import UserError
 PATIENCE = 10
 """Seconds that a request waits for its turn to write, or for a connection."""
 CONNECTIONS = 24
-GONE = (OperationalError, InterfaceError, PoolTimeoutError)
+DATABASE_ERRORS = (OperationalError, InterfaceError, PoolTimeoutError)
 """What it means when the database does not answer, or its disk is full."""
 
 

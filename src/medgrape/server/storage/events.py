@@ -29,7 +29,7 @@ _MOST_TOLD = 20
 
 
 @dataclass(frozen=True)
-class Deed:
+class NewEvent:
     """Something to be written down."""
 
     actor: str
@@ -57,11 +57,11 @@ class Event:
     seal: str
 
     @property
-    def told(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """The body as data."""
         return dict(json.loads(self.body))
 
-    def hashed(self) -> str:
+    def expected_hash(self) -> str:
         """What ``hash`` must be."""
         told = {name: value for name, value in vars(self).items() if name not in ("hash", "seal")}
         return hashlib.sha256(_canonical(told).encode()).hexdigest()
@@ -89,14 +89,14 @@ class EventLog:
         self._key = key
         self._anchor = Anchor(anchor)
 
-    def add(self, session: Session, deed: Deed) -> Event:
+    def add(self, session: Session, deed: NewEvent) -> Event:
         """Write it down as part of what ``session`` does; others who add wait until that is done."""
         session.flush()
         connection = session.connection()
         seq, previous = connection.execute(_END).one()
         now, body = stamp(datetime.now(UTC)), _canonical(deed.body)
         bare = Event(seq + 1, now, deed.actor, deed.kind, deed.film, deed.study, deed.model, body, previous, "", "")
-        event = replace(bare, hash=bare.hashed())
+        event = replace(bare, hash=bare.expected_hash())
         event = replace(event, seal=self._seal(event.hash))
         connection.execute(_ADD, asdict(event))
         connection.execute(_MOVE, {"seq": event.seq, "hash": event.hash})
@@ -220,7 +220,7 @@ def _faults(event: Event, previous: str, seq: int, seal: str) -> Iterator[str]:
         yield f"{missing} missing"
     elif event.previous != previous:
         yield f"event {event.seq} does not follow event {seq}"
-    if event.hash != event.hashed():
+    if event.hash != event.expected_hash():
         yield f"event {event.seq} was altered"
     elif event.seal != seal:
         yield f"event {event.seq} was written by somebody without the key"

@@ -5,9 +5,8 @@ from pathlib import Path
 from medgrape.config import TextSettings
 from medgrape.errors import nearest
 from medgrape.plugins import built_in, find_plugin, part_names
-from medgrape.vocabulary.encoders.base import TextEncoder, TextEncoderError
+from medgrape.vocabulary.encoders.base import PluginEncoder, TextEncoder, TextEncoderError
 from medgrape.vocabulary.encoders.bert import load_bert
-from medgrape.vocabulary.encoders.plugin import PluginEncoder
 
 __all__ = ["TextEncoder", "TextEncoderError", "open_text_encoder"]
 

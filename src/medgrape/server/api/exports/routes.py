@@ -23,8 +23,8 @@ from medgrape.server.collect import collect, collect_readings
 from medgrape.server.models import loaded
 from medgrape.server.problems import Problem
 from medgrape.server.room import Room
-from medgrape.server.security.roles import Person, Role
-from medgrape.server.services import Desk, Desks, Who, produces, router
+from medgrape.server.security.roles import Role, User
+from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, router
 from medgrape.server.storage.tables import stamp
 from medgrape.server.studies import Sitting
 from medgrape.server.study_history import first_of
@@ -48,45 +48,47 @@ def dicom_zip(room: Room, sitting: Sitting) -> bytes:
 
 
 routes = router("studies", Role.READER)
-PDF = produces("application/pdf", "A4 sheets.")
-ZIP = produces("application/zip", "DICOM files.")
+PDF = media_response("application/pdf", "A4 sheets.")
+ZIP = media_response("application/zip", "DICOM files.")
 
 
 @routes.get("/studies/{study}/reading.json")
-def export_reading(study: StudyId, desk: Desk, who: Who, response: Response, at: At = None) -> ReadingExported:
+def export_reading(
+    study: StudyId, services: Services, user: CurrentUser, response: Response, at: At = None
+) -> ReadingExported:
     """Hand out a reading with everything that is known of it: film, model, person, findings with maps, every step."""
-    sitting = desk.studies.get(who, study, at)
+    sitting = services.studies.get(user, study, at)
     response.headers.update(_attached(sitting, at, "json"))
-    return _exported(desk, who, sitting, sitting.study.explain())
+    return _exported(services, user, sitting, sitting.study.explain())
 
 
 @routes.get("/studies/{study}/reading.pdf", response_class=Response, responses=PDF)
-def print_reading(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
+def print_reading(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
     """Print a reading for people: what came of it, the evidence, and every correction with its check and reason."""
     from medgrape.server.api.exports.pdf import paper  # reportlab and matplotlib are slow to import
 
-    sitting = desk.studies.get(who, study, at)
+    sitting = services.studies.get(user, study, at)
     explained = sitting.study.explain()
-    told = _exported(desk, who, sitting, explained)
+    told = _exported(services, user, sitting, explained)
     warnings = first_of(sitting.study).explain().warnings
-    with desk.room.darkroom.lamp:
+    with services.room.decoder_pool.render_slots:
         sheets = paper(told, explained, warnings)
     return Response(sheets, media_type="application/pdf", headers=_attached(sitting, at, "pdf"))
 
 
 @routes.get("/studies/{study}/reading.dcm.zip", response_class=Response, responses=ZIP)
-def archive_reading(study: StudyId, desk: Desk, who: Who, at: At = None) -> Response:
+def archive_reading(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
     """Pack a reading as DICOM: a structured report, the maps, the boxes, and the film without its patient."""
 
-    sitting = desk.studies.get(who, study, at)
-    with desk.room.darkroom.lamp:
-        packed = dicom_zip(desk.room, sitting)
+    sitting = services.studies.get(user, study, at)
+    with services.room.decoder_pool.render_slots:
+        packed = dicom_zip(services.room, sitting)
     return Response(packed, media_type="application/zip", headers=_attached(sitting, at, "dcm.zip"))
 
 
-def _exported(desk: Desks, who: Person, sitting: Sitting, explained: Explanation) -> ReadingExported:
+def _exported(services: ServiceContainer, user: User, sitting: Sitting, explained: Explanation) -> ReadingExported:
     film, model = sitting.film, sitting.model
-    fingerprint = loaded(desk.room, model).reader.loaded.manifest.fingerprint
+    fingerprint = loaded(services.room, model).reader.loaded.manifest.fingerprint
     return ReadingExported(
         notice=NOTICE,
         software=f"medgrape {__version__}",
@@ -98,7 +100,7 @@ def _exported(desk: Desks, who: Person, sitting: Sitting, explained: Explanation
         model=ReadWithTold(name=model.name, version=model.version, fingerprint=fingerprint),
         study=study_told(sitting),
         explanation=ExplanationTold.model_validate(explained.to_json()),
-        history=history(sitting.row.id, desk, who)[: sitting.standing.revision],  # no step that came meanwhile
+        history=history(sitting.row.id, services, user)[: sitting.standing.revision],  # no step that came meanwhile
     )  # fmt: skip
 
 
@@ -116,23 +118,25 @@ FILES = {200: {"description": "A COCO file, or a row for each mark.", "content":
 
 @room_routes.post("/boxes/export", response_class=Response, responses=FILES)  # type: ignore[arg-type]
 def export_boxes(
-    desk: Desk,
-    who: Who,
+    services: Services,
+    user: CurrentUser,
     form: Annotated[Form, Query(alias="format", description="For which kind of program.")] = "coco",
 ) -> Response:
     """Take along all that people drew and that stands: where, which finding, by whom, and what the check said of it.
 
     That it was taken along is itself written down.
     """
-    told = collect(desk.room.archive, who, form)
+    told = collect(services.room.store, user, form)
     suffix = next(suffix for suffix, known in SUFFIXES.items() if known == form)
     return _file(told.written(form), MEDIA[form], f"medgrape-boxes{suffix}")
 
 
-@room_routes.post("/readings/export", response_class=Response, responses=produces("text/csv", "A row for each study."))
-def export_readings(desk: Desk, who: Who) -> Response:
+@room_routes.post(
+    "/readings/export", response_class=Response, responses=media_response("text/csv", "A row for each study.")
+)
+def export_readings(services: Services, user: CurrentUser) -> Response:
     """Take along what came of every study: classes, by whom, when, after how many steps; itself written down."""
-    return _file(collect_readings(desk.room.archive, who)[1], MEDIA["csv"], "medgrape-readings.csv")
+    return _file(collect_readings(services.room.store, user)[1], MEDIA["csv"], "medgrape-readings.csv")
 
 
 def _file(text: str, media: str, name: str) -> Response:

@@ -69,7 +69,7 @@ def learnt(tmp_path):
 
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 @pytest.mark.parametrize(("batch", "accumulate"), [(1, 4), (2, 3), (5, 2), (4, 5), (2, 11)])
-def test_so_many_batches_to_a_step_are_one_larger_batch(learnt, batch, accumulate, clip):
+def test_accumulated_batches_train_like_one_larger_batch(learnt, batch, accumulate, clip):
     """Also where batches are left over at the end of an epoch: 22 films, batches of 5, two to a step."""
     apart, steps = learnt(LineStage(batch, accumulate, clip=clip))
     at_once, as_many = learnt(LineStage(batch * accumulate, 1, clip=clip))
@@ -77,7 +77,7 @@ def test_so_many_batches_to_a_step_are_one_larger_batch(learnt, batch, accumulat
     torch.testing.assert_close(apart, at_once, rtol=1e-5, atol=1e-6)
 
 
-def test_gradients_are_the_mean_over_films_as_a_slow_twin_counts_them(learnt):
+def test_accumulated_gradients_equal_a_plain_loop_over_films(learnt):
     batch, accumulate = 2, 3
     stage = LineStage(batch, accumulate, clip=0.0)
     slow = nn.Linear(1, 1)
@@ -102,19 +102,19 @@ def test_gradients_are_the_mean_over_films_as_a_slow_twin_counts_them(learnt):
     torch.testing.assert_close(fast, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_batches_that_are_left_over_are_not_even_looked_at(learnt):
+def test_batches_too_few_for_a_step_are_not_read(learnt):
     stage = LineStage(batch=5, accumulate=3)  # four batches: one step of three
     _, steps = learnt(stage)
     assert (steps, stage.seen) == (EPOCHS, EPOCHS * 15)
 
 
-def test_more_batches_to_a_step_than_an_epoch_has_are_all_of_them(learnt):
+def test_a_step_has_at_most_all_batches_of_an_epoch(learnt):
     stage = LineStage(batch=5, accumulate=100)
     _, steps = learnt(stage)
     assert (steps, stage.seen) == (EPOCHS, EPOCHS * 20)
 
 
-def test_no_batch_to_a_step_is_refused():
+def test_a_step_of_zero_batches_is_refused():
     with pytest.raises(UserError, match="accumulate"):
         small(stages={"head": {"accumulate": 0}})
 
@@ -136,7 +136,7 @@ def test_stage_one_learns_the_same_from_four_films_twice_as_from_eight(drawn_dat
     assert not torch.allclose(begun["cam.maps.weight"], found[8]["cam.maps.weight"], atol=2e-4)
 
 
-def test_later_stages_take_several_batches_to_a_step_too(drawn_dataset, trained_run, tmp_path):
+def test_later_stages_accumulate_batches_too(drawn_dataset, trained_run, tmp_path):
     several = {"accumulate": 2}
     run = train(TrainingJob(small(stages={"prototypes": several, "head": several}), drawn_dataset, tmp_path / "run"))
     apart, usual = load_file(run / "model.safetensors"), load_file(trained_run / "model.safetensors")
@@ -145,7 +145,7 @@ def test_later_stages_take_several_batches_to_a_step_too(drawn_dataset, trained_
     assert not moved & {"backbone", "cam"}
 
 
-def test_half_precision_adds_gradients_up_in_full(drawn_dataset, tmp_path):
+def test_half_precision_accumulates_gradients_in_full_precision(drawn_dataset, tmp_path):
     losses = []
     for batch, accumulate in ((8, 1), (2, 4)):
         settings = {"batch": batch, "accumulate": accumulate, "epochs": 3}

@@ -46,7 +46,7 @@ def log(run):
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn_dataset, tmp_path):
+def test_trainings_with_different_prototypes_share_the_first_stage(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     first, stages = train_and_count(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     assert stages == ALL
@@ -67,7 +67,7 @@ def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn
         pytest.param({"text": {"encoder": "none"}}, marks=pytest.mark.slow),
     ],
 )
-def test_a_training_with_another_head_takes_everything_before_it(changed, drawn_dataset, tmp_path):
+def test_trainings_with_different_heads_share_everything_before_it(changed, drawn_dataset, tmp_path):
     """Another text encoder changes prototypes, but not the first stage."""
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
@@ -77,7 +77,7 @@ def test_a_training_with_another_head_takes_everything_before_it(changed, drawn_
     assert (taken / "model.safetensors").read_bytes() == (alone / "model.safetensors").read_bytes()
 
 
-def test_what_is_kept_is_not_changed_by_those_who_take_it(drawn_dataset, tmp_path):
+def test_shared_stages_are_not_changed_by_trainings_that_use_them(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
@@ -85,7 +85,7 @@ def test_what_is_kept_is_not_changed_by_those_who_take_it(drawn_dataset, tmp_pat
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(trained_run, drawn_dataset, tmp_path):
+def test_a_shared_first_stage_gives_the_same_run(trained_run, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(stages={"head": {"epochs": 1}}), drawn_dataset, tmp_path / "first", kept))
     taken = train(TrainingJob(small(), drawn_dataset, tmp_path / "second", kept))
@@ -93,14 +93,14 @@ def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(traine
 
 
 @pytest.mark.parametrize("tables", [{"stages": {"concepts": {"box_weight": 0.5}}}, {"preprocessing": {"size": 80}}])
-def test_a_first_stage_of_other_settings_is_not_taken(tables, drawn_dataset, tmp_path):
+def test_a_first_stage_with_other_settings_is_not_shared(tables, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     assert train_and_count(TrainingJob(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
     assert kept_under(kept, "concepts.safetensors") == 2
 
 
-def test_another_seed_learns_its_own_first_stage(drawn_dataset, tmp_path):
+def test_a_first_stage_with_another_seed_is_not_shared(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     other = small().model_copy(update={"seed": 1})

@@ -32,17 +32,17 @@ SRUN = {
 }
 
 
-def test_torchrun_says_which_process_of_how_many_this_is():
+def test_rank_and_world_size_are_read_from_torchrun():
     assert process_info(TORCHRUN) == ProcessInfo("torchrun", rank=3, world=4, nodes=2, per_node=2)
     assert not process_info(TORCHRUN).is_rank_zero
 
 
-def test_srun_says_which_process_of_how_many_this_is():
+def test_rank_and_world_size_are_read_from_srun():
     assert process_info(SRUN, terminal=False) == ProcessInfo("slurm", rank=0, world=6, nodes=3, per_node=2)
     assert process_info(SRUN, terminal=False).is_rank_zero
 
 
-def test_torchrun_inside_an_allocation_of_slurm_wins():
+def test_torchrun_takes_precedence_over_slurm():
     assert process_info(SRUN | TORCHRUN, terminal=False).launcher == "torchrun"
 
 
@@ -56,7 +56,7 @@ def test_torchrun_inside_an_allocation_of_slurm_wins():
         pytest.param(SRUN, True, id="somebody at a terminal"),
     ],
 )
-def test_a_process_that_nobody_started_beside_others_stands_alone(environment, terminal):
+def test_a_process_without_launcher_is_on_its_own(environment, terminal):
     assert process_info(environment, terminal=terminal) is None
 
 
@@ -77,7 +77,7 @@ def test_one_process_in_an_allocation_for_many_trains_by_itself(monkeypatch):
     assert worlds == [one_device("cpu").world_size] == [1]
 
 
-def test_a_process_ends_when_whoever_started_it_is_killed(tmp_path):
+def test_a_process_ends_when_its_parent_is_killed(tmp_path):
     """The parent is killed, so that it cannot tell anybody."""
     mark = tmp_path / "child"
     child = (

@@ -55,7 +55,7 @@ def test_the_epoch_with_the_best_validation_score_is_kept(context):
     assert [entry["best"] for entry in state.history] == [True, True, False, False]
 
 
-def test_the_last_epoch_is_kept_where_the_settings_say_so(context):
+def test_the_last_epoch_is_kept_if_the_settings_say_so(context):
     stage = ToyStage([0.1, 0.9, 0.5, 0.2], choose="last")
     state = run_stage(stage, context)
     assert state.best_epoch == 4
@@ -63,7 +63,7 @@ def test_the_last_epoch_is_kept_where_the_settings_say_so(context):
     assert state.result.score == 0.2  # the score of the kept epoch
 
 
-def test_training_stops_when_validation_has_not_improved_for_long_enough(context):
+def test_early_stopping_ends_a_stage_without_improvement(context):
     stage = ToyStage([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], patience=2)
     state = run_stage(stage, context)
     assert (state.epoch, state.best_epoch, state.finished) == (4, 2, True)
@@ -85,7 +85,7 @@ def test_a_large_gradient_is_clipped(context):
     assert float(state.optimiser["0/exp_avg"].abs()) <= 0.01
 
 
-def test_a_loss_that_is_no_number_stops_with_advice(context):
+def test_a_loss_of_nan_raises_an_error_with_advice(context):
     stage = ToyStage([0.1])
     stage.loss = lambda learner, batch: learner(batch).sum() * torch.nan
     with pytest.raises(TrainingError, match=r"lower stages\.toy\.learning_rate"):

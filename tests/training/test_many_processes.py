@@ -84,7 +84,7 @@ def test_two_processes_of_torchrun_leave_one_run_and_only_rank_zero_prints(pair)
     assert shared == {"concepts": 2, "prototypes": 1, "head": 1}
 
 
-def test_two_processes_learn_what_one_learns_but_for_rounding(pair, drawn_dataset, tmp_path):
+def test_two_processes_train_like_one_except_for_rounding(pair, drawn_dataset, tmp_path):
     alone = train(TrainingJob(CONFIG, drawn_dataset, tmp_path / "alone"))
     one, two = first_stage(log(alone)), first_stage(log(pair[0]))
     assert [entry["train_loss"] for entry in two[:4]] == pytest.approx([e["train_loss"] for e in one[:4]], rel=1e-3)
@@ -95,7 +95,7 @@ def test_two_processes_learn_what_one_learns_but_for_rounding(pair, drawn_datase
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_by_itself_when_any_of_its_processes_is_killed(pair, job, arguments, tmp_path):
+def test_torchrun_restarts_a_training_when_a_process_is_killed(pair, job, arguments, tmp_path):
     """First a helper is killed, then the leader, who held the lock; torchrun starts all anew each time."""
     command = [*torchrun("--nproc-per-node", "2", "--max-restarts", "3"), *arguments]
     with begun(command, tmp_path) as agent:
@@ -115,7 +115,7 @@ def test_a_training_goes_on_by_itself_when_any_of_its_processes_is_killed(pair, 
 
 
 @pytest.mark.slow
-def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(pair, job, arguments, tmp_path):
+def test_a_killed_torchrun_leaves_no_process_and_can_be_continued(pair, job, arguments, tmp_path):
     """With as many processes the bytes are the same; one process alone goes on from the same place, too."""
     command = [*torchrun("--nproc-per-node", "2"), *arguments]
     with begun(command, tmp_path) as agent:
@@ -141,7 +141,7 @@ def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(p
 
 
 @pytest.mark.slow
-def test_two_machines_of_torchrun_do_what_two_processes_of_one_do(pair, job, arguments, tmp_path):
+def test_torchrun_on_two_machines_gives_the_same_run_as_two_processes(pair, job, arguments, tmp_path):
     """Two agents that meet at one port, as they would from two machines that share a disk."""
     port = free_port()
     options = ("--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port)
@@ -156,7 +156,7 @@ def test_two_machines_of_torchrun_do_what_two_processes_of_one_do(pair, job, arg
 
 
 @pytest.mark.slow
-def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, job, arguments, tmp_path):
+def test_two_tasks_of_slurm_give_the_same_run_as_torchrun(pair, job, arguments, tmp_path):
     """Without SLURM: its variables for a step of two tasks, given to two processes."""
     step = {
         "SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "train.sh", "SLURM_JOB_NODELIST": "localhost",
@@ -175,7 +175,7 @@ def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, job, argu
 
 
 @pytest.mark.slow
-def test_processes_of_our_own_end_with_a_sentence_when_one_of_them_is_killed(pair, job, tmp_path):
+def test_spawned_processes_end_with_one_message_when_one_is_killed(pair, job, tmp_path):
     """``training.processes`` starts them without torchrun, and a person again; they do what torchrun's do."""
     settings = tmp_path / "two.toml"
     config = small(stages=LONGER, training={"processes": 2})
@@ -194,7 +194,7 @@ def test_processes_of_our_own_end_with_a_sentence_when_one_of_them_is_killed(pai
 
 
 @pytest.mark.slow
-def test_a_first_process_that_takes_long_is_waited_for_beyond_the_patience_for_gradients(tmp_path):
+def test_the_barrier_waits_longer_than_the_group_for_gradients(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", HERE / "slow_rank_zero.py"]
     with begun(command, tmp_path) as agent:
         assert agent.wait(timeout=60) == 0, (tmp_path / "output.err").read_text()
@@ -203,7 +203,7 @@ def test_a_first_process_that_takes_long_is_waited_for_beyond_the_patience_for_g
     assert "the process group for gradients timed out" in output
 
 
-def test_what_is_wrong_is_said_once_and_torchrun_fails(drawn_dataset, tmp_path):
+def test_an_error_is_printed_once_and_torchrun_fails(drawn_dataset, tmp_path):
     command = [
         *torchrun("--nproc-per-node", "2"),
         tmp_path / "nowhere.toml",

@@ -81,9 +81,7 @@ def in_journal(folder):
     return sorted((name, entry["epoch"], value) for entry in entries for name, value in figures(entry).items())
 
 
-def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_hash_and_names_nobody(
-    tracking, port, drawn_dataset, tmp_path
-):
+def test_mlflow_has_the_log_the_settings_and_the_hash_but_no_patient(tracking, port, drawn_dataset, tmp_path):
     withheld = Dataset.load(drawn_dataset).films[0].id
     config = QUICK.model_copy(update={"exemplars": QUICK.exemplars.overridden(withheld=[withheld])})
     out = train(TrainingJob(config, drawn_dataset, tmp_path / "run", tracking=replace(tracking, files=True)))
@@ -104,7 +102,7 @@ def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_has
     assert [path.name for path in sent.iterdir() if withheld.encode() in path.read_bytes()] == []
 
 
-def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
+def test_a_continued_training_uses_the_same_mlflow_run_with_every_epoch_once(
     tracking, port, drawn_dataset, tmp_path, monkeypatch
 ):
     job, add = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), TrainingLog.add
@@ -129,9 +127,7 @@ def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch
     assert in_mlflow(client, after) == in_journal(out)
 
 
-def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_is_read(
-    tracking, proxy, drawn_dataset, tmp_path, monkeypatch
-):
+def test_an_unreachable_server_is_refused_before_a_film_is_read(tracking, proxy, drawn_dataset, tmp_path, monkeypatch):
     proxy.cut()
     monkeypatch.setattr(running, "cached_films", lambda *_: pytest.fail("a film was read"))
     with_password = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
@@ -143,7 +139,7 @@ def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_i
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
+def test_losing_the_server_midway_does_not_stop_the_training(
     comes_back, tracking, proxy, port, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
     add = TrainingLog.add
@@ -185,7 +181,7 @@ def away(*_given, **_named):
     raise ConnectionError
 
 
-def test_a_server_that_has_every_epoch_and_cannot_be_told_the_end_is_not_said_to_be_back(
+def test_a_server_that_misses_only_the_end_is_reported_as_such(
     tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
     opened = open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run")
@@ -197,7 +193,7 @@ def test_a_server_that_has_every_epoch_and_cannot_be_told_the_end_is_not_said_to
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_once_or_is_said_to_have_missed_them(
+def test_a_server_that_is_lost_at_the_start_gets_every_epoch_once_or_is_reported(
     comes_back, tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
     open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run").add(epoch("concepts", 1))
@@ -225,12 +221,12 @@ def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_o
         ("http://host:5000/path", "http://host:5000/path"),
     ],
 )
-def test_an_address_is_shown_without_whatever_stands_before_its_last_at(address, shown):
+def test_an_address_is_shown_without_user_and_password(address, shown):
     assert Tracking(address).shown == shown
     assert without_password(f"could not reach {address} at all") == f"could not reach {shown} at all"
 
 
-def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_path, drawn_dataset):
+def test_only_rank_zero_logs_to_mlflow(monkeypatch, tmp_path, drawn_dataset):
     class Helper(Fabric):
         is_global_zero = False
 
@@ -252,14 +248,14 @@ def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_p
     assert given == [None]
 
 
-def test_films_and_patients_that_are_withheld_are_not_named_to_mlflow():
+def test_withheld_films_and_patients_are_not_sent_to_mlflow():
     params = flattened(parse_config({"exemplars": {"withheld": ["Rumpelstiltskin"]}}).model_dump(mode="json"))
     assert params["exemplars.withheld"] == "1"
     assert "Rumpelstiltskin" not in json.dumps(params)
     assert (params["seed"], params["model.head"], params["stages.concepts.like"]) == ("0", "gat", "{}")
 
 
-def test_without_mlflow_a_person_is_told_what_to_install(monkeypatch, tmp_path, drawn_dataset):
+def test_a_missing_mlflow_gives_the_command_to_install_it(monkeypatch, tmp_path, drawn_dataset):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(TrackingError, match=r"pip install 'medgrape\[mlflow\]'"):
         open_mlflow(Tracking("http://127.0.0.1:1"), QUICK, drawn_dataset, tmp_path, "run")

@@ -45,7 +45,7 @@ def passes(monkeypatch):
     return counted
 
 
-def test_the_head_learns_and_nothing_before_it_moves(curated, fitted):
+def test_only_the_head_is_trained(curated, fitted):
     for part in ("backbone", "projector", "atlas"):
         after = weights(fitted.reader, part)
         assert all(torch.equal(tensor, after[name]) for name, tensor in weights(curated, part).items())
@@ -109,7 +109,7 @@ def test_a_discarded_prototype_cannot_move_the_new_head(fitted, reader):
     assert not torch.equal(model.judge(scores).logits, model.judge(louder).logits)
 
 
-def test_a_refitted_run_says_on_what_and_keeps_its_figures_when_saved(fitted, tmp_path):
+def test_a_saved_refit_names_its_data_set_and_keeps_its_figures(fitted, tmp_path):
     saved = fitted.reader.save(tmp_path / "fitted").loaded.run
     assert saved.metrics["refit"] == fitted.figures.to_json()
     assert [change.what for change in saved.changes] == [

@@ -33,7 +33,7 @@ def test_no_film_is_seen_twice_in_an_epoch_and_only_an_incomplete_batch_is_left_
 
 
 @given(films=st.integers(8, 300), parts=st.integers(1, 8), world=st.integers(1, 8), seed=SEEDS)
-def test_processes_together_see_the_batches_that_one_would_see(films, parts, world, seed):
+def test_processes_together_see_the_batches_of_a_single_process(films, parts, world, seed):
     batch = parts * world
     if films < batch:
         batch = films - films % world
@@ -43,7 +43,7 @@ def test_processes_together_see_the_batches_that_one_would_see(films, parts, wor
 
 
 @given(**COUNTS, seed=SEEDS)
-def test_every_process_has_as_much_to_do_and_the_same_every_time(films, batch, world, seed):
+def test_every_process_gets_equal_and_reproducible_batches(films, batch, world, seed):
     if min(films, batch) < world:
         return
     found = shares(films, batch, world, seed)
@@ -52,27 +52,27 @@ def test_every_process_has_as_much_to_do_and_the_same_every_time(films, batch, w
 
 
 @given(batch=st.integers(1, 16), accumulate=st.integers(1, 4), films=st.integers(64, 300), seed=SEEDS)
-def test_batches_in_a_row_make_up_a_larger_batch(batch, accumulate, films, seed):
+def test_consecutive_batches_make_up_a_larger_batch(batch, accumulate, films, seed):
     small = [set(part) for part in shuffled(range(films), batch, (0, 1), seed)]
     large = [set(part) for part in shuffled(range(films), batch * accumulate, (0, 1), seed)]
     for number, whole in enumerate(large):
         assert set().union(*small[number * accumulate : (number + 1) * accumulate]) == whole
 
 
-def test_a_disk_that_processes_do_not_share_is_told_in_one_sentence(tmp_path, monkeypatch):
+def test_disks_that_are_not_shared_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "_SHARED_WITHIN", 0.3)
     monkeypatch.setattr(dist, "get_rank", lambda: 5)
     with pytest.raises(TrainingError, match=r"process 5 does not see it.*disks that all processes share"):
         Barrier(group=object()).wait_until((tmp_path / "plan.json").is_file, tmp_path / "plan.json")
 
 
-def test_what_appears_a_little_later_is_waited_for(tmp_path):
+def test_a_file_that_appears_later_is_waited_for(tmp_path):
     looks = iter([False, False, True])
     Barrier(group=object()).wait_until(lambda: next(looks), tmp_path)
     assert next(looks, None) is None
 
 
-def test_a_process_that_is_alone_waits_for_nobody(tmp_path):
+def test_a_single_process_does_not_wait(tmp_path):
     alone = Barrier()
     alone.wait()
     alone.wait_for_file(tmp_path / "never")
@@ -81,7 +81,7 @@ def test_a_process_that_is_alone_waits_for_nobody(tmp_path):
 
 @given(world=st.integers(2, 5), dead=st.lists(st.integers(0, 4), max_size=4, unique=True))
 @settings(max_examples=10, deadline=None)
-def test_processes_of_an_attempt_agree_on_a_name_whatever_the_dead_have_said(world, dead):
+def test_processes_agree_on_a_name_whatever_earlier_attempts_stored(world, dead):
     """The store is that of an attempt that came to its end, or of which some processes had spoken."""
     store = dist.HashStore()
     with ThreadPoolExecutor(world) as crowd:

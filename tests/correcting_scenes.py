@@ -64,7 +64,9 @@ def untaught(**changes):
 
 def study(run, seen=None):
     """The film on the light box."""
-    film = Film(FilmFacts("PNG", FILM, 8, "L"), np.tile(np.arange(200, dtype=np.uint8), (200, 1)))
+    film = Film(
+        FilmFacts(format="PNG", size=FILM, bits=8, photometric="L"), np.tile(np.arange(200, dtype=np.uint8), (200, 1))
+    )
     return Study(run, film, seen or cavity_left_effusion_right())
 
 

@@ -15,7 +15,7 @@ from benchmarks.commands import app as benchmarks
 from medgrape.cli.app import app
 from medgrape.config import Config
 from medgrape.server.app import ROUTERS
-from medgrape.server.error_responses import _CODES
+from medgrape.server.errors import _CODES
 from medgrape.server.services import RequireRole
 from medgrape.server.settings import API, ServerSettings
 

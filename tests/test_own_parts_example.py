@@ -98,13 +98,13 @@ def test_a_source_s_own_refusal_and_options_reach_whoever_typed_them(site, sorte
 
 
 def test_a_run_names_every_part_with_its_package_and_version(run):
-    told = json.loads((run / "architecture.json").read_text("utf-8"))
-    assert told["own_parts"] == {
+    architecture = json.loads((run / "architecture.json").read_text("utf-8"))
+    assert architecture["own_parts"] == {
         "backbone": {"name": "pocketnet", **RECORD},
         "text encoder": {"name": "synonyms", **RECORD},
         "head": {"name": "votes", **RECORD},
     }
-    assert told["backbone"]["config"] == {"name": "pocketnet", **RECORD}
+    assert architecture["backbone"]["config"] == {"name": "pocketnet", **RECORD}
     metrics = json.loads((run / "metrics.json").read_text("utf-8"))
     assert metrics["text_encoder"] == "synonyms: words and synonyms of the drawn_dataset (wardparts 0.1.0)"
 
@@ -126,9 +126,9 @@ def test_a_run_with_own_parts_reads_is_corrected_learns_and_grows_and_is_the_sam
 
 
 def test_a_run_does_not_load_without_the_package_and_says_which_to_install(run):
-    with pytest.raises(PluginError) as told:
+    with pytest.raises(PluginError) as refusal:
         mg.load(run)
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         "This was made with the backbone 'pocketnet' of the package wardparts 0.1.0, which is not installed here: "
         "pip install wardparts==0.1.0"
     )
@@ -226,8 +226,8 @@ def test_synonyms_are_near_each_other_and_were_not_before(site):
 
     with on_path(site):
         own, plain = (open_text_encoder(TextSettings(encoder=name)) for name in ("synonyms", "lexical"))
-        said = ["A cavity.", "A lucency."]
-        near, far = (float(torch.dot(*one.encode(said))) for one in (own, plain))
+        sentences = ["A cavity.", "A lucency."]
+        near, far = (float(torch.dot(*encoder.encode(sentences))) for encoder in (own, plain))
     assert near == pytest.approx(1.0, abs=1e-5)
     assert far < 0.5
 
@@ -248,7 +248,8 @@ def test_a_page_shows_the_example_as_it_is(page, module):
 
 def noted(page: str) -> list[Block]:
     """The blocks of a page whose notes say that they are tested here."""
-    return [one for one in blocks(ROOT / "docs/how-to" / page) if Path(__file__).name in one.notes.get("not run", "")]
+    name = Path(__file__).name
+    return [block for block in blocks(ROOT / "docs/how-to" / page) if name in block.notes.get("not run", "")]
 
 
 @pytest.fixture
@@ -264,15 +265,15 @@ def desk(sorted_films, tmp_path, site):
 @pytest.mark.usefixtures("desk")
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_says_under_testing_it_holds(page):
-    (block,) = (one for one in noted(page) if one.language == "python")
+    (block,) = (shown for shown in noted(page) if shown.language == "python")
     assert "assert " in block.text
     exec(compile(block.text, block.place, "exec"), {"__name__": "__main__"})  # noqa: S102 (our own pages)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_it_says(page, desk, capsys):
-    shown = [one for one in (*noted("own-parts.md"), *noted(page)) if one.language == "bash"]
-    commands = [shlex.split(line) for one in shown for line in one.text.splitlines()]
+    shown = [block for block in (*noted("own-parts.md"), *noted(page)) if block.language == "bash"]
+    commands = [shlex.split(line) for block in shown for line in block.text.splitlines()]
     assert ["pip", "install", "./examples/own-parts"] in commands  # the fixture has done so
     typed = [words for program, *words in commands if program == "medgrape"]
     for words in typed:

@@ -19,8 +19,8 @@ from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize
 from medgrape.reader import load
 from medgrape.server import process
-from medgrape.server.demo_films import furnish
-from medgrape.server.room_folder import RoomFolder
+from medgrape.server.films import take_in_before_start
+from medgrape.server.room import RoomFolder
 from medgrape.server.settings import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +39,8 @@ def served(demo: Path) -> Iterator[tuple[str, list[str], Suggestion]]:
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder) / "room"
         ready = process.prepare([run], RoomFolder(room), ServerSettings(port=0, data=str(data)))
-        films = furnish(ready, [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)])
+        paths = [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)]
+        films = take_in_before_start(ready.folder, ready.settings, paths, login=ready.login)
         port = ready.listening.getsockname()[1]
         ready.listening.close()
         ready.lock.release()

@@ -142,5 +142,5 @@ def load(run: Path | str, revision: str | None = None, *, track: Track = quietly
         return Reader(load_readable(Path(run)))
     folder = fetch_run(wanted, track=track)
     if not wanted.pinned:
-        log.warning(wanted.told(folder.name))
+        log.warning(wanted.notice(folder.name))
     return Reader(load_readable(folder))

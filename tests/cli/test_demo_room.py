@@ -11,7 +11,7 @@ from medgrape.errors import UserError
 from medgrape.reader import load
 from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.server import process
-from medgrape.server.room_folder import RoomStore
+from medgrape.server.room import RoomStore
 from medgrape.server.storage.tables import FilmRow
 
 

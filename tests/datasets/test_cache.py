@@ -9,6 +9,7 @@ import pytest
 from medgrape.config import Config, FilmLimits, Preprocessing
 from medgrape.datasets import cache as cache_module
 from medgrape.datasets.cache import FilmCache
+from medgrape.films.decoder import DecoderPool
 from medgrape.films.film import FilmError
 from medgrape.films.reading import read_prepared
 
@@ -46,7 +47,7 @@ def test_the_cache_holds_exactly_what_reading_gives(tmp_path, paths):
 
 def test_a_second_opening_decodes_nothing(tmp_path, paths, monkeypatch):
     FilmCache(tmp_path / "c", SMALL).films(paths)
-    monkeypatch.setattr(FilmCache, "_decoded", None)
+    monkeypatch.setattr(DecoderPool, "read_all", None)
     assert len(FilmCache(tmp_path / "c", SMALL).films(paths)) == 8
 
 
@@ -57,13 +58,14 @@ def test_a_changed_film_is_decoded_again_and_the_others_are_not(tmp_path, paths,
     picture = cv2.imread(str(paths[4]), cv2.IMREAD_GRAYSCALE)
     cv2.imwrite(str(paths[4]), 255 - picture)
     decoded = []
-    original = FilmCache._decoded
+    original = DecoderPool.read_all
 
-    def spy(self, paths, contents, decoders):
-        decoded.extend(path.name for path in paths)
-        return original(self, paths, contents, decoders)
+    def spy(self, requests):
+        requests = list(requests)
+        decoded.extend(request.path.name for request in requests)
+        return original(self, requests)
 
-    monkeypatch.setattr(FilmCache, "_decoded", spy)
+    monkeypatch.setattr(DecoderPool, "read_all", spy)
     after = cache.films(paths)
     assert decoded == ["film3.png", "film4.png", "film5.png"], "the shard of the changed film alone"
     assert not np.array_equal(after[4], before)

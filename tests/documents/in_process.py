@@ -78,12 +78,9 @@ def _piped(stdin: int) -> bool:
 
 @contextlib.contextmanager
 def _cut_settings(configs: Path) -> Iterator[None]:
-    from medgrape.paper.real_films import reproduce
-
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch("medgrape.cli.demo.QUICK_FILMS", QUICK_FILMS))
         for where, file in PACKAGE_SETTINGS.items():
             stack.enter_context(mock.patch(where, configs / file))
-        suite = reproduce.Suite
-        stack.enter_context(mock.patch.object(reproduce, "Suite", lambda *told: suite(*told, configs)))
+        stack.enter_context(mock.patch("medgrape.paper.suites.real_films.RECIPES", configs))
         yield

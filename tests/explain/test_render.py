@@ -43,7 +43,14 @@ def scene(size=GRID.film, concepts=TB, classes=("healthy", "active_tb"), exempla
     names = tuple(concept.name for concept in concepts)
     told = {name: 1 / len(classes) for name in classes}
     return replace(
-        Explanation(Film(FilmFacts("PNG", size, 8, "L"), pixels), grid, told, tuple(ranked), attention, names),
+        Explanation(
+            Film(FilmFacts(format="PNG", size=size, bits=8, photometric="L"), pixels),
+            grid,
+            told,
+            tuple(ranked),
+            attention,
+            names,
+        ),
         **changes,
     )
 

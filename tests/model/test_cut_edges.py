@@ -50,8 +50,8 @@ def test_an_edge_is_named_by_its_speaker_and_its_listener(drawn_dataset, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("edge", "said"), [("active_tb", "takes edges such as"), ("activ_tb -> obsolete_tb", "did you mean|active_tb")]
+    ("edge", "message"), [("active_tb", "takes edges such as"), ("activ_tb -> obsolete_tb", "did you mean|active_tb")]
 )
-def test_an_edge_that_is_none_is_refused(edge, said, drawn_dataset, tmp_path):
-    with pytest.raises(TrainingError, match=said):
+def test_an_edge_that_is_none_is_refused(edge, message, drawn_dataset, tmp_path):
+    with pytest.raises(TrainingError, match=message):
         train(TrainingJob(small(model={"cut": [edge]}), drawn_dataset, tmp_path / "run"))

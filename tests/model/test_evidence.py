@@ -62,7 +62,7 @@ def test_mean_disagreement_and_scores_follow_the_paper(evidence):
                 assert float(evidence.mean[k, i, j]) == pytest.approx(equations.mean_map(maps, i, j), abs=1e-6)
                 slow = equations.variance_map(maps, i, j)
                 assert float(evidence.disagreement[k, i, j]) == pytest.approx(slow, abs=1e-6)
-        assert evidence.scores[k].tolist() == pytest.approx([equations.score(one) for one in maps], abs=1e-6)
+        assert evidence.scores[k].tolist() == pytest.approx([equations.score(map_) for map_ in maps], abs=1e-6)
 
 
 def test_a_batch_gives_what_each_film_gives_alone(patches, prototypes):

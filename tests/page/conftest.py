@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from medgrape.server.page_files import FOLDER
+from medgrape.server.app import PAGE_FOLDER
 from page.browser import PATIENCE, PLAIN, Watch, chromium
 from page.house import House
 from page.light_box import LightBox
@@ -32,7 +32,7 @@ def house(browser, strict_run, drawn_dataset, tmp_path_factory) -> Iterator[Hous
 
     It asks for the browser so that nothing is trained where there is none.
     """
-    assert (FOLDER / "index.html").is_file(), f"{FOLDER} holds no page: build it with `cd ui && npx vite build`."
+    assert (PAGE_FOLDER / "index.html").is_file(), f"{PAGE_FOLDER} holds no page: build it with make ui."
     opened = House(strict_run, drawn_dataset, tmp_path_factory.mktemp("house"))
     try:
         opened.furnish()

@@ -19,10 +19,8 @@ from PIL import Image
 from benchmarks.server_under_test import ServerUnderTest
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
-from medgrape.server.room_folder import RoomFolder, RoomStore
-from medgrape.server.security.accounts import add_user, create_token
-from medgrape.server.security.credentials import hash_password
-from medgrape.server.security.roles import Role
+from medgrape.server.accounts import Role, add_user, create_token, hash_password
+from medgrape.server.room import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 
 PASSWORD = "correct horse battery"  # noqa: S105

@@ -3,8 +3,8 @@
 import pytest
 import tomli_w
 
-from medgrape.paper.reproduce import Request, reproduce
-from medgrape.paper.suites.registry import chosen
+from medgrape.paper.reproduce import PaperRequest, reproduce
+from medgrape.paper.suites import chosen_suites
 from small_settings import small
 
 BRIEF = {
@@ -29,8 +29,10 @@ def brief(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def some_tables(drawn_dataset, brief, tmp_path_factory):
-    """A folder with the results of some suites, one seed, and what the command told."""
+    """A folder with the results of some suites, one seed, and what the command returned."""
     out = tmp_path_factory.mktemp("reproduced") / "out"
-    suites = chosen(["modules", "heads", "eta", "safety", "dropout", "confusion", "dispersion", "context", "settings"])
-    request = Request(suites, drawn_dataset, out, seeds=(0,), config=brief, quick=True)
+    suites = chosen_suites(
+        ["modules", "heads", "eta", "safety", "dropout", "confusion", "dispersion", "context", "settings"]
+    )
+    request = PaperRequest(suites, drawn_dataset, out, seeds=(0,), config=brief, quick=True)
     return request, reproduce(request)

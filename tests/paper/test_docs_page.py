@@ -1,10 +1,10 @@
-"""The report in the documents is what the results beside it make, and nobody's handiwork."""
+"""The report in the documents is what the results beside it make, and not edited by hand."""
 
 import shutil
 from pathlib import Path
 
 from medgrape.paper.reproduce import report_again
-from medgrape.paper.suites.registry import SUITES
+from medgrape.paper.suites import SUITES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reproduced"
 
@@ -13,9 +13,9 @@ def test_the_committed_report_is_made_from_the_committed_results(tmp_path):
     for name in ("results", "pictures"):
         shutil.copytree(PAGE / name, tmp_path / name)
     shutil.copy(PAGE / "suite.json", tmp_path)
-    told = report_again(tmp_path)
-    assert [one["suite"] for one in told["tables"]] == list(SUITES), "every table of the paper is there"
-    assert not [warning for warning in told["warnings"] if "not done" in warning]
+    report = report_again(tmp_path)
+    assert [table["suite"] for table in report["tables"]] == list(SUITES), "every table of the paper is there"
+    assert not [warning for warning in report["warnings"] if "not done" in warning]
     made = {path.name: path.read_bytes() for path in (tmp_path / "report").iterdir()}
     committed = {path.name: path.read_bytes() for path in (PAGE / "report").iterdir()}
     assert sorted(made) == sorted(committed)

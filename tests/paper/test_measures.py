@@ -8,10 +8,17 @@ import pytest
 from medgrape.baselines.mc_dropout import box_uncertainty, quantile_threshold
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset
-from medgrape.paper.measures.films import measure_films
-from medgrape.paper.measures.methods import measure_faithfulness, measure_latency
-from medgrape.paper.measures.pictures import draw_pictures
-from medgrape.paper.measures.safety import ETAS, GATES, RATES, _miscorrected, measure_safety
+from medgrape.paper.measures import (
+    ETAS,
+    GATES,
+    RATES,
+    measure_faithfulness,
+    measure_films,
+    measure_latency,
+    measure_safety,
+    miscorrected,
+)
+from medgrape.paper.pictures import draw_methods
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import look
@@ -31,8 +38,8 @@ def safety(loaded, drawn_dataset):
 def test_a_higher_lead_and_a_lower_gate_never_warn_more(safety):
     checks = safety["checks"]
     for names in ([f"eta.{eta:.2f}" for eta in ETAS], [f"gate.{gate:g}" for gate in GATES]):
-        for figure in ("caught", "false_alarms"):
-            shares = [checks[name][figure]["share"] for name in names]
+        for key in ("caught", "false_alarms"):
+            shares = [checks[name][key]["share"] for name in names]
             assert shares == sorted(shares, reverse=True)
     assert checks["eta.0.05"]["caught"] == checks["gate.inf"]["caught"] == checks["mean"]["caught"]
 
@@ -46,18 +53,18 @@ def test_without_mistakes_nothing_is_caught_and_with_nothing_else_no_alarm_is_fa
 
 def test_miscorrections_are_caught_as_often_as_every_wrong_claim_counted_says(safety):
     """What is drawn a thousand times scatters about what is counted."""
-    for told in safety["rates"][1:]:
+    for figures in safety["rates"][1:]:
         counted = safety["checks"]["mean"]["caught"]["share"]
-        assert told["caught"]["low"] <= counted <= told["caught"]["high"]
-        assert told["caught"]["mean"] == pytest.approx(counted, abs=0.1)
+        assert figures["caught"]["low"] <= counted <= figures["caught"]["high"]
+        assert figures["caught"]["mean"] == pytest.approx(counted, abs=0.1)
 
 
 def test_a_check_that_warns_always_catches_everything(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
     seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
     claims = Claims.on(seen, dataset)
-    told = _miscorrected(claims, np.ones_like(claims.wrong), 0.5)
-    assert told["caught"] == told["false_alarms"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    figures = miscorrected(claims, np.ones_like(claims.wrong), 0.5)
+    assert figures["caught"] == figures["false_alarms"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
 
 
 def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, safety):
@@ -78,48 +85,49 @@ def test_the_highest_value_in_a_box_is_no_less_than_the_mean(loaded, drawn_datas
     dataset = Dataset.load(drawn_dataset)
     cached = cached_films(loaded.run.config, dataset, drawn_dataset)
     mean, highest = (look(loaded.run, dataset, cached, "test", highest=choice) for choice in (False, True))
-    for one, other in zip(mean, highest, strict=True):
-        assert (other.means >= one.means - 1e-6).all()
-        assert one.variances.equal(other.variances)
+    for average, maximum in zip(mean, highest, strict=True):
+        assert (maximum.means >= average.means - 1e-6).all()
+        assert average.variances.equal(maximum.variances)
 
 
-def test_reading_once_gives_figures_histograms_and_what_was_said_of_each_film(loaded, drawn_dataset):
-    told = measure_films(loaded, drawn_dataset, quietly)
+def test_reading_once_gives_figures_histograms_and_the_answer_for_each_film(loaded, drawn_dataset):
+    figures = measure_films(loaded, drawn_dataset, quietly)
     dataset = Dataset.load(drawn_dataset)
-    assert told["films"] == len(dataset.in_split("test")) == len(told["by_film"]["answers"])
-    assert math.isclose(sum(told["histogram.within"]), 1.0, abs_tol=1e-6)
-    assert math.isclose(sum(told["histogram.anchor"]), 1.0, abs_tol=1e-6)
+    assert figures["films"] == len(dataset.in_split("test")) == len(figures["by_film"]["answers"])
+    assert math.isclose(sum(figures["histogram.within"]), 1.0, abs_tol=1e-6)
+    assert math.isclose(sum(figures["histogram.anchor"]), 1.0, abs_tol=1e-6)
     right = [
-        truth == answer for truth, answer in zip(told["by_film"]["truth"], told["by_film"]["answers"], strict=True)
+        truth == answer
+        for truth, answer in zip(figures["by_film"]["truth"], figures["by_film"]["answers"], strict=True)
     ]
-    assert told["accuracy"] == pytest.approx(np.mean(right))
-    hits = [pair["hit"] for pair in told["by_film"]["pairs"]]
-    assert told["pointing.pair.mean"] == pytest.approx(np.mean(hits))
-    assert 0 < told["energy.flat"] < 1
+    assert figures["accuracy"] == pytest.approx(np.mean(right))
+    hits = [pair["hit"] for pair in figures["by_film"]["pairs"]]
+    assert figures["pointing.pair.mean"] == pytest.approx(np.mean(hits))
+    assert 0 < figures["energy.flat"] < 1
 
 
 def test_faithfulness_stands_beside_a_random_order(loaded, drawn_dataset):
-    told = measure_faithfulness(loaded, drawn_dataset, 3, quietly)
-    assert told["films"] == 3
+    figures = measure_faithfulness(loaded, drawn_dataset, 3, quietly)
+    assert figures["films"] == 3
     for kind in ("deletion", "insertion"):
-        assert 0 <= told[f"own.{kind}"] <= 1
-        assert told[f"own.{kind}"] != told[f"random.{kind}"]
+        assert 0 <= figures[f"own.{kind}"] <= 1
+        assert figures[f"own.{kind}"] != figures[f"random.{kind}"]
 
 
-def test_latency_tells_the_overhead_of_medians(loaded):
-    told = measure_latency(loaded, loaded)
+def test_latency_reports_the_overhead_of_medians(loaded):
+    figures = measure_latency(loaded, loaded)
     for batch in (1, 8, 32):
-        ratio = told[f"{batch}.graph.median"] / told[f"{batch}.linear.median"] - 1
-        assert told[f"{batch}.overhead"] == pytest.approx(ratio)
+        ratio = figures[f"{batch}.graph.median"] / figures[f"{batch}.linear.median"] - 1
+        assert figures[f"{batch}.overhead"] == pytest.approx(ratio)
 
 
 def test_pictures_are_drawn_of_films_that_a_rule_chooses(loaded, drawn_dataset, tmp_path):
-    told = draw_pictures({"one": loaded, "other": loaded}, drawn_dataset, tmp_path, loaded)
-    assert {one["file"] for one in told["pictures"]} >= {
+    figures = draw_methods({"one": loaded, "other": loaded}, drawn_dataset, tmp_path, loaded)
+    assert {picture["file"] for picture in figures["pictures"]} >= {
         "pictures-maps.jpg",
         "pictures-points.jpg",
         "pictures-correction.jpg",
     }
-    assert all((tmp_path / one["file"]).stat().st_size > 10_000 for one in told["pictures"])
-    again = draw_pictures({"one": loaded, "other": loaded}, drawn_dataset, tmp_path / "again", loaded)
-    assert again == told
+    assert all((tmp_path / picture["file"]).stat().st_size > 10_000 for picture in figures["pictures"])
+    again = draw_methods({"one": loaded, "other": loaded}, drawn_dataset, tmp_path / "again", loaded)
+    assert again == figures

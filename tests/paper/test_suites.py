@@ -17,18 +17,18 @@ from medgrape.config import load_config
 from medgrape.errors import UserError
 from medgrape.paper.estimate import plan
 from medgrape.paper.recipes import fixed_recipes, second_base
-from medgrape.paper.reproduce import Request, jobs_of, report_again, reproduce
+from medgrape.paper.reproduce import PaperRequest, report_again, reproduce
 from medgrape.paper.results import Results
+from medgrape.paper.suites import PAPER, SUITES, chosen_suites
 from medgrape.paper.suites.base import published
-from medgrape.paper.suites.registry import PAPER, SUITES, chosen
 from scenes import REAL
 
 pytestmark = pytest.mark.xdist_group("suites")  # one process runs them once for all of these tests
 
 
 def test_every_table_of_the_paper_has_a_suite():
-    told = {label for suite in SUITES.values() for label in suite.labels}
-    assert told == set(PAPER)
+    labels = {label for suite in SUITES.values() for label in suite.labels}
+    assert labels == set(PAPER)
 
 
 @pytest.mark.real
@@ -45,16 +45,16 @@ def test_figures_of_the_paper_belong_to_suites():
 
 
 def test_the_report_opens_offline_and_holds_every_table(some_tables):
-    request, told = some_tables
+    request, report = some_tables
     html = (request.out / "report/index.html").read_text("utf-8")
     assert "http://" not in html
     assert "https://" not in html
     assert "default-src &#39;none&#39;" in html
-    assert {suite.name for suite in request.suites} <= {one["suite"] for one in told["tables"]}
-    for one in told["tables"]:
-        assert f'<section id="{one["suite"]}">' in html
+    assert {suite.name for suite in request.suites} <= {table["suite"] for table in report["tables"]}
+    for table in report["tables"]:
+        assert f'<section id="{table["suite"]}">' in html
         typed = f"--data {request.data} --out {request.out} --seeds 0 --config {request.config} --quick"
-        assert f"medgrape reproduce {one['suite']} {typed}" in html
+        assert f"medgrape reproduce {table['suite']} {typed}" in html
 
 
 def test_a_table_has_the_papers_figure_and_the_trivial_answer_beside_ours(some_tables):
@@ -75,9 +75,9 @@ def test_a_table_has_the_papers_figure_and_the_trivial_answer_beside_ours(some_t
 
 
 def test_latex_of_every_table_is_balanced(some_tables):
-    request, told = some_tables
-    for one in told["tables"]:
-        text = (request.out / f"report/{one['suite']}.tex").read_text("utf-8")
+    request, report = some_tables
+    for table in report["tables"]:
+        text = (request.out / f"report/{table['suite']}.tex").read_text("utf-8")
         columns = re.search(r"\\begin\{tabular\}\{@\{\}(l+)@\{\}\}", text)
         rows = [line for line in text.splitlines() if line.endswith("\\\\")]
         assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns.group(1))}
@@ -86,9 +86,9 @@ def test_latex_of_every_table_is_balanced(some_tables):
 def test_what_is_done_is_not_done_again(some_tables):
     request, _ = some_tables
     before = {path: path.stat().st_mtime_ns for path in (request.out / "results").iterdir()}
-    said = []
-    reproduce(request, tell=said.append)
-    assert said == [f"{len(before)} of {len(before)} jobs are done already."]
+    sentences = []
+    reproduce(request, tell=sentences.append)
+    assert sentences == [f"{len(before)} of {len(before)} jobs are done already."]
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -106,8 +106,8 @@ def test_a_report_can_be_made_from_results_alone(some_tables, tmp_path):
         source = request.out / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tmp_path / name)
-    told = report_again(tmp_path)
-    made = {one["suite"] for one in told["tables"]}
+    report = report_again(tmp_path)
+    made = {table["suite"] for table in report["tables"]}
     assert {suite.name for suite in request.suites} <= made
     same = (request.out / "report/modules.csv").read_text()
     assert (tmp_path / "report/modules.csv").read_text() == same
@@ -115,28 +115,28 @@ def test_a_report_can_be_made_from_results_alone(some_tables, tmp_path):
 
 def test_the_plan_counts_shared_stages_once_and_knows_what_is_done(some_tables, drawn_dataset, brief, tmp_path):
     request, _ = some_tables
-    results = request.results()
-    assert all(one.done for one in plan(jobs_of(request, results), results.place))
-    fresh = Request(chosen(["heads"]), drawn_dataset, tmp_path / "new", seeds=(0,), config=brief)
-    results = fresh.results()
-    first, *others = plan(jobs_of(fresh, results), results.place)
+    assert all(planned.done for planned in plan(request.jobs()))
+    fresh = PaperRequest(chosen_suites(["heads"]), drawn_dataset, tmp_path / "new", seeds=(0,), config=brief)
+    first, *others = plan(fresh.jobs())
     assert not first.done
-    assert all(one.seconds < first.seconds for one in others)
+    assert all(planned.seconds < first.seconds for planned in others)
 
 
 def test_results_of_other_settings_or_films_are_refused(some_tables):
     request, _ = some_tables
-    results = request.results()
-    job = jobs_of(request, results)[0]
-    altered = results.place.base.model_copy(update={"seed": 7})
-    assert replace(results.place, bases={"first": altered}).found(job) is not None, "a job has its own seed"
-    other = results.place.base.model_copy(
-        update={"model": results.place.base.model.model_copy(update={"prototypes": 5})}
-    )
-    with pytest.raises(
-        UserError, match=r"was made with other settings or labels; remove it and .*runs/first-csr-seed0"
-    ):
-        replace(results.place, bases={"first": other}).found(job)
+    job = request.jobs()[0]
+    base = job.workspace.base
+
+    def with_base(changed):
+        return replace(job, workspace=replace(job.workspace, bases={"first": changed}))
+
+    assert with_base(base.model_copy(update={"seed": 7})).found() is not None, "a job has its own seed"
+    other = base.model_copy(update={"model": base.model.model_copy(update={"prototypes": 5})})
+    with pytest.raises(UserError, match=r"was made with other settings; remove it and .*runs/first-csr-seed0"):
+        with_base(other).found()
+    relabelled = job.data.model_copy(update={"checksum": "0"})
+    with pytest.raises(UserError, match="was made with other films or labels"):
+        replace(job, workspace=replace(job.workspace, data={"first": relabelled})).found()
 
 
 def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
@@ -150,9 +150,9 @@ def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
 
 
 def test_a_report_holds_what_earlier_commands_made(some_tables):
-    request, told = some_tables
-    again = reproduce(replace(request, suites=chosen(["latency"])))
-    before, after = ({one["suite"] for one in made["tables"]} for made in (told, again))
+    request, report = some_tables
+    again = reproduce(replace(request, suites=chosen_suites(["latency"])))
+    before, after = ({table["suite"] for table in made["tables"]} for made in (report, again))
     assert after == before | {"latency"}
     assert "latency" not in before
 
@@ -167,8 +167,8 @@ def test_settings_that_some_recipe_cannot_use_are_refused_before_the_first_job(d
     few = tmp_path / "few.toml"
     few.write_text(brief.read_text().replace("views = 3", "views = 2"))
     with pytest.raises(UserError, match="compares two views"):
-        reproduce(Request(chosen(["baselines"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=few))
-    assert not (tmp_path / "out/runs").exists()
+        reproduce(PaperRequest(chosen_suites(["baselines"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=few))
+    assert not (tmp_path / "out").exists()
 
 
 def test_recipes_are_what_their_names_say_whatever_the_base(brief):
@@ -192,44 +192,34 @@ def test_the_second_set_has_the_papers_other_settings(brief):
 def test_seeds_are_compared_with_the_same_seeds(some_tables):
     request, _ = some_tables
     results = request.results()
-    more = Results(results.place, (0, 9))
+    more = Results(results.workspace, (0, 9))
     assert more.compared("grape", "csr", "macro_f1").seeds == 1
-    assert Results(results.place, (9,)).compared("grape", "csr", "macro_f1") is None
+    assert Results(results.workspace, (9,)).compared("grape", "csr", "macro_f1") is None
 
 
-def test_a_broken_result_is_told_by_name(some_tables, tmp_path):
+def test_a_broken_result_is_named(some_tables, tmp_path):
     request, _ = some_tables
-    results = request.results()
-    job = jobs_of(request, results)[0]
-    place = replace(results.place, out=tmp_path)
-    place.result(job).parent.mkdir()
-    place.result(job).write_text("{")
+    job = request.jobs()[0]
+    job = replace(job, workspace=replace(job.workspace, out=tmp_path))
+    job.result.parent.mkdir()
+    job.result.write_text("{")
     with pytest.raises(UserError, match=r"cannot be read .* remove it"):
-        place.found(job)
+        job.found()
 
 
 def test_tables_of_the_second_set_are_left_out_without_one(drawn_dataset, brief, tmp_path):
-    request = Request(chosen(["nih", "settings"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief)
-    told = reproduce(request)
-    assert [one["suite"] for one in told["tables"]] == ["settings"]
-    assert "There is no second data set, so these tables are left out: nih." in told["warnings"]
+    request = PaperRequest(
+        chosen_suites(["nih", "settings"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief
+    )
+    report = reproduce(request)
+    assert [table["suite"] for table in report["tables"]] == ["settings"]
+    assert "There is no second data set, so these tables are left out: nih." in report["warnings"]
 
 
 @pytest.mark.slow
 def test_a_suite_that_was_killed_goes_on_and_does_nothing_twice(drawn_dataset, brief, tmp_path):
     out = tmp_path / "out"
-    words = [
-        "reproduce",
-        "heads",
-        "--data",
-        str(drawn_dataset),
-        "--out",
-        str(out),
-        "--seeds",
-        "0",
-        "--config",
-        str(brief),
-    ]
+    words = f"reproduce heads --data {drawn_dataset} --out {out} --seeds 0 --config {brief}".split()
     command = [sys.executable, "-m", "medgrape", *words]
     first = out / "results/films-first-csr-seed0.json"
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -8,7 +8,7 @@ from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.words import NOTICE
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.server.api.exports.reading import ReadingExported
+from medgrape.server.api.studies import ReadingResponse
 
 NIH = ConceptSet.built_in("nih").concepts
 WHEN = "2026-11-18T09:30:00.000000Z"
@@ -34,7 +34,9 @@ def explanation(size, concepts=NIH, warnings=()):
         moves = {name: (0.3 - 0.04 * rank) * (1 if name == classes[0] else -0.1) for name in classes}
         found.append(ConceptEvidence(concept, float(mean.max()), 0.2, 0.6, mean, 0.01 * mean, like, moves=moves))
     across = np.linspace(30, 210, size.width).astype(np.uint8)
-    film = Film(FilmFacts("DICOM", size, 12, "MONOCHROME2"), np.tile(across, (size.height, 1)))
+    film = Film(
+        FilmFacts(format="DICOM", size=size, bits=12, photometric="MONOCHROME2"), np.tile(across, (size.height, 1))
+    )
     return Explanation(film, grid, shares, tuple(found), None, tuple(classes[:-1]), tuple(warnings))
 
 
@@ -55,13 +57,15 @@ def step(number, explained, reason=None, **changes):
 def reading(explained, steps=(), **changes):
     """Everything that is known of it."""
     size, shares = explained.film, dict(explained.probabilities)
-    facts = FilmFacts("DICOM", size, 12, "MONOCHROME2", modality="DX", view="PA", spacing=(0.143, 0.143)).to_json()
+    facts = FilmFacts(
+        format="DICOM", size=size, bits=12, photometric="MONOCHROME2", modality="DX", view="PA", spacing=(0.143, 0.143)
+    ).to_json()
     study = {
         "id": "1" * 16, "film": "2" * 16, "model": "3" * 16, "reader": "ada", "opened_at": WHEN, "changed_at": WHEN,
         "revision": len(steps), "at": len(steps), "prediction": shares, "first_prediction": shares, "notice": NOTICE,
         "corrections": [one["correction"] for one in steps], "can_undo": True, "can_redo": False,
     } | changes  # fmt: skip
-    return ReadingExported.model_validate(
+    return ReadingResponse.model_validate(
         {
             "notice": NOTICE, "software": "medgrape", "made_at": WHEN, "study": study, "history": list(steps),
             "film": {"id": "2" * 16, "arrived_at": WHEN, "facts": facts, "sex": "F", "age": 57},

@@ -11,15 +11,12 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from medgrape.datasets.dataset import Dataset
+from medgrape.server.accounts import Role, add_user, create_token, hash_password, users
 from medgrape.server.app import create_app
 from medgrape.server.models import register
-from medgrape.server.room import Room
-from medgrape.server.room_folder import RoomFolder, RoomStore
-from medgrape.server.security.accounts import add_user, create_token, users
-from medgrape.server.security.credentials import hash_password
-from medgrape.server.security.roles import Role
+from medgrape.server.room import Room, RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
-from medgrape.server.storage.migrate import migrate
+from medgrape.server.storage.database import migrate
 
 PASSWORD = "correct horse battery"  # noqa: S105
 PEOPLE = {"rita": Role.READER, "rolf": Role.READER, "cora": Role.CURATOR, "alma": Role.ADMIN}

@@ -7,12 +7,9 @@ import pytest
 from fastapi.routing import APIRoute
 from reading_room import corners, drawn
 
-from medgrape.server.app import ROUTERS, all_routes, open_paths
+from medgrape.server.accounts import BearerToken, Role, add_user, create_token, new_id, revoke, user_named
+from medgrape.server.app import ROUTERS, all_routes, open_paths, page_files
 from medgrape.server.jobs import DONE, RUNNING
-from medgrape.server.page_files import page_files
-from medgrape.server.security.accounts import add_user, create_token, revoke, user_named
-from medgrape.server.security.credentials import BearerToken, new_id
-from medgrape.server.security.roles import Role
 from medgrape.server.services import RequireRole
 from medgrape.server.storage.tables import JobRow, TokenRow
 

@@ -9,8 +9,7 @@ import torch
 
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import FilmSize
-from medgrape.server.inference.encoder import Encoder, FeatureStore
-from medgrape.server.inference.lru_cache import LRUCache
+from medgrape.server.inference import Encoder, FeatureStore, LRUCache
 from medgrape.server.storage.tables import FilmRow
 
 
@@ -29,7 +28,9 @@ class SlowBackbone:
 
 
 def film(number):
-    return Film(FilmFacts("PNG", FilmSize(4, 4), 8, "L"), np.full((4, 4), number, np.uint8))
+    return Film(
+        FilmFacts(format="PNG", size=FilmSize(4, 4), bits=8, photometric="L"), np.full((4, 4), number, np.uint8)
+    )
 
 
 def test_films_that_wait_together_share_a_batch_and_everybody_gets_their_own():

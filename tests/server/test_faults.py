@@ -215,7 +215,7 @@ def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room
 
 
 def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_not(shared_room, monkeypatch):
-    real = JobRunner._told
+    real = JobRunner._report
 
     def cancelled_when_writing(self, job, progress, news):
         if news == "writing the model":
@@ -223,7 +223,7 @@ def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_no
                 session.get_one(JobRow, job).cancelled = True
         return real(self, job, progress, news)
 
-    monkeypatch.setattr(JobRunner, "_told", cancelled_when_writing)
+    monkeypatch.setattr(JobRunner, "_report", cancelled_when_writing)
     models = shared_room.get("rita", "/models").json()
     lesson = {"name": "late", "description": "A late one.", "examples": [{"film": shared_room.film()}]}
     job = shared_room.post("cora", "/concepts", json=lesson).json()["id"]

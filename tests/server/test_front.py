@@ -5,7 +5,7 @@ import json
 import runpy
 from pathlib import Path
 
-from medgrape.server.page_files import FOLDER, page_files
+from medgrape.server.app import PAGE_FOLDER, page_files
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 600 * 1024
@@ -13,7 +13,7 @@ MOST = 600 * 1024
 
 
 def test_the_page_was_built():
-    assert (FOLDER / "index.html").is_file(), "build it: make ui"
+    assert (PAGE_FOLDER / "index.html").is_file(), "build it: make ui"
 
 
 def test_everything_that_a_browser_fetches_fits_into_600_kilobytes():
@@ -26,7 +26,7 @@ def test_the_page_is_given_packed_to_whoever_can_unpack_it(shared_room):
     plain = shared_room.client.get("/", headers={"Accept-Encoding": "identity"})
     assert packed.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in plain.headers
-    assert packed.text == plain.text == (FOLDER / "index.html").read_text("utf-8")
+    assert packed.text == plain.text == (PAGE_FOLDER / "index.html").read_text("utf-8")
     assert plain.headers["cache-control"] == "no-cache"
     assert plain.headers["content-type"].startswith("text/html")
 

@@ -9,8 +9,7 @@ from reading_room import corners, reading_room
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from medgrape.server.storage.anchor import Anchor
-from medgrape.server.storage.events import Event, verify_export
+from medgrape.server.storage.events import Anchor, Event, verify_export
 
 BOX = {"box": corners((5, 5, 40, 80)), "concept": None}
 
@@ -101,7 +100,7 @@ def test_a_chain_that_somebody_wrote_anew_lacks_the_key(busy):
     for line in lines:
         line["actor"] = "rolf" if line["actor"] == "rita" else line["actor"]
         bare = Event(**line | {"previous": previous, "hash": "", "seal": line["seal"]})
-        previous = bare.hashed()
+        previous = bare.expected_hash()
         rewritten.append(f"UPDATE events SET actor = '{line['actor']}', previous = '{bare.previous}', "
                          f"hash = '{previous}' WHERE seq = {bare.seq}")  # fmt: skip
     meddle(busy, *rewritten, f"UPDATE chain SET hash = '{previous}'")

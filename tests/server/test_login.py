@@ -9,12 +9,11 @@ from reading_room import PASSWORD, reading_room
 from sqlalchemy import inspect, select, text
 from starlette.testclient import TestClient
 
+from medgrape.server.accounts import FREE_ATTEMPTS, LOCAL, LONGEST_LOCK, Role, add_user, user_named
 from medgrape.server.process import ServeError, prepare
-from medgrape.server.room_folder import RoomFolder, RoomStore
-from medgrape.server.security.accounts import FREE_ATTEMPTS, LOCAL, LONGEST_LOCK, add_user, user_named
-from medgrape.server.security.roles import Role
+from medgrape.server.room import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
-from medgrape.server.storage.migrate import migrate
+from medgrape.server.storage.database import migrate
 from medgrape.server.storage.tables import EventRow, SessionRow, UserRow
 
 ELSEWHERE = [

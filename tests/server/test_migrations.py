@@ -7,11 +7,10 @@ from alembic.script import ScriptDirectory
 from reading_room import reading_room
 from sqlalchemy import text
 
-from medgrape.server.room_folder import RoomFolder, RoomStore
+from medgrape.server.room import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
-from medgrape.server.storage.database import Database
+from medgrape.server.storage.database import Database, MigrationError, alembic_config, migrate
 from medgrape.server.storage.events import NewEvent
-from medgrape.server.storage.migrate import MigrationError, config_for, migrate
 from medgrape.server.storage.tables import Base
 
 NOW = "2026-11-18T09:30:00.000000Z"
@@ -36,7 +35,7 @@ def store(tmp_path, database):
 
 
 def revisions():
-    with_no_database = config_for(None)
+    with_no_database = alembic_config(None)
     return [script.revision for script in ScriptDirectory.from_config(with_no_database).walk_revisions()][::-1]
 
 

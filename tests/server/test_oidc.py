@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from reading_room import reading_room
 from starlette.testclient import TestClient
 
-from medgrape.server.problems import Problem
-from medgrape.server.security.oidc import Oidc, OidcError
-from medgrape.server.security.roles import Role
+from medgrape.server.accounts import Role
+from medgrape.server.errors import Problem
+from medgrape.server.oidc import Oidc, OidcError
 from medgrape.server.settings import OidcSettings
 
 pytestmark = [  # the provider's own, raised in its threads
@@ -185,7 +185,7 @@ def test_whoever_takes_too_long_at_the_provider_begins_again(room, monkeypatch):
     visitor = Visitor(room)
     back = signed_in(visitor.leave(), "1")
     now = time.time()
-    monkeypatch.setattr("medgrape.server.security.oidc.time.time", lambda: now + 3600)
+    monkeypatch.setattr("medgrape.server.oidc.time.time", lambda: now + 3600)
     assert visitor.arrive(back).json()["code"] == "login_broken_off"
 
 

@@ -98,7 +98,7 @@ def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
     indirect=["database"],
 )
 def test_thousands_of_requests_are_answered_as_described(room, times, least, monkeypatch):
-    monkeypatch.setattr("medgrape.server.api.models.teach", lambda *_: {})  # a lesson would outlast the test
+    monkeypatch.setattr("medgrape.server.api.concepts.teach", lambda *_: {})  # a lesson would outlast the test
     load_all_checks()
     asker = Asker(room, times)
     for found in schemathesis.openapi.from_dict(room.client.app.openapi()).get_all_operations():

@@ -10,13 +10,13 @@ import pytest
 from paper_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
 from medgrape.explain.words import NOTICE
-from medgrape.server.api.exports.pdf import paper
-from medgrape.server.api.exports.pdf_layout import UNPRINTABLE, said
+from medgrape.server.api.pdf_layout import UNPRINTABLE, escaped
+from medgrape.server.api.reading_pdf import reading_pdf
 
 
 def sheets(explained, steps=(), warnings=(), **changes):
     """The words on each sheet, with every gap made one blank."""
-    content = paper(reading(explained, steps, **changes), explained, warnings)
+    content = reading_pdf(reading(explained, steps, **changes), explained, warnings)
     return [re.sub(r"\s+", " ", page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(content)).pages]
 
 
@@ -95,9 +95,9 @@ def test_what_people_type_is_printed_as_they_typed_it(typed):
 
 def test_letters_that_cannot_be_printed_are_owned_up_to():
     for typed in ("肺", "مرحبا", "שלום"):
-        assert said(typed).startswith("?")
-        assert UNPRINTABLE in said(typed)
-    assert UNPRINTABLE not in said("really?")
+        assert escaped(typed).startswith("?")
+        assert UNPRINTABLE in escaped(typed)
+    assert UNPRINTABLE not in escaped("really?")
 
 
 @pytest.mark.parametrize("typed", ["W" * 500, "\x00\x07\x1b[31m", "\u202egnitirw", "a\nb\tc", " " * 500])
@@ -120,7 +120,7 @@ def test_classes_that_do_not_fit_beside_the_film_are_counted():
 
 def test_the_typeface_is_part_of_the_file():
     explained = explanation(usual())
-    pdf = pypdf.PdfReader(io.BytesIO(paper(reading(explained), explained, ())))
+    pdf = pypdf.PdfReader(io.BytesIO(reading_pdf(reading(explained), explained, ())))
     fonts = [font.get_object() for font in pdf.pages[0]["/Resources"]["/Font"].values()]
     used = [font for font in fonts if "DejaVu" in font["/BaseFont"]]
     assert len(used) >= 2

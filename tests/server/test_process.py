@@ -18,7 +18,7 @@ from benchmarks.server_under_test import ServerUnderTest, server
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
 from medgrape.server.process import ServeError, prepare
-from medgrape.server.room_folder import MismatchedRoomError, RoomFolder, RoomStore
+from medgrape.server.room import MismatchedRoomError, RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 
 

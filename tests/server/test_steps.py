@@ -9,7 +9,7 @@ from reading_room import corners, doubted, reading_room
 
 from medgrape.corrections.statements import Rejection, correction_from_json
 from medgrape.server.storage.events import Event
-from medgrape.server.study_history import CORRECTED, REDONE, REDRAWN, UNDONE, WITHDRAWN, Standing, standing
+from medgrape.server.study_history import CORRECTED, REDONE, REDRAWN, UNDONE, WITHDRAWN, StudyState, state_after
 
 LEFT, RIGHT, TOP = corners((5, 5, 40, 80)), corners((50, 5, 90, 80)), corners((5, 5, 90, 30))
 
@@ -40,8 +40,8 @@ class Reading:
         return self._room.get("rita", f"{self.address}/history").json()
 
 
-def standing_of(told):
-    """What a study says that must be the same again."""
+def result_of(told):
+    """The part of a study that must be the same again."""
     return told["prediction"], told["corrections"]
 
 
@@ -100,14 +100,14 @@ def test_undo_and_redo_walk_over_every_kind_of_step(reading):
     assert stood[-1]["can_undo"]
     assert stood[-1]["prediction"] == reading.opened["prediction"]
     for then in stood[-2::-1]:
-        assert standing_of(reading.step("undo")) == standing_of(then)
+        assert result_of(reading.step("undo")) == result_of(then)
     assert not reading.now()["can_undo"]
     assert reading.ask("undo").json()["code"] == "nothing_to_undo"
     for then in stood[1:]:
-        assert standing_of(reading.step("redo")) == standing_of(then)
+        assert result_of(reading.step("redo")) == result_of(then)
     assert reading.ask("redo").json()["code"] == "nothing_to_redo"
     for at, then in enumerate([*stood, *stood[-2::-1], *stood[1:]]):
-        assert standing_of(reading.now(at)) == standing_of(then)
+        assert result_of(reading.now(at)) == result_of(then)
 
 
 def test_the_history_tells_what_was_undone_and_redone(reading):
@@ -200,9 +200,9 @@ def test_after_a_restart_every_kind_of_step_is_as_it_was_and_can_still_be_undone
     with reading_room(folder, strict_run, database) as room:
         after = Reading(room, before.opened)
         assert (after.now(), after.history()) == (kept, history)
-        assert standing_of(after.step("redo")) == standing_of(withdrawn)
-        assert standing_of(after.step("undo")) == standing_of(redrawn)
-        assert standing_of(after.step("undo")) == standing_of(both)
+        assert result_of(after.step("redo")) == result_of(withdrawn)
+        assert result_of(after.step("undo")) == result_of(redrawn)
+        assert result_of(after.step("undo")) == result_of(both)
         assert room.get("alma", "/log/verification").json()["whole"]
 
 
@@ -210,7 +210,7 @@ walks = st.lists(st.tuples(st.sampled_from([CORRECTED, WITHDRAWN, REDRAWN, UNDON
 
 
 @given(walks)
-def test_a_standing_is_what_a_stack_of_whole_lists_would_give(walk):
+def test_the_state_is_what_a_stack_of_whole_lists_would_give(walk):
     stack, undone, events, now = [()], [], [], ()
     for kind, number in walk:
         if (kind in (WITHDRAWN, REDRAWN) and not now) or (kind == UNDONE and stack == [()]):
@@ -229,9 +229,9 @@ def test_a_standing_is_what_a_stack_of_whole_lists_would_give(walk):
             stack.append(new.get(kind, (*now[:place], said, *now[place + 1 :])))
             undone = []
         now = stack[-1]
-        found = standing(events)
-        assert (found.revision, found.corrections) == (len(events), now)
-        assert (len(found.done), len(found.undone)) == (len(stack) - 1, len(undone))
+        state = state_after(events)
+        assert (state.revision, state.corrections) == (len(events), now)
+        assert (len(state.done), len(state.undone)) == (len(stack) - 1, len(undone))
 
 
 @given(st.lists(st.sampled_from([CORRECTED, UNDONE, REDONE])))
@@ -247,12 +247,12 @@ def test_a_log_from_before_there_was_withdrawing_is_read_as_it_was_read_then(wal
         elif kind == REDONE:
             now, undone = (*now, undone[-1]), undone[:-1]
         else:
-            now, undone = (*now, correction_from_json(event.told["correction"])), ()
-    found = standing(events)
-    assert found.corrections == now
-    assert tuple(change.correction for change in found.undone) == undone
-    assert bool(found.done) == bool(now)
-    assert standing([]) == Standing()
+            now, undone = (*now, correction_from_json(event.payload["correction"])), ()
+    state = state_after(events)
+    assert state.corrections == now
+    assert tuple(change.correction for change in state.undone) == undone
+    assert bool(state.done) == bool(now)
+    assert state_after([]) == StudyState()
 
 
 def _event(kind, said, number):

@@ -79,13 +79,13 @@ def test_a_box_beside_the_film_ends_the_job_with_a_sentence_and_no_model(shared_
 
 
 def test_a_job_can_be_cancelled(shared_room, monkeypatch):
-    real = JobRunner._told
+    real = JobRunner._report
 
     def slow(self, job, progress, news):
         time.sleep(0.2)
         return real(self, job, progress, news)
 
-    monkeypatch.setattr(JobRunner, "_told", slow)
+    monkeypatch.setattr(JobRunner, "_report", slow)
     job = taught(shared_room, name="scar")["id"]
     assert shared_room.post("rita", f"/jobs/{job}/cancel").status_code == 404
     assert shared_room.post("cora", f"/jobs/{job}/cancel").status_code == 200

@@ -16,7 +16,7 @@ import medgrape as mg
 from medgrape.cli.app import app
 from medgrape.datasets.dataset import Dataset, DatasetError, checksum
 from medgrape.server.process import prepare
-from medgrape.server.room_folder import RoomFolder
+from medgrape.server.room import RoomFolder
 from medgrape.server.settings import ServerSettings
 
 

@@ -22,8 +22,8 @@ def like_biovil_t(tmp_path) -> Scene:
     }
     made = scene(tmp_path / "biovil", "BertModel", prefix="bert.", extra=heads)
     code = {"AutoConfig": "configuration_cxrbert.CXRBertConfig", "AutoModel": "modeling_cxrbert.CXRBertModel"}
-    told = json.loads((made.folder / "config.json").read_text())
-    made.write("config.json", told | {"architectures": ["CXRBertModel"], "model_type": "cxr-bert", "auto_map": code})
+    config = json.loads((made.folder / "config.json").read_text())
+    made.write("config.json", config | {"architectures": ["CXRBertModel"], "model_type": "cxr-bert", "auto_map": code})
     tokenizer = {"AutoTokenizer": ["configuration_cxrbert.CXRBertTokenizer", None]}
     made.write("tokenizer_config.json", {"tokenizer_class": "CXRBertTokenizer", "auto_map": tokenizer})
     return made

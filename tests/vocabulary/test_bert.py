@@ -32,15 +32,15 @@ def test_a_sentence_encoder_is_the_mean_over_its_tokens(sentence_encoder):
 
 
 @pytest.mark.parametrize(
-    ("told", "token_mean"),
+    ("settings", "token_mean"),
     [
         ({"pooling_mode": "mean"}, True),
         ({"pooling_mode": "cls"}, False),
         ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, False),
     ],
 )
-def test_the_pooling_is_the_one_that_the_folder_names(sentence_encoder, told, token_mean):
-    sentence_encoder.write("1_Pooling/config.json", told | {"embedding_dimension": 16})
+def test_the_pooling_is_the_one_that_the_folder_names(sentence_encoder, settings, token_mean):
+    sentence_encoder.write("1_Pooling/config.json", settings | {"embedding_dimension": 16})
     states = sentence_encoder.states("the", "lung")
     expected = normalize(states.mean(dim=0) if token_mean else states[0], dim=-1)
     torch.testing.assert_close(loaded(sentence_encoder).encode(["The lung"])[0], expected, atol=1e-5, rtol=0)
@@ -183,6 +183,6 @@ def test_a_folder_that_asks_for_lower_case_gets_it(sentence_encoder):
     sentence_encoder.write("tokenizer_config.json", {"tokenizer_class": "BertTokenizer", "do_lower_case": False})
     with pytest.raises(TextEncoderError, match="knows no word"):
         loaded(sentence_encoder).encode(["LUNG"])
-    told = json.loads((sentence_encoder.folder / "sentence_bert_config.json").read_text())
-    sentence_encoder.write("sentence_bert_config.json", told | {"do_lower_case": True})
+    settings = json.loads((sentence_encoder.folder / "sentence_bert_config.json").read_text())
+    sentence_encoder.write("sentence_bert_config.json", settings | {"do_lower_case": True})
     assert loaded(sentence_encoder).encode(["LUNG"]).shape == (1, 16)

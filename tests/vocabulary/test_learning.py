@@ -52,7 +52,7 @@ def test_films(drawn_dataset):
 
 
 @pytest.fixture(scope="module")
-def told(reader):
+def described(reader):
     """Knows a cavity from its description."""
     return reader.learn("cavity", HOLE)
 
@@ -85,7 +85,7 @@ def assert_old_answers_stay(before, after, films, known=3):
             assert torch.equal(getattr(old, kind), getattr(new, kind)[:known]), kind
 
 
-@pytest.mark.parametrize("way", ["told", "shown"])
+@pytest.mark.parametrize("way", ["described", "shown"])
 def test_a_new_concept_changes_no_old_map_and_no_class_by_a_single_bit(request, reader, test_films, way):
     learnt = request.getfixturevalue(way)
     assert learnt.concepts.names == (*reader.concepts.names, "cavity")
@@ -154,11 +154,11 @@ def test_a_film_with_a_box_teaches_the_concept_to_point_into_it(request, boxed, 
     assert example[1].contains(point.x, point.y)
 
 
-def test_a_concept_known_by_its_description_alone_never_leads_and_is_not_called_seen(reader, told, test_films):
-    run = told.loaded.run
+def test_a_concept_known_by_its_description_alone_never_leads_and_is_not_called_seen(reader, described, test_films):
+    run = described.loaded.run
     assert run.usual.absent_peak[3] == run.usual.present_peak[3]
     assert "cavity" in SafetyRule.of(run).unbelieved
-    explanation = told.study(*test_films[0]).explain().to_json()
+    explanation = described.study(*test_films[0]).explain().to_json()
     (cavity,) = (concept for concept in explanation["concepts"] if concept["name"] == "cavity")
     assert cavity["words"] == "cannot be told"
     assert cavity["exemplars"] == []

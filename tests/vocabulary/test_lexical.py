@@ -80,8 +80,8 @@ def test_case_and_punctuation_do_not_matter_and_words_do(encoder):
 
 
 def test_a_word_said_eight_times_counts_three_times(encoder):
-    opaque, scar, *said = encoder.encode(["opaque", "scar", "opaque scar", "opaque " * 8 + "scar"])
-    once, eight_times = (float(sentence @ opaque) / float(sentence @ scar) for sentence in said)
+    opaque, scar, *sentences = encoder.encode(["opaque", "scar", "opaque scar", "opaque " * 8 + "scar"])
+    once, eight_times = (float(sentence @ opaque) / float(sentence @ scar) for sentence in sentences)
     assert eight_times / once == pytest.approx(1 + math.log(8), rel=1e-4)
 
 

@@ -12,7 +12,7 @@ from medgrape.cli.user import COMMAND
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
-    from medgrape.server.room_folder import RoomStore
+    from medgrape.server.room import RoomStore
     from medgrape.server.storage.events import Verdict
 
 app = typer.Typer(no_args_is_help=True, help="What was done on a server: verify, export, show, accept.")
@@ -124,8 +124,8 @@ def _own(room: Path, database: str | None, config: Path | None, head: str | None
 def _opened(room: Path, database: str | None, config: Path | None) -> "RoomStore":
     """A room that is there, whatever is wrong with its log."""
     settings = settings_with(config, database)
-    from medgrape.server.room_folder import RoomFolder, RoomStore
-    from medgrape.server.storage.migrate import migrate
+    from medgrape.server.room import RoomFolder, RoomStore
+    from medgrape.server.storage.database import migrate
 
     refuse_no_room(room)
     opened = RoomStore.opened(RoomFolder(room), settings)

@@ -12,7 +12,7 @@ from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, a
 from medgrape.cli.user import COMMAND
 
 if TYPE_CHECKING:
-    from medgrape.server.room_folder import RoomStore
+    from medgrape.server.room import RoomStore
 
 app = typer.Typer(no_args_is_help=True, help="Boxes out for other programs, boxes of other programs in.")
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A prepared data set.")]
@@ -71,7 +71,7 @@ def collect_command(
 
     form = form_of(outside_runs(out))
     opened = room_archive(room, database, config)
-    from medgrape.server.collect import collect
+    from medgrape.server.exports import collect
 
     told = collect(opened, COMMAND, form)
     told.write(out)

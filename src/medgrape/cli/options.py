@@ -36,7 +36,7 @@ def found_run(run: Path) -> Path:
         return run
     folder = fetch_run(wanted, track=track)
     if not wanted.pinned:
-        complain(wanted.told(folder.name))
+        complain(wanted.notice(folder.name))
     return folder
 
 

@@ -53,7 +53,7 @@ def collect_command(
     if outside_runs(out).suffix.lower() != ".csv":
         raise UserError(f"--out takes a .csv file, not {out}.")
     opened = room_archive(room, database, config)
-    from medgrape.server.collect import collect_readings
+    from medgrape.server.exports import collect_readings
 
     count, text = collect_readings(opened, COMMAND)
     with whole_file(out) as draft:

@@ -12,7 +12,7 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from medgrape.server.process import Ready
-    from medgrape.server.room_folder import RoomStore
+    from medgrape.server.room import RoomStore
     from medgrape.server.settings import ServerSettings
 
 ROOM = Path("reading-room")
@@ -56,7 +56,7 @@ def serve(
     Example: medgrape serve runs/demo --data demo/data --port 8000
     """
     process = server_process()
-    from medgrape.server.room_folder import RoomFolder
+    from medgrape.server.room import RoomFolder
 
     settings = settings_with(
         config, database, host=host, port=port, workers=workers, public_url=public_url,
@@ -92,7 +92,7 @@ def settings_with(config: Path | None, database: str | None, **given: object) ->
 def archive(room: Path, database: str | None, config: Path | None) -> "RoomStore":
     """The room's database, with the tables that this version knows."""
     settings = settings_with(config, database)
-    from medgrape.server.room_folder import RoomFolder, RoomStore
+    from medgrape.server.room import RoomFolder, RoomStore
 
     return RoomStore.ready(RoomFolder(room), settings)
 

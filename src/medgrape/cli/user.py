@@ -11,7 +11,7 @@ from medgrape.cli.serve import ROOM, DatabaseOption, RoomOption, SettingsFile, a
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
-    from medgrape.server.security.roles import Role
+    from medgrape.server.accounts import Role
 
 users = typer.Typer(no_args_is_help=True, help="Who may use a server: add, list, change.")
 tokens = typer.Typer(no_args_is_help=True, help="Keys for machines: create, list, revoke.")
@@ -37,7 +37,7 @@ def add_user(
     Example: medgrape user add ada --role curator
     """
     opened = archive(room, database, config)
-    from medgrape.server.security import accounts
+    from medgrape.server import accounts
 
     password = None if no_password else _password(from_input=password_stdin)
     with opened.database.writing() as session:
@@ -55,7 +55,7 @@ def list_users(
     Example: medgrape user list
     """
     opened = archive(room, database, config)
-    from medgrape.server.security import accounts
+    from medgrape.server import accounts
 
     with opened.database.reading() as session:
         rows = [(one.name, one.role, "disabled" if one.disabled else "") for one in accounts.users(session)]
@@ -81,8 +81,8 @@ def change_user(
     Example: medgrape user change ada --disable
     """
     opened = archive(room, database, config)
-    from medgrape.server.security import accounts
-    from medgrape.server.security.credentials import hash_password
+    from medgrape.server import accounts
+    from medgrape.server.accounts import hash_password
 
     wanted = None if role is None else _role(role)
     kept = hash_password(_password(from_input=password_stdin)) if new_password or password_stdin else None
@@ -107,7 +107,7 @@ def create_token(
     Example: medgrape token create --user pacs --name orthanc
     """
     opened = archive(room, database, config)
-    from medgrape.server.security import accounts
+    from medgrape.server import accounts
 
     with opened.database.writing() as session:
         row = accounts.user_named(session, user)
@@ -125,7 +125,7 @@ def list_tokens(
     Example: medgrape token list
     """
     opened = archive(room, database, config)
-    from medgrape.server.security import accounts
+    from medgrape.server import accounts
     from medgrape.server.storage.tables import stamp
 
     with opened.database.reading() as session:
@@ -154,7 +154,7 @@ def revoke_token(
     Example: medgrape token revoke 5f2b8c0a9d3e4f17
     """
     opened = archive(room, database, config)
-    from medgrape.server.security import accounts
+    from medgrape.server import accounts
 
     with opened.database.writing() as session:
         accounts.revoke(session, token)
@@ -163,7 +163,7 @@ def revoke_token(
 
 
 def _role(text: str) -> "Role":
-    from medgrape.server.security.roles import Role
+    from medgrape.server.accounts import Role
 
     if text not in set(Role):
         raise UserError(f"A role is {ROLES}; {text!r} is none.")

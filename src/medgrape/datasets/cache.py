@@ -131,24 +131,18 @@ class FilmCache:
         if not self._is_complete(contents):
             with FileLock(path.with_suffix(".lock")):
                 if not self._is_complete(contents):  # unless another process was faster
-                    pixels, refused = self._decoded(paths, contents, decoders)
+                    pixels, refused = np.zeros(self._shape(contents), np.uint8), dict[int, str]()
+                    requests = (Request(film, self.config.limits, self.config.preprocessing) for film in paths)
+                    for place, film in enumerate(decoders.read_all(requests)):
+                        if isinstance(film, Film):
+                            pixels[place] = film.pixels
+                        else:
+                            refused[place] = str(film)
                     if refused:
                         return pixels, refused
                     with whole_file(path) as draft, draft.open("wb") as file:
                         np.save(file, pixels)
         return np.asanyarray(np.load(path, mmap_mode="r")), {}
-
-    def _decoded(
-        self, paths: Sequence[Path], contents: Sequence[str], decoders: DecoderPool
-    ) -> tuple[UInt8[np.ndarray, "films size size"], dict[int, str]]:
-        pixels, refused = np.zeros(self._shape(contents), np.uint8), dict[int, str]()
-        requests = (Request(path, self.config.limits, self.config.preprocessing) for path in paths)
-        for place, film in enumerate(decoders.read_all(requests)):
-            if isinstance(film, Film):
-                pixels[place] = film.pixels
-            else:
-                refused[place] = str(film)
-        return pixels, refused
 
 
 def _read_index(path: Path) -> dict[str, list[object]]:

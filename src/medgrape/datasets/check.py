@@ -119,11 +119,7 @@ class CheckReport:
 
 
 def check(
-    dataset: Dataset,
-    films: CachedFilms,
-    *,
-    tau: float = 0.10,
-    against: tuple[Dataset, CachedFilms] | None = None,
+    dataset: Dataset, films: CachedFilms, *, tau: float = 0.10, against: tuple[Dataset, CachedFilms] | None = None
 ) -> CheckReport:
     """Check a data set for leaks between splits, duplicates and contradictions."""
     errors, warnings = Complaints(), Complaints()

@@ -286,7 +286,8 @@ def split_films(films: Sequence[FilmRecord], rule: SplitRule) -> tuple[FilmRecor
     queue = [
         patient
         for stratum in _strata(film for film in films if film.patient not in published)
-        for patient in sorted(stratum, key=lambda patient: _random_key(rule.seed, patient))
+        # the key depends on seed and patient alone, not on the other patients or their order
+        for patient in sorted(stratum, key=lambda patient: hashlib.sha256(f"{rule.seed}/{patient}".encode()).digest())
     ]
     untested = {film.patient for film in films if film.split == UNTESTED}
     testable = [patient for patient in queue if patient not in untested]
@@ -319,8 +320,3 @@ def _strata(films: Iterable[FilmRecord]) -> list[list[str]]:
         rarest = min(findings[patient], key=lambda name: (frequency[name], name), default="")
         strata[most, rarest].append(patient)
     return [strata[key] for key in sorted(strata)]
-
-
-def _random_key(seed: int, patient: str) -> bytes:
-    """A sort key that depends on seed and patient alone, not on the other patients or their order."""
-    return hashlib.sha256(f"{seed}/{patient}".encode()).digest()

@@ -212,7 +212,10 @@ def finish(draft: Draft, out: Path, rule: SplitRule, *, allow_missing: bool) -> 
     clash = sorted(set(draft.concepts.names) & set(FILM_COLUMNS))
     if clash:
         raise SourceError(f"A concept cannot be called {clash[0]!r}, like a column of films.csv; rename it.")
-    _drop_duplicates(draft)
+    counts = Counter(film.id for film in draft.films)
+    for name in (name for name, count in counts.items() if count > 1):  # it is not known whose the boxes are
+        draft.complaints.add("films listed twice", name)
+    draft.films = [film for film in draft.films if counts[film.id] == 1]
     films = split_films(draft.films, rule)
     moved = Counter((old.split, new.split) for old, new in zip(draft.films, films, strict=True))["train", "test"]
     if moved and any(film.split == "test" for film in draft.films):
@@ -230,15 +233,6 @@ def finish(draft: Draft, out: Path, rule: SplitRule, *, allow_missing: bool) -> 
         dataset = Dataset(draft.name, draft.classes, draft.concepts, draft.folder, films, boxes, source)
         dataset.save(folder)
     return dataset
-
-
-def _drop_duplicates(draft: Draft) -> None:
-    """Drop all films of a name that several films have: it is not known whose the boxes are."""
-    counts = Counter(film.id for film in draft.films)
-    for name, count in counts.items():
-        if count > 1:
-            draft.complaints.add("films listed twice", name)
-    draft.films = [film for film in draft.films if counts[film.id] == 1]
 
 
 def box_on_film(

@@ -10,7 +10,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -77,7 +77,12 @@ def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
     with film_file(path, limits) as file, _scratch_file() as cleaned, errors_as_damage():
         original = read_open_film(file, limits)
         file.seek(0)
-        cleaned.write(_anonymised(file, limits))
+        if file_kind(file) == "picture":
+            cleaned.write(strip_metadata(file.read()))
+        else:
+            from medgrape.films.dicom.writer import anonymised_dicom  # pydicom is an extra, and slow to import
+
+            cleaned.write(anonymised_dicom(file, limits))
         cleaned.seek(0)
         clean = read_open_film(cleaned, limits)
         if not np.array_equal(clean.pixels, original.pixels):
@@ -101,14 +106,6 @@ def _scratch_file() -> BinaryIO:
     return cast(BinaryIO, tempfile.TemporaryFile() if memory is None else os.fdopen(memory("film"), "w+b"))
 
 
-def _anonymised(file: BinaryIO, limits: FilmLimits) -> bytes:
-    if file_kind(file) == "picture":
-        return strip_metadata(file.read())
-    from medgrape.films.dicom.writer import anonymised_dicom  # pydicom is an extra, and slow to import
-
-    return anonymised_dicom(file, limits)
-
-
 def _arrival(original: Film, clean: Film, cleaned: BinaryIO) -> Arrival:
     """A picture's facts are our own words; of a DICOM header only what the anonymised file still says is kept."""
     if original.facts.format != "DICOM":
@@ -117,7 +114,7 @@ def _arrival(original: Film, clean: Film, cleaned: BinaryIO) -> Arrival:
 
     cleaned.seek(0)
     sex, age, _ = read_person(cleaned)
-    facts = replace(clean.facts, transfer_syntax=original.facts.transfer_syntax)
+    facts = clean.facts.model_copy(update={"transfer_syntax": original.facts.transfer_syntax})
     return Arrival(facts=facts, sex=sex, age=age)
 
 

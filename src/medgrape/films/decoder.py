@@ -197,16 +197,6 @@ def _decode(request: Request, parent: ParentProcess) -> None:
     parent.send(header, pixels.data)
 
 
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows has no such limit
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
 def main() -> None:
     """Run the decoder process."""
     import warnings
@@ -218,7 +208,12 @@ def main() -> None:
     Image.MAX_IMAGE_PIXELS = None  # our own limits hold in this process, also when they are set higher
     cv2.setNumThreads(1)  # one decoder uses one core
     parent = ParentProcess()
-    _limit_memory()
+    with suppress(ModuleNotFoundError):  # Windows has no such limit
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     parent.send({"ready": True})
     while True:
         _decode(Request.from_json(parent.receive()), parent)

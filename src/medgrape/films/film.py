@@ -2,19 +2,19 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import cv2
 import numpy as np
 from jaxtyping import UInt8, UInt16
-from pydantic import ConfigDict, TypeAdapter
 
 from medgrape.config import FilmLimits
 from medgrape.errors import UserError
 from medgrape.geometry import FilmSize
+from medgrape.records import Record
 
 Pixels = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 FRONTAL_VIEWS = ("PA", "AP")
@@ -30,11 +30,8 @@ class FilmError(UserError):
         return FilmError(f"{path}: {self}")
 
 
-@dataclass(frozen=True)
-class FilmFacts:
+class FilmFacts(Record):
     """Properties of a film's file, and what was done to its pixels to make them upright and grey."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
     format: str
     """PNG, JPEG or DICOM."""
@@ -55,25 +52,11 @@ class FilmFacts:
     warnings: tuple[str, ...] = ()
     """What a reader should know before trusting the film."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, ready for ``json.dumps``."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "FilmFacts":
-        """The inverse of ``to_json``."""
-        return _FACTS.validate_python(data)
-
     def noting(self, *, applied: str | None = None, warning: str | None = None) -> "FilmFacts":
         """Return the same facts with one more step applied or one more warning."""
-        return replace(
-            self,
-            applied=self.applied if applied is None else (*self.applied, applied),
-            warnings=self.warnings if warning is None else (*self.warnings, warning),
-        )
-
-
-_FACTS = TypeAdapter(FilmFacts)
+        steps = self.applied if applied is None else (*self.applied, applied)
+        warnings = self.warnings if warning is None else (*self.warnings, warning)
+        return self.model_copy(update={"applied": steps, "warnings": warnings})
 
 
 @dataclass(frozen=True)

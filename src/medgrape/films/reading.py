@@ -230,7 +230,8 @@ def _decoded(file: BinaryIO, picture: Image.Image, side: int | None) -> Film:
     deep_colour = start[12:16] == b"IHDR" and start[24] == 16 and start[25] in (2, 4, 6)
     sixteen_bit = picture.mode in _SIXTEEN_BIT or deep_colour
     file_format = "PNG" if picture.format == "PNG" else "JPEG"  # a phone's MPO is a JPEG followed by more
-    facts = FilmFacts(file_format, _upright_size(picture).size, 16 if sixteen_bit else 8, picture.mode)
+    size = _upright_size(picture).size
+    facts = FilmFacts(format=file_format, size=size, bits=16 if sixteen_bit else 8, photometric=picture.mode)
     orientation = orientation_of(picture)
     if orientation is None:
         facts = facts.noting(warning="its EXIF data cannot be read, so it may not stand upright")

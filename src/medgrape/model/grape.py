@@ -55,33 +55,26 @@ class ReadingModel(Protocol):
     @property
     def atlas(self) -> Atlas:
         """The prototypes."""
-        ...
 
     @property
     def judged(self) -> int:
         """Number of concepts, counted from the first, that the head uses."""
-        ...
 
     @property
     def runtime(self) -> str:
         """Name of the library that computes it."""
-        ...
 
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
         """Return every patch of the films in the space of prototypes."""
-        ...
 
     def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
-        ...
 
     def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
-        ...
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Return classes and all maps from one pass."""
-        ...
 
 
 class Grape(nn.Module):

@@ -1,4 +1,4 @@
-"""How long the jobs will take on this machine: a batch of films is timed, and the rest is counted."""
+"""Estimate how long jobs take on this machine: time one batch of films, and count the rest."""
 
 import time
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ import torch
 
 from medgrape.config import Config
 from medgrape.model.backbones import build_backbone
-from medgrape.paper.jobs import Job, Place
-from medgrape.paper.measures.methods import BATCHES, ROUNDS, WARM
+from medgrape.paper.jobs import PaperJob, Role
+from medgrape.paper.measures import BATCHES, ROUNDS, WARM
 
 _FILMS = 8
 _HEAD, _SMALL = 6.0, 3.0
-"""Seconds: a head with all that belongs to a run; whatever is too small to count."""
+"""Seconds to train a head and write its run; seconds of a step that is too short to be estimated."""
 
 
 @dataclass(frozen=True)
@@ -22,31 +22,33 @@ class Pace:
     """Seconds for one film."""
 
     frozen: float
-    """Through the parts that never learn."""
+    """Through the frozen parts."""
     forward: float
-    """Through the parts that do."""
+    """Through the parts that are trained."""
     step: float
-    """Through these and back."""
+    """Through these forwards and backwards."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One job, and how long it takes or took."""
+    """A job, and how long it takes or took."""
 
-    job: Job
+    job: PaperJob
     seconds: float
     done: bool
 
 
-def plan(jobs: Sequence[Job], place: Place) -> list[Planned]:
-    """Every job in order; stages that jobs share are counted where they come first."""
-    paces = {role: _probe(base) for role, base in place.bases.items() if role in place.data}
-    paid: set[object] = set()
+def plan(jobs: Sequence[PaperJob]) -> list[Planned]:
+    """Estimate every job in order. A stage that several jobs share is counted with the first of them."""
+    paces: dict[Role, Pace] = {}
+    trained: set[object] = set()
     planned = []
     for job in jobs:
-        told = place.found(job)
-        estimate = _estimate(job, place, paces[job.role], paid)  # also of a done one: it has paid for others
-        planned.append(Planned(job, estimate if told is None else float(told["seconds"]), told is not None))
+        if job.role not in paces:
+            paces[job.role] = _probe(job.workspace.bases[job.role])
+        result = job.found()
+        estimate = _estimate(job, paces[job.role], trained)  # of a done job too: it has trained stages for others
+        planned.append(Planned(job, estimate if result is None else float(result["seconds"]), result is not None))
     return planned
 
 
@@ -69,37 +71,34 @@ def _probe(config: Config) -> Pace:
         return frozen, forward, step
 
     timed()
-    found = [timed() for _ in range(3)]
-    return Pace(*(sorted(column)[1] for column in zip(*found, strict=True)))
+    rounds = [timed() for _ in range(3)]
+    return Pace(*(sorted(column)[1] for column in zip(*rounds, strict=True)))
 
 
-def _estimate(job: Job, place: Place, pace: Pace, paid: set[object]) -> float:
-    total = sum(
-        _training(place.config(recipe, job.seed, job.role), job, place, pace, paid)
-        for recipe in (job.recipe, *job.others)
-    )
-    films, film = place.data[job.role].films, pace.frozen + pace.forward
+def _estimate(job: PaperJob, pace: Pace, trained: set[object]) -> float:
+    total = sum(_training(config, job, pace, trained) for config in job.configs.values())
+    test, film = job.data.films["test"], pace.frozen + pace.forward
     measuring = {
-        "films": films["test"] * film,
-        "safety": 2 * films["test"] * film + 4 * _SMALL,
-        "few-shot": films["test"] * film + 4 * place.draws * _SMALL,
-        "faithfulness": 4 * 28 * min(place.faithful, films["test"]) * film,
+        "films": test * film,
+        "safety": 2 * test * film + 4 * _SMALL,
+        "few-shot": test * film + 4 * job.workspace.draws * _SMALL,
+        "faithfulness": 4 * 28 * min(job.workspace.faithful, test) * film,
         "latency": 2 * (WARM + ROUNDS) * sum(BATCHES) * film,
         "pictures": 4 * _SMALL,
     }
     return total + measuring[job.kind] + _SMALL / 3
 
 
-def _training(config: Config, job: Job, place: Place, pace: Pace, paid: set[object]) -> float:
-    """Of one run, without what another one has learnt for it."""
-    stages, films = config.stages, place.data[job.role].films
-    learnt, known = films["train"], films["train"] + films["val"]
+def _training(config: Config, job: PaperJob, pace: Pace, trained: set[object]) -> float:
+    """Seconds of one training, without the stages that an earlier one has trained."""
+    stages, films = config.stages, job.data.films
+    train, known = films["train"], films["train"] + films["val"]
 
     def once(what: object, seconds: float) -> float:
         key = (what, job.role, job.seed)
-        fresh = key not in paid
-        paid.add(key)
-        return seconds if fresh else 0.0
+        first = key not in trained
+        trained.add(key)
+        return seconds if first else 0.0
 
     if config.backbone.frozen_parts and stages.concepts.views:
         views = stages.concepts.views if stages.concepts.augment else 1
@@ -113,8 +112,8 @@ def _training(config: Config, job: Job, place: Place, pace: Pace, paid: set[obje
     }[config.model.method]  # fmt: skip
     name = config.model_dump_json()
     if config.model.method != "grape" or config.training.order == "end-to-end":
-        return seconds + once(name, epochs * (learnt * step + films["val"] * look) + _SMALL)
-    first = stages.concepts.epochs * (learnt * step + films["val"] * look)
+        return seconds + once(name, epochs * (train * step + films["val"] * look) + _SMALL)
+    first = stages.concepts.epochs * (train * step + films["val"] * look)
     seconds += once(("concepts", stages.concepts.model_dump_json()), first)
     later = (stages.concepts, stages.vectors, stages.prototypes, config.text.encoder)
     seconds += once(("prototypes", repr(later)), (1 + stages.head.views) * known * look + 2 * _SMALL)

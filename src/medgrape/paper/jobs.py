@@ -1,109 +1,275 @@
-"""One piece of work that is done once: a recipe, a seed, a data set, and what is measured. Its result is one file."""
+"""Jobs: one training and what is measured on it. A job is done once; its result is one JSON file."""
 
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from medgrape.baselines.methods import load_any
 from medgrape.config import Config
 from medgrape.errors import UserError
+from medgrape.evaluation.evaluate import Loaded
 from medgrape.files import plain, whole_file
-from medgrape.paper.real_films.row import software
+from medgrape.paper import measures
+from medgrape.paper.pictures import draw_methods
 from medgrape.paper.recipes import DataFacts, Recipe
+from medgrape.progress import Track, Watch
+from medgrape.runs.checkpoint import LoadedRun
+from medgrape.training.preflight import refuse_settings
+from medgrape.training.run import TrainingJob, train
 
 Kind = Literal["films", "safety", "few-shot", "faithfulness", "latency", "pictures"]
 Role = Literal["first", "second"]
-"""Which of the data sets: the first stands where the paper has TBX11K, the second where it has NIH."""
+"""Which data set: the first takes the place of TBX11K in the paper, the second that of NIH."""
 VERSION = 1
-"""Counted up whenever the same run would give another result."""
+"""Increased whenever the same job would give another result."""
+OTHER_INPUTS = {
+    "data": "other films or labels",
+    "folder": "films of another folder",
+    "parent": "another backbone to start from",
+}
+PACKAGE = Path(__file__).resolve().parents[1]
+
+Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Job:
-    """What is to be measured."""
+class Job(ABC):
+    """One training and what is measured on it."""
 
-    kind: Kind
-    recipe: Recipe
-    seed: int
-    role: Role = "first"
-    others: tuple[Recipe, ...] = ()
-    """Further runs of the same seed and data set that it compares."""
+    indent: int | None = None
+    """Of the result file."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        """Of its file."""
-        return f"{self.kind}-{self.role}-{self.recipe.name}-seed{self.seed}"
+        """Name of the result file, without its suffix."""
+
+    @property
+    def title(self) -> str:
+        """The name that is shown when the job starts."""
+        return self.name
+
+    @property
+    @abstractmethod
+    def result(self) -> Path:
+        """The result file, which exists once the job is done."""
+
+    @property
+    @abstractmethod
+    def run(self) -> Path:
+        """The folder of the trained model."""
+
+    @property
+    @abstractmethod
+    def begun_with(self) -> dict[str, Any]:
+        """All inputs on which the result depends; None for one that is not known now."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise where settings or films are such that no training could start."""
+
+    @abstractmethod
+    def make(self, track: Track, watch: Watch) -> dict[str, Any]:
+        """Train what is not trained yet, measure, and return the content of the result file."""
+
+    def do(self, track: Track, watch: Watch) -> None:
+        """Make and write the result."""
+        write_json(self.result, self.make(track, watch), self.indent)
+
+    def found(self, *, strict: bool = True) -> dict[str, Any] | None:
+        """Return the result, or None. One that was made from other inputs is an error, or None unless ``strict``."""
+        payload = read_json(self.result)
+        if payload is not None and strict:
+            self.refuse_other(payload, self.result)
+        return payload if payload is None or self._other(payload) is None else None
+
+    def refuse_other(self, payload: Mapping[str, Any], path: Path) -> None:
+        """Raise where a file was made from inputs other than those of this job."""
+        other = self._other(payload)
+        if other is not None:
+            raise UserError(f"{path} was made with {other}; remove it and {self.run}, or choose another --out.")
+
+    def _other(self, payload: Mapping[str, Any]) -> str | None:
+        begun = payload.get("begun_with", {})
+        names = (name for name, value in self.begun_with.items() if value is not None and begun.get(name) != value)
+        return next((OTHER_INPUTS.get(name, "other settings") for name in names), None)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Read a file of a job; None if it does not exist."""
+    if not path.is_file():
+        return None
+    try:
+        payload: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read ({error}); remove it, and give the command again.") from error
+    return payload
+
+
+def write_json(path: Path, payload: Mapping[str, Any], indent: int | None = None) -> None:
+    """Write a file of a job atomically."""
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(payload, indent=indent, allow_nan=False) + "\n", "utf-8")
+
+
+@cache
+def software() -> str:
+    """Return a fingerprint of the code and settings of this package."""
+    digest = hashlib.sha256()
+    for path in sorted(path for kind in ("*.py", "*.toml") for path in PACKAGE.rglob(kind)):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def settings_of(config: Config) -> Any:  # noqa: ANN401 (as JSON has it)
+    """Return the settings that are not defaults, as a result file keeps them."""
+    return plain(config.model_dump(mode="json", exclude_defaults=True))
+
+
+Work = Callable[[Sequence[Any], Tell, Track, Watch, Callable[[], object]], None]
+"""A way to do jobs: one after the other, or on many machines. The last argument is called after each of them."""
+
+
+def do_all(
+    jobs: Sequence[Job], tell: Tell, track: Track, watch: Watch, after_each: Callable[[], object] = lambda: None
+) -> None:
+    """Do the jobs without a result. An interrupted training continues with its last unfinished epoch."""
+    tell_done(jobs, tell)
+    for number, job in enumerate(jobs, 1):
+        if job.found() is None:  # asked again: the run that a job starts from may be another one by now
+            tell(f"{number} of {len(jobs)}: {job.title}")
+            job.do(track, watch)
+            after_each()
+
+
+def tell_done(jobs: Sequence[Job], tell: Tell) -> None:
+    """Tell how many jobs have a result already, if any has."""
+    done = sum(job.found() is not None for job in jobs)
+    if done:
+        tell(f"{done} of {len(jobs)} jobs are done already.")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where everything lies, and with which settings it is made."""
+class Workspace:
+    """Settings, data sets and output folder that the jobs of the paper's tables share."""
 
     bases: Mapping[Role, Config]
-    """Settings that recipes change."""
+    """The settings that recipes change."""
     data: Mapping[Role, DataFacts]
     out: Path
     draws: int
     """How often few-shot examples are drawn."""
     faithful: int
-    """On how many films insertion and deletion are measured."""
+    """Number of films for insertion and deletion."""
 
     @property
     def base(self) -> Config:
-        """Of the first data set."""
+        """Base settings of the first data set."""
         return self.bases["first"]
 
-    def config(self, recipe: Recipe, seed: int, role: Role) -> Config:
-        """The settings of one training."""
-        return recipe.config(self.bases[role], seed)
 
-    def folder(self, role: Role) -> Path:
-        """Where the films of a data set are."""
-        folder = self.data[role].folder
-        if folder is None:
-            raise UserError(f"There are results here, but no films of the {role} data set: name its folder again.")
-        return folder
+@dataclass(frozen=True)
+class PaperJob(Job):
+    """What is measured for the paper's tables, of one recipe, seed and data set."""
 
-    def run(self, recipe: Recipe, seed: int, role: Role) -> Path:
-        """A trained model."""
-        return self.out / "runs" / f"{role}-{recipe.name}-seed{seed}"
+    kind: Kind
+    recipe: Recipe
+    seed: int
+    workspace: Workspace = field(compare=False, repr=False)
+    role: Role = "first"
+    others: tuple[Recipe, ...] = ()
+    """Recipes of the same seed and data set with which it is compared."""
 
-    def result(self, job: Job) -> Path:
-        """There once the job is done."""
-        return self.out / "results" / f"{job.name}.json"
+    @property
+    def name(self) -> str:
+        """Name of the result file, without its suffix."""
+        return f"{self.kind}-{self.role}-{self.recipe.name}-seed{self.seed}"
 
-    def begun_with(self, job: Job) -> dict[str, Any]:
-        """Everything that the result depends on and that a person may change."""
-        settings = [self.config(recipe, job.seed, job.role) for recipe in (job.recipe, *job.others)]
-        told = {
-            "version": VERSION,
-            "settings": [plain(one.model_dump(mode="json", exclude_defaults=True)) for one in settings],
-            "data": self.data[job.role].checksum,
-        }
-        return told | {"few-shot": {"draws": self.draws}, "faithfulness": {"films": self.faithful}}.get(job.kind, {})
+    @property
+    def result(self) -> Path:
+        """The result file."""
+        return self.workspace.out / "results" / f"{self.name}.json"
 
-    def found(self, job: Job) -> dict[str, Any] | None:
-        """The result, if it is there; one that was begun with something else is an error."""
-        path = self.result(job)
-        if not path.is_file():
-            return None
-        try:
-            told: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path} cannot be read ({error}); remove it, and it is made again.") from error
-        if told.get("begun_with") != self.begun_with(job):
-            run = self.run(job.recipe, job.seed, job.role)
+    @property
+    def run(self) -> Path:
+        """The folder of the trained model."""
+        return self.run_of(self.recipe)
+
+    def run_of(self, recipe: Recipe) -> Path:
+        """Return the folder of a model that was trained by one of its recipes."""
+        return self.workspace.out / "runs" / f"{self.role}-{recipe.name}-seed{self.seed}"
+
+    @property
+    def configs(self) -> dict[Recipe, Config]:
+        """The settings of every training that it needs."""
+        base = self.workspace.bases[self.role]
+        return {recipe: recipe.config(base, self.seed) for recipe in (self.recipe, *self.others)}
+
+    @property
+    def data(self) -> DataFacts:
+        """Its data set."""
+        return self.workspace.data[self.role]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the data set."""
+        if self.data.folder is None:
             raise UserError(
-                f"{path} was made with other settings or labels; remove it and {run}, or choose another --out."
+                f"The films of the {self.role} data set are needed, and only results are here; name its folder."
             )
-        return told
+        return self.data.folder
 
-    def write(self, job: Job, figures: dict[str, Any], seconds: float) -> None:
-        """The result, whole or not at all."""
-        told = {
-            "job": job.name, "begun_with": self.begun_with(job), "software": software(), "seconds": round(seconds, 1),
-            "figures": plain(figures),
+    @property
+    def begun_with(self) -> dict[str, Any]:
+        """Settings, data set, and options that change what is measured."""
+        configs = self.configs
+        payload = {
+            "version": VERSION,
+            "settings": [settings_of(configs[recipe]) for recipe in (self.recipe, *self.others)],
+            "data": self.data.checksum,
+        }
+        options = {"few-shot": {"draws": self.workspace.draws}, "faithfulness": {"films": self.workspace.faithful}}
+        return payload | options.get(self.kind, {})
+
+    def check(self) -> None:
+        """Raise where settings are such that no training could start."""
+        for config in self.configs.values():
+            refuse_settings(config)
+
+    def make(self, track: Track, watch: Watch) -> dict[str, Any]:
+        """Train what is not trained yet, measure, and return the content of the result file."""
+        began = time.monotonic()
+        figures = plain(self._figures(track, watch))
+        return {
+            "job": self.name, "begun_with": self.begun_with, "software": software(),
+            "seconds": round(time.monotonic() - began, 1), "figures": figures,
         }  # fmt: skip
-        with whole_file(self.result(job)) as draft:
-            draft.write_text(json.dumps(told, allow_nan=False) + "\n", "utf-8")
+
+    def _figures(self, track: Track, watch: Watch) -> dict[str, Any]:
+        data, out = self.folder, self.workspace.out
+
+        def trained(recipe: Recipe) -> Loaded:
+            order = TrainingJob(self.configs[recipe], data, self.run_of(recipe), stage_cache=out / "stages")
+            return load_any(train(order, track=track, watch=watch))
+
+        loaded = trained(self.recipe)
+        if self.kind == "films":
+            return measures.measure_films(loaded, data, track)
+        if self.kind == "faithfulness":
+            return measures.measure_faithfulness(loaded, data, self.workspace.faithful, track)
+        if self.kind == "pictures":
+            compared = {recipe.title: trained(recipe) for recipe in self.others}
+            return draw_methods(compared, data, out / "pictures", loaded, self.name)
+        assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites ask for the other kinds of GRAPE only)
+        if self.kind == "safety":
+            return measures.measure_safety(loaded, data, track)
+        if self.kind == "few-shot":
+            return measures.measure_few_shot(loaded, data, self.workspace.draws, track)
+        linear = trained(self.others[0])
+        assert isinstance(linear, LoadedRun)  # noqa: S101
+        return measures.measure_latency(linear, loaded)

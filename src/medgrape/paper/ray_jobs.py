@@ -1,10 +1,10 @@
-"""Jobs on a Ray cluster: independent ones at once, and whatever would be learnt twice only once.
+"""Jobs on a Ray cluster: independent jobs run in parallel, and a shared stage is trained only once.
 
-Results, runs and kept stages are files below ``--out``, which every node must see. A job claims the runs and the stages
-that it needs and that nobody has made yet; another that needs one of them waits until it is there.
+Results, runs and kept stages are files below ``--out``, which every node must see. A job claims the runs and stages
+that it needs and that do not exist yet; a job that needs a claimed one waits until it exists.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,103 +13,108 @@ from medgrape.config import Config
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError, os_error_message
-from medgrape.paper.jobs import Job, Place, Role
-from medgrape.paper.work import Tell, do_one, undone
+from medgrape.paper.jobs import PaperJob, Tell, Workspace, tell_done
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.manifest import MANIFEST
 from medgrape.training.plan import shared_stages
 
 MOST_DEATHS = 3
-"""How many workers may die over one job before it is given up."""
+"""How many workers may die while doing a job before it is given up."""
 
 
 @dataclass
 class Waiting:
-    """A job that is still to be done, and what nobody else may make meanwhile."""
+    """A job to do, and the runs and stages that it claims."""
 
     number: int
-    job: Job
+    job: PaperJob
     claims: frozenset[str]
     deaths: int = 0
 
 
 @dataclass
 class Board:
-    """Which jobs wait, and what is being made."""
+    """Jobs that wait, and jobs that run."""
 
     waiting: list[Waiting]
     made: set[str] = field(default_factory=set)
-    under_way: dict[Any, Waiting] = field(default_factory=dict)
-    """By the task that does it."""
+    """Claims of the jobs that are done."""
+    running: dict[Any, Waiting] = field(default_factory=dict)
+    """By Ray task."""
 
     def next(self) -> Waiting | None:
-        """The first job that shares nothing unmade with those under way. Times are measured last, and alone."""
-        claimed = {claim for one in self.under_way.values() for claim in one.claims} - self.made
-        for one in self.waiting:
-            alone = one.job.kind == "latency"
-            if alone and (self.under_way or any(other.job.kind != "latency" for other in self.waiting)):
+        """Take the first job whose claims are free. Latency is measured last, with nothing else running."""
+        claimed = {claim for waiting in self.running.values() for claim in waiting.claims} - self.made
+        for waiting in self.waiting:
+            alone = waiting.job.kind == "latency"
+            if alone and (self.running or any(other.job.kind != "latency" for other in self.waiting)):
                 continue
-            if not claimed & one.claims:
-                self.waiting.remove(one)
-                return one
+            if not claimed & waiting.claims:
+                self.waiting.remove(waiting)
+                return waiting
         return None
 
     @property
-    def busy_with_times(self) -> bool:
-        """Whether nothing else may be started."""
-        return any(one.job.kind == "latency" for one in self.under_way.values())
+    def measures_latency(self) -> bool:
+        """Whether latency is being measured, so that nothing else may start."""
+        return any(waiting.job.kind == "latency" for waiting in self.running.values())
 
-    def give_back(self, one: Waiting) -> None:
-        """A job whose worker died; a job that ends every worker is given up."""
-        one.deaths += 1
-        if one.deaths == MOST_DEATHS:
+    def give_back(self, waiting: Waiting) -> None:
+        """Put back a job whose worker died, unless it has killed several workers."""
+        waiting.deaths += 1
+        if waiting.deaths == MOST_DEATHS:
             raise UserError(
-                f"{one.job.name} ended {MOST_DEATHS} workers; what is done is kept: give the command again."
+                f"{waiting.job.name} ended {MOST_DEATHS} workers; finished jobs are kept: give the command again."
             )
-        self.waiting.insert(0, one)
+        self.waiting.insert(0, waiting)
 
 
-def do_all_on_cluster(jobs: Sequence[Job], place: Place, tell: Tell, track: Track, watch: Watch) -> None:
-    """As ``do_all``, in the session that is open; no more jobs are handed out than the cluster has cores."""
-    del watch  # the epochs of many trainings at once make no bar
-    ray, seen = import_ray(), _seen_from_anywhere(place)
-    board = Board([Waiting(number, job, claims(job, seen)) for number, job in undone(jobs, place, tell)])
-    _cache_films([one.job for one in board.waiting], seen, track)
+def do_all_on_cluster(
+    jobs: Sequence[PaperJob], tell: Tell, track: Track, watch: Watch, after_each: Callable[[], object] = lambda: None
+) -> None:
+    """Do the jobs like ``do_all``, in the open Ray session, at most one for each core of the cluster."""
+    del watch  # parallel trainings share no progress bar
+    ray = import_ray()
+    tell_done(jobs, tell)
+    left = [(number, on_any_node(job)) for number, job in enumerate(jobs, 1) if job.found() is None]
+    board = Board([Waiting(number, job, claims(job)) for number, job in left])
+    _cache_films([job for _, job in left], track)
     task = ray.remote(max_retries=0)(_do)
-    while board.waiting or board.under_way:
-        for one in _startable(board, cluster_cores()):
-            tell(f"{one.number} of {len(jobs)}: {one.job.name}")
-            board.under_way[task.options(num_cpus=1).remote(one.job, seen)] = one
-        (done, *_), _ = ray.wait(list(board.under_way))
+    while board.waiting or board.running:
+        for waiting in _startable(board, cluster_cores()):
+            tell(f"{waiting.number} of {len(jobs)}: {waiting.job.title}")
+            board.running[task.options(num_cpus=1).remote(waiting.job)] = waiting
+        (done, *_), _ = ray.wait(list(board.running))
         _settle(ray, done, board)
+        after_each()
 
 
 def _startable(board: Board, cores: int) -> Iterator[Waiting]:
-    while len(board.under_way) < cores and not board.busy_with_times:
-        one = board.next()
-        if one is None:
+    while len(board.running) < cores and not board.measures_latency:
+        waiting = board.next()
+        if waiting is None:
             return
-        yield one
+        yield waiting
 
 
 def _settle(ray: Any, task: Any, board: Board) -> None:  # noqa: ANN401 (untyped)
-    one = board.under_way.pop(task)
+    waiting = board.running.pop(task)
     try:
         mistake = ray.get(task)
-    except ray.exceptions.RayTaskError:  # a fault of ours, not of the node
+    except ray.exceptions.RayTaskError:  # a bug in the task, not a failure of the node
         raise
     except ray.exceptions.RayError:
-        board.give_back(one)
+        board.give_back(waiting)
         return
     if mistake is not None:
-        raise UserError(f"{one.job.name}: {mistake}")
-    board.made |= one.claims
+        raise UserError(f"{waiting.job.name}: {mistake}")
+    board.made |= waiting.claims
 
 
-def _do(job: Job, place: Place) -> str | None:
-    """On some node; what a person has to mend, if anything."""
+def _do(job: PaperJob) -> str | None:
+    """Do a job on some node; return a mistake that the user can correct."""
     try:
-        do_one(job, place, quietly, unwatched)
+        job.do(quietly, unwatched)
     except UserError as mistake:
         return str(mistake)
     except OSError as error:
@@ -117,33 +122,33 @@ def _do(job: Job, place: Place) -> str | None:
     return None
 
 
-def claims(job: Job, place: Place) -> frozenset[str]:
-    """The runs that a job trains, and the stages that these share with other trainings."""
+def claims(job: PaperJob) -> frozenset[str]:
+    """Return the runs that a job trains, and the stages that these share with other trainings."""
     found = set[str]()
-    for recipe in (job.recipe, *job.others):
-        run = place.run(recipe, job.seed, job.role)
+    for recipe, config in job.configs.items():
+        run = job.run_of(recipe)
         if not (run / MANIFEST).is_file():
-            stages = shared_stages(place.config(recipe, job.seed, job.role))
-            found |= {str(run), *(f"{job.role} {stage}" for stage in stages)}
+            found |= {str(run), *(f"{job.role} {stage}" for stage in shared_stages(config))}
     return frozenset(found)
 
 
-def _cache_films(jobs: Sequence[Job], place: Place, track: Track) -> None:
-    """Once, before many processes want to decode the same films."""
-    wanted: dict[tuple[Role, str], Config] = {}
+def _cache_films(jobs: Sequence[PaperJob], track: Track) -> None:
+    """Decode the films once, before many processes need them."""
+    wanted: dict[tuple[str, str], tuple[PaperJob, Config]] = {}
     for job in jobs:
-        config = place.config(job.recipe, job.seed, job.role)
-        wanted[job.role, f"{config.preprocessing} {config.limits}"] = config
-    for (role, _), config in wanted.items():
-        dataset = Dataset.load(place.folder(role))
+        config = job.configs[job.recipe]
+        wanted[job.role, f"{config.preprocessing} {config.limits}"] = (job, config)
+    for job, config in wanted.values():
+        dataset = Dataset.load(job.folder)
         paths = [dataset.film_path(film) for film in dataset.pictured]
-        FilmCache(place.folder(role) / "cache", config).films(paths, track=track)
+        FilmCache(job.folder / "cache", config).films(paths, track=track)
 
 
-def _seen_from_anywhere(place: Place) -> Place:
-    """Nodes work in folders of their own."""
+def on_any_node(job: PaperJob) -> PaperJob:
+    """Make the paths of a job absolute, because a node works in another folder."""
+    space = job.workspace
     data = {
-        role: facts if facts.folder is None else replace(facts, folder=facts.folder.resolve())
-        for role, facts in place.data.items()
+        role: facts if facts.folder is None else facts.model_copy(update={"folder": facts.folder.resolve()})
+        for role, facts in space.data.items()
     }
-    return replace(place, out=place.out.resolve(), data=data)
+    return replace(job, workspace=Workspace(space.bases, data, space.out.resolve(), space.draws, space.faithful))

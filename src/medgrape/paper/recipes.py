@@ -1,107 +1,103 @@
-"""What is trained: base settings, and for each row of a table what is changed in them."""
+"""What is trained: a recipe for each row of a paper table, a variant for each row on real films."""
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
 
 from medgrape.concepts import ConceptSet
-from medgrape.config import RECIPES, Config, parse_config, put
+from medgrape.config import RECIPES, Config, ConfigError, Settings, parse_config, put
+from medgrape.config.base import Listed, first_complaint
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.datasets.statistics import co_occurrence
-from medgrape.errors import UserError
+from medgrape.errors import UserError, nearest
+from medgrape.records import Record
+
+FULL, QUICK = RECIPES / "reproduce.toml", RECIPES / "reproduce-quick.toml"
+VARIANTS = Path(__file__).with_name("real_films.toml")
+TAUS = (0.01, 0.05, 0.10, 0.20, 0.30)
+"""The paper's sweep of the graph's threshold."""
+_TEXT = "{text}"
+_STAGED = {"model.method": "grape", "training.order": "staged"}
 
 
-@dataclass(frozen=True)
-class DataFacts:
-    """Of one data set."""
+class DataFacts(Record):
+    """A prepared data set, as far as tables need it."""
 
     name: str
     checksum: str
     classes: tuple[str, ...]
-    concepts: ConceptSet
+    concepts: Annotated[
+        ConceptSet,
+        BeforeValidator(lambda given: given if isinstance(given, ConceptSet) else ConceptSet.from_tables(given)),
+        PlainSerializer(ConceptSet.to_tables),
+    ]
     probability: tuple[tuple[float, ...], ...]
-    """P(row given column), over films that may be learnt from."""
+    """P(row given column), over training and validation films."""
     films: dict[str, int]
-    """In each split."""
-    folder: Path | None = None
-    """None where only results are at hand."""
+    """Number of films in each split."""
+    folder: Path | None = Field(default=None, exclude=True)
+    """None if only results are at hand."""
 
     @classmethod
     def of(cls, folder: Path) -> "DataFacts":
-        """Of a prepared data set."""
+        """Read them from a prepared data set."""
         dataset = Dataset.load(folder)
-        together = co_occurrence(dataset).probability
         films = {split: len(dataset.in_split(split)) for split in ("train", "val", "test")}
         for split in (name for name, count in films.items() if not count):
             raise UserError(f"{dataset.name!r} has no {split} films, and every table needs some; prepare it again.")
         strange = next((film for film in dataset.in_split("test") if film.class_name not in dataset.classes), None)
         if strange is not None:
-            raise UserError(f"Film {strange.id} is of the unknown class {strange.class_name!r}; mend films.csv.")
-        rows = tuple(tuple(float(share) for share in row) for row in together)
-        return cls(dataset.name, checksum(folder), dataset.classes, dataset.concepts, rows, films, folder)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data; where it lies is nobody's business."""
-        return {
-            "name": self.name, "checksum": self.checksum, "classes": list(self.classes),
-            "concepts": self.concepts.to_tables(), "probability": self.probability, "films": self.films,
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, told: dict[str, Any]) -> "DataFacts":
-        """The inverse."""
-        rows = tuple(tuple(row) for row in told["probability"])
-        concepts = ConceptSet.from_tables(told["concepts"])
-        return cls(told["name"], told["checksum"], tuple(told["classes"]), concepts, rows, told["films"])
-
-
-CONFIGS = RECIPES
-FULL, QUICK = CONFIGS / "reproduce.toml", CONFIGS / "reproduce-quick.toml"
-TAUS = (0.01, 0.05, 0.10, 0.20, 0.30)
-"""The paper's sweep."""
-_TEXT = "{text}"
-_STAGED = {"model.method": "grape", "training.order": "staged"}
-_HALVED = ("stages.concepts.learning_rate", "stages.prototypes.learning_rate", "stages.head.learning_rate")
+            raise UserError(f"Film {strange.id} is of the unknown class {strange.class_name!r}; correct films.csv.")
+        probability = tuple(tuple(float(share) for share in row) for row in co_occurrence(dataset).probability)
+        return cls(
+            name=dataset.name, checksum=checksum(folder), classes=dataset.classes, concepts=dataset.concepts,
+            probability=probability, films=films, folder=folder,
+        )  # fmt: skip
 
 
 def second_base(base: Config) -> Config:
-    """The settings of the second data set: as the paper's on NIH differ from those on TBX11K."""
-    tables: dict[str, Any] = base.model_dump()
-    put(tables, "model.tau", 0.05)
-    for key in _HALVED:
-        stage = key.split(".")[1]
-        put(tables, key, tables["stages"][stage]["learning_rate"] / 2)
-    return parse_config(tables, "the settings of the second data set")
+    """Derive the settings of the second data set, which differ as the paper's on NIH differ from those on TBX11K."""
+    change: dict[str, Any] = {"model.tau": 0.05}
+    for stage in ("concepts", "prototypes", "head"):
+        change[f"stages.{stage}.learning_rate"] = getattr(base.stages, stage).learning_rate / 2
+    return _changed(base.model_dump(), change, "the settings of the second data set")
 
 
-def _encoder(base: Config) -> str:
-    if base.text.encoder == "none":
-        raise UserError('Some recipes read text: set text.encoder in the base settings to something else than "none".')
-    return base.text.encoder
+def _changed(tables: dict[str, Any], change: Mapping[str, Any], what: str) -> Config:
+    for key, value in change.items():
+        put(tables, key, value)
+    return parse_config(tables, what)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One way to train."""
+    """A training as a change of base settings."""
 
     name: str
     title: str
     change: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Dotted keys put on top of the base settings."""
+    """Dotted keys and their values."""
 
     def config(self, base: Config, seed: int) -> Config:
-        """The settings of one training."""
-        tables: dict[str, Any] = base.model_dump()
-        for key, value in (_STAGED | self.change).items():
-            put(tables, key, _encoder(base) if value == _TEXT else value)
-        return parse_config(tables | {"seed": seed}, f"The recipe {self.name!r}")
+        """Return the changed settings."""
+        text = base.text.encoder
+        change = _STAGED | self.change
+        if text == "none" and _TEXT in change.values():
+            raise UserError(
+                'Some recipes read text: set text.encoder in the base settings to something else than "none".'
+            )
+        change = {key: text if value == _TEXT else value for key, value in change.items()}
+        return _changed(base.model_dump() | {"seed": seed}, change, f"The recipe {self.name!r}")
 
 
 def fixed_recipes() -> dict[str, Recipe]:
-    """Those that every data set has, by name."""
-    told = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))["recipe"]
-    return {one["name"]: Recipe(**one) for one in told}
+    """Return the recipes that suit every data set, by name."""
+    tables = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))["recipe"]
+    return {table["name"]: Recipe(**table) for table in tables}
 
 
 def tau_recipe(tau: float) -> Recipe:
@@ -111,14 +107,14 @@ def tau_recipe(tau: float) -> Recipe:
 
 @dataclass(frozen=True)
 class Edge:
-    """One concept hears another, or itself."""
+    """An edge of the concept graph: the listener hears the speaker."""
 
     speaker: str
     listener: str
 
     @property
-    def itself(self) -> bool:
-        """Whether it is a self-loop."""
+    def is_loop(self) -> bool:
+        """Whether a concept hears itself."""
         return self.speaker == self.listener
 
     @property
@@ -129,11 +125,75 @@ class Edge:
 
 
 def edges(data: DataFacts, tau: float) -> tuple[Edge, ...]:
-    """The graph that GRAPE has on a data set: self-loops first."""
-    names, probability = data.concepts.names, data.probability
-    found = [Edge(name, name) for name in names]
-    for row, listener in enumerate(names):
-        found += [
-            Edge(s, listener) for column, s in enumerate(names) if column != row and probability[row][column] > tau
-        ]
-    return tuple(found)
+    """Return the edges of the graph that GRAPE has on a data set, self-loops first."""
+    names = data.concepts.names
+    between = [
+        Edge(speaker, listener)
+        for listener, row in zip(names, data.probability, strict=True)
+        for speaker, share in zip(names, row, strict=True)
+        if speaker != listener and share > tau
+    ]
+    return (*(Edge(name, name) for name in names), *between)
+
+
+class Variant(Settings):
+    """A training on real films as a change of settings that come with the package."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    """Also part of file names."""
+    title: str
+    data: Literal["tbx11k", "nih"]
+    settings: str
+    """Name of a settings file of the package."""
+    change: Annotated[dict[str, Any], Field(default_factory=dict)]
+    """Dotted keys and their values."""
+    seeds: Annotated[tuple[int, ...], Listed] = (0, 1, 2)
+    """Seeds of training and of the split: another seed tests on other patients."""
+    extra: bool = False
+    """Whether to train also on the films that TBX11K borrowed from other sets, which are never tested on."""
+    after: str = ""
+    """Another variant whose backbone, trained with the same seed, this one starts from."""
+
+    def config(self, seed: int, configs: Path = RECIPES) -> Config:
+        """Return the changed settings. A key that is no setting is an error."""
+        path = configs / f"{self.settings}.toml"
+        if not path.is_file():
+            known = [file.stem for file in configs.glob("*.toml")]
+            raise ConfigError(
+                f"There are no settings {self.settings!r} among those of the package{nearest(self.settings, known)}."
+            )
+        tables = tomllib.loads(path.read_text("utf-8"))
+        return _changed(tables, self.change | {"seed": seed}, f"The variant {self.name!r}")
+
+
+class _VariantFile(Settings):
+    variants: Annotated[tuple[Variant, ...], Listed]
+
+
+def load_variants(path: Path = VARIANTS) -> tuple[Variant, ...]:
+    """Return all variants of a file, in its order."""
+    try:
+        variants = _VariantFile.model_validate(tomllib.loads(path.read_text("utf-8"))).variants
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_complaint(error, _VariantFile)}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from error
+    names = [variant.name for variant in variants]
+    for place, variant in enumerate(variants):
+        if variant.name in names[:place]:
+            raise ConfigError(f"{path} has two variants {variant.name!r}; rename one.")
+        if variant.after and variant.after not in names[:place]:
+            raise ConfigError(
+                f"{path}: {variant.name!r} starts from {variant.after!r}, so {variant.after!r} must stand before it."
+            )
+    return variants
+
+
+def chosen_variants(variants: Sequence[Variant], names: Sequence[str]) -> tuple[Variant, ...]:
+    """Return the named variants and those they start from, in the order of the file; all if none is named."""
+    known = {variant.name: variant for variant in variants}
+    for name in names:
+        if name not in known:
+            raise UserError(f"There is no variant {name!r}{nearest(name, known)}.")
+    wanted = {*names, *(known[name].after for name in names)}
+    return tuple(variant for variant in variants if variant.name in wanted or not names)

@@ -1,9 +1,12 @@
-"""All of it: which jobs some suites need, the jobs done, the tables written, one report."""
+"""Do the jobs of some suites, and write the tables of all that is done."""
 
+import base64
 import json
 import shlex
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,61 +14,41 @@ from filelock import FileLock, Timeout
 
 from medgrape.config import load_config, parse_config
 from medgrape.errors import UserError
+from medgrape.evaluation.page import filled
+from medgrape.evaluation.report import NOTICE
+from medgrape.evaluation.statistics import ROUNDS
 from medgrape.files import whole_file
-from medgrape.paper.jobs import Job, Place, Role
+from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all, write_json
 from medgrape.paper.recipes import FULL, QUICK, DataFacts, second_base
-from medgrape.paper.report import as_csv, as_latex, page
 from medgrape.paper.results import Results
+from medgrape.paper.suites import SUITES
 from medgrape.paper.suites.base import Suite
-from medgrape.paper.suites.registry import SUITES
-from medgrape.paper.tables import Table
-from medgrape.paper.work import Tell, Work, do_all
+from medgrape.paper.tables import Table, as_csv, as_latex, shown
 from medgrape.progress import Track, Watch, quietly, unwatched
 
 SEEDS, QUICK_SEEDS = (0, 1, 2, 3, 42), (0, 1)
-NOTED = "suite.json"
+NOTE = "suite.json"
+FIRST_READ = ("modules", "baselines", "pointing", "gate")
+"""Suites whose results stand above all tables."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What somebody asks for."""
+class Request(ABC):
+    """Jobs to do, and the tables to make of their results."""
 
-    suites: tuple[Suite, ...]
-    data: Path
     out: Path
-    second: Path | None = None
-    seeds: tuple[int, ...] = ()
-    quick: bool = False
-    config: Path | None = None
-    second_config: Path | None = None
+    reports_after_each = False
+    """Whether to write the tables after every job, not only at the end."""
 
-    def results(self) -> Results:
-        """Where results are found, and with which settings they are made."""
-        base = load_config(self.config or (QUICK if self.quick else FULL))
-        other = second_base(base) if self.second_config is None else load_config(self.second_config)
-        data: dict[Role, DataFacts] = {"first": DataFacts.of(self.data)}
-        if self.second is not None:
-            data["second"] = DataFacts.of(self.second)
-        draws, faithful = (2, 24) if self.quick else (5, 200)
-        place = Place({"first": base, "second": other}, data, self.out, draws, faithful)
-        return Results(place, self.seeds or (QUICK_SEEDS if self.quick else SEEDS))
+    @abstractmethod
+    def jobs(self) -> Sequence[Job]:
+        """Return every job once, in order."""
 
-    @property
-    def options(self) -> str:
-        """What was typed, but for the suites' names."""
-        given = {
-            "--data": self.data, "--second": self.second, "--out": self.out,
-            "--seeds": ",".join(map(str, self.seeds)) or None, "--config": self.config,
-            "--second-config": self.second_config,
-        }  # fmt: skip
-        words = [f"{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
-        return " ".join([*words, *(["--quick"] if self.quick else [])])
+    def begin(self) -> None:  # noqa: B027 (not every request has to)
+        """Write what the output folder needs before the first job."""
 
-
-def jobs_of(request: Request, results: Results) -> tuple[Job, ...]:
-    """Every job once, in the order in which suites ask for them; suites without their data set ask for none."""
-    wanted = (job for suite in request.suites if results.has(suite.role) for job in suite.needs(results))
-    return tuple(dict.fromkeys(wanted))
+    @abstractmethod
+    def report(self) -> dict[str, Any]:
+        """Write the tables, and return what a program wants to know of them."""
 
 
 def reproduce(
@@ -76,107 +59,186 @@ def reproduce(
     watch: Watch = unwatched,
     work: Work = do_all,
 ) -> dict[str, Any]:
-    """Do the jobs that are not done, and write the report of all that is there."""
-    results = request.results()
-    jobs = jobs_of(request, results)
+    """Do the jobs that are not done, and write the tables. A request that cannot be done changes nothing."""
+    jobs = request.jobs()
     for job in jobs:
-        results.place.found(job)  # what was made with something else is refused before anything is written
+        job.check()
+        job.found()
     request.out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(request.out / ".lock", timeout=0):
-            told = _noted(request, results)
-            work(jobs, results.place, tell, track, watch)
-            made = write_report(_from_note(request.out, told), told["options"])
-            return made | {"warnings": _missing(results, request.suites)}
+            request.begin()
+            work(jobs, tell, track, watch, request.report if request.reports_after_each else lambda: None)
+            return request.report()
     except Timeout:
         raise UserError(f"Another process is at work in {request.out}; wait for it, or choose another --out.") from None
 
 
-def _noted(request: Request, results: Results) -> dict[str, Any]:
-    """What the folder holds, with what earlier commands with the same settings left there; kept as ``suite.json``."""
-    place = results.place
-    told: dict[str, Any] = {
-        "options": request.options, "seeds": list(results.seeds), "draws": place.draws, "faithful": place.faithful,
-        "bases": {role: base.model_dump(mode="json") for role, base in place.bases.items()},
-        "data": {role: facts.to_json() for role, facts in place.data.items()},
-    }  # fmt: skip
-    path = request.out / NOTED
-    told = json.loads(json.dumps(told))
-    if path.is_file():
-        before = json.loads(path.read_text("utf-8"))
-        if all(before.get(key) == told[key] for key in ("draws", "faithful", "bases")):
-            told["seeds"] = list(dict.fromkeys([*before["seeds"], *told["seeds"]]))
-            if set(before["data"]) > set(told["data"]):  # what was typed then makes more of the tables
-                told["options"] = before["options"]
-            told["data"] = before["data"] | told["data"]
-    with whole_file(path) as draft:
-        draft.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
-    return told
+@dataclass(frozen=True)
+class PaperRequest(Request):
+    """Some of the paper's tables on prepared data sets."""
+
+    suites: tuple[Suite, ...]
+    data: Path
+    out: Path
+    second: Path | None = None
+    seeds: tuple[int, ...] = ()
+    quick: bool = False
+    config: Path | None = None
+    second_config: Path | None = None
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Settings, data sets and output folder."""
+        base = load_config(self.config or (QUICK if self.quick else FULL))
+        other = second_base(base) if self.second_config is None else load_config(self.second_config)
+        data: dict[Role, DataFacts] = {"first": DataFacts.of(self.data)}
+        if self.second is not None:
+            data["second"] = DataFacts.of(self.second)
+        draws, faithful = (2, 24) if self.quick else (5, 200)
+        return Workspace({"first": base, "second": other}, data, self.out, draws, faithful)
+
+    def results(self) -> Results:
+        """Return the results that are there."""
+        return Results(self.workspace, self.seeds or (QUICK_SEEDS if self.quick else SEEDS))
+
+    def jobs(self) -> tuple[PaperJob, ...]:
+        """Return every job once, in the order of the suites; none for suites without their data set."""
+        results = self.results()
+        wanted = (job for suite in self.suites if results.has(suite.role) for job in suite.needs(results))
+        return tuple(dict.fromkeys(wanted))
+
+    @property
+    def options(self) -> str:
+        """The options as typed, without the names of the suites."""
+        given = {
+            "--data": self.data, "--second": self.second, "--out": self.out,
+            "--seeds": ",".join(map(str, self.seeds)) or None, "--config": self.config,
+            "--second-config": self.second_config,
+        }  # fmt: skip
+        words = [f"{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
+        return " ".join([*words, *(["--quick"] if self.quick else [])])
+
+    def begin(self) -> None:
+        """Write ``suite.json``: settings and data sets, with those of earlier commands that had the same settings."""
+        space, path = self.workspace, self.out / NOTE
+        payload: dict[str, Any] = {
+            "options": self.options, "seeds": list(self.results().seeds), "draws": space.draws,
+            "faithful": space.faithful,
+            "bases": {role: base.model_dump(mode="json") for role, base in space.bases.items()},
+            "data": {role: facts.to_json() for role, facts in space.data.items()},
+        }  # fmt: skip
+        payload = json.loads(json.dumps(payload))
+        if path.is_file():
+            before = json.loads(path.read_text("utf-8"))
+            if all(before.get(key) == payload[key] for key in ("draws", "faithful", "bases")):
+                payload["seeds"] = list(dict.fromkeys([*before["seeds"], *payload["seeds"]]))
+                if set(before["data"]) > set(payload["data"]):  # the earlier command makes more of the tables
+                    payload["options"] = before["options"]
+                payload["data"] = before["data"] | payload["data"]
+        write_json(path, payload, indent=1)
+
+    def report(self) -> dict[str, Any]:
+        """Write the report of all that is there, with warnings about the suites of this request."""
+        return report_again(self.out) | {"warnings": _warnings(self.results(), self.suites)}
 
 
 def report_again(out: Path) -> dict[str, Any]:
-    """The report from the results of earlier commands alone: no film and no model is needed."""
-    path = out / NOTED
+    """Write the report from the results of earlier commands; neither films nor models are needed."""
+    path = out / NOTE
     if not path.is_file():
-        raise UserError(f"{out} has no {NOTED}: run some suites there first, such as medgrape reproduce all --quick.")
-    told = json.loads(path.read_text("utf-8"))
-    return write_report(_from_note(out, told), told["options"])
+        raise UserError(f"{out} has no {NOTE}: run some suites there first, such as medgrape reproduce all --quick.")
+    payload = json.loads(path.read_text("utf-8"))
+    data = {role: DataFacts.from_json(facts) for role, facts in payload["data"].items()}
+    bases = {role: parse_config(tables, str(path)) for role, tables in payload["bases"].items()}
+    workspace = Workspace(bases, data, out, payload["draws"], payload["faithful"])
+    return _write_report(Results(workspace, tuple(payload["seeds"])), payload["options"])
 
 
-def _from_note(out: Path, told: dict[str, Any]) -> Results:
-    data = {role: DataFacts.from_json(facts) for role, facts in told["data"].items()}
-    bases = {role: parse_config(tables, f"{out / NOTED}") for role, tables in told["bases"].items()}
-    return Results(Place(bases, data, out, told["draws"], told["faithful"]), tuple(told["seeds"]))
+def _write_report(results: Results, options: str) -> dict[str, Any]:
+    """Write ``report/index.html``, and CSV and LaTeX of each table of which any job is done."""
+    suites = [suite for suite in SUITES.values() if results.has(suite.role) and _is_started(results, suite)]
+    tables = [
+        replace(
+            suite.build(results), suite=suite.name, labels=suite.labels,
+            command=f"medgrape reproduce {suite.name} {options}",
+        )
+        for suite in suites
+    ]  # fmt: skip
+    warnings = _warnings(results, suites)
+    folder = results.workspace.out / "report"
+    for table in tables:
+        _write(folder / f"{table.suite}.csv", as_csv(table))
+        _write(folder / f"{table.suite}.tex", as_latex(table))
+    jobs = {job for suite in suites for job in suite.needs(results)}
+    states = states_of_software(job.found() for job in jobs)
+    several = [f"Results come from {len(states)} states of the software: {', '.join(states)}."]
+    _write(folder / "index.html", _page(results, tables, [*warnings, *(several if len(states) > 1 else [])]))
+    return {
+        "report": str(folder / "index.html"),
+        "tables": [
+            {"suite": table.suite, "title": table.title, "labels": list(table.labels), "reading": table.reading}
+            for table in tables
+        ],
+        "warnings": warnings,
+    }
 
 
-def write_report(results: Results, options: str) -> dict[str, Any]:
-    """``report/index.html``, and a CSV and a LaTeX file for each table of which any job is done."""
-    suites = [suite for suite in SUITES.values() if results.has(suite.role) and _any_done(results, suite)]
-    made = [replace(suite.build(results), command=f"medgrape reproduce {suite.name} {options}") for suite in suites]
-    warnings = _missing(results, suites)
-    folder = results.place.out / "report"
-    for table in made:
-        for suffix, text in (("csv", as_csv(table)), ("tex", as_latex(table))):
-            _write(folder / f"{table.suite}.{suffix}", text)
-    _write(folder / "index.html", page(results, made, [*warnings, *_software(results, suites)]))
-    return {"report": str(folder / "index.html"), "tables": [_told(table) for table in made], "warnings": warnings}
-
-
-def _any_done(results: Results, suite: Suite) -> bool:
+def _is_started(results: Results, suite: Suite) -> bool:
     jobs = suite.needs(results)
-    return not jobs or any(results.place.found(job) is not None for job in jobs)
+    return not jobs or any(job.found() is not None for job in jobs)
 
 
-def _missing(results: Results, suites: Sequence[Suite]) -> list[str]:
-    told = []
+def states_of_software(results: Iterable[dict[str, Any] | None]) -> list[str]:
+    """Return the fingerprints of the software that made the results."""
+    return sorted({result["software"] for result in results if result is not None})
+
+
+def _warnings(results: Results, suites: Sequence[Suite]) -> list[str]:
+    warnings = []
     without = [suite.name for suite in suites if not results.has(suite.role)]
     if without:
-        told.append(f"There is no second data set, so these tables are left out: {', '.join(without)}.")
+        warnings.append(f"There is no second data set, so these tables are left out: {', '.join(without)}.")
     undone = []
     for suite in suites:
         jobs = suite.needs(results) if results.has(suite.role) else ()
-        left = sum(results.place.found(job) is None for job in jobs)
+        left = sum(job.found() is None for job in jobs)
         undone += [f"{suite.name} {left} of {len(jobs)}"] if left else []
     if undone:
-        told.append(f"Jobs that are not done yet: {', '.join(undone)}.")
+        warnings.append(f"Jobs that are not done yet: {', '.join(undone)}.")
     if len(results.seeds) < 5:
-        told.append(f"Few seeds ({len(results.seeds)}): standard deviations and t-tests over so few say little.")
-    return told
+        warnings.append(f"Few seeds ({len(results.seeds)}): standard deviations and t-tests over so few say little.")
+    return warnings
 
 
-def _software(results: Results, suites: Sequence[Suite]) -> list[str]:
-    """Results of several states of the software are told apart."""
-    jobs = {job for suite in suites if results.has(suite.role) for job in suite.needs(results)}
-    states = {told["software"] for told in (results.place.found(job) for job in jobs) if told is not None}
-    return (
-        [f"Results come from {len(states)} states of the software: {', '.join(sorted(states))}."]
-        if len(states) > 1
-        else []
-    )
+def _page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) -> str:
+    """All tables on one page, with the main results above them."""
+    space = results.workspace
+    given = {
+        "tables": tables,
+        "data": list(space.data.values()),
+        "seeds": results.seeds,
+        "backbone": space.base.backbone.name,
+        "text": space.base.text.encoder,
+        "headline": [f"{table.title}. {table.reading}" for table in tables if table.suite in FIRST_READ],
+        "warnings": list(warnings),
+        "notice": NOTICE,
+        "rounds": ROUNDS,
+        "shown": lambda cell: shown(cell, len(results.seeds)),
+        "p": _p_value,
+        "data_uri": lambda name: _data_uri(space.out / "pictures" / name),
+    }
+    return filled("reproduction.html", given, package="medgrape.paper", sheets=("reproduction.css",))
 
 
-def _told(table: Table) -> dict[str, Any]:
-    return {"suite": table.suite, "title": table.title, "labels": list(table.labels), "reading": table.reading}
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _data_uri(path: Path) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(path.read_bytes()).decode()
 
 
 def _write(path: Path, text: str) -> None:

@@ -8,15 +8,4 @@ from medgrape.phantoms.anatomy import Exam
 from medgrape.phantoms.cohort import PROFILES, Baseline, Profile, Shortcut, plan
 from medgrape.phantoms.film import Device, Lesion, PhantomFilm, draw
 
-__all__ = [
-    "PROFILES",
-    "Baseline",
-    "Device",
-    "Exam",
-    "Lesion",
-    "PhantomFilm",
-    "Profile",
-    "Shortcut",
-    "draw",
-    "plan",
-]
+__all__ = ["PROFILES", "Baseline", "Device", "Exam", "Lesion", "PhantomFilm", "Profile", "Shortcut", "draw", "plan"]

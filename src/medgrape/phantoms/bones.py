@@ -94,7 +94,9 @@ BLADE, ARM, SPINE, PROCESS = 0.66, 0.9, 0.66, 0.90  # how dense the others are b
 
 def skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
     """Draw all bones; front and back ribs are separate layers, so that their shadows add up where they cross."""
-    rear, fore = _rib_outlines(anatomy)
+    slim_at_the_spine = anatomy.rib_width * np.interp(np.linspace(0, 1, len(BACK)), [0, 0.8, 1], [0.72, 1.0, 0.6])
+    rear = ribbon(ribs(anatomy, RIBS, BACK), slim_at_the_spine)
+    fore = ribbon(ribs(anatomy, RIBS[:8], FRONT), anatomy.rib_width * 1.12)
     # towards the sternum bone gives way to cartilage, which casts no shadow
     columns = np.abs((np.arange(canvas.size, dtype=np.float32) + 0.5) / canvas.size - 0.5)
     fading = np.clip((columns - 0.11) / 0.13, 0, 0.72).astype(np.float32)
@@ -129,12 +131,6 @@ def _edges(outlines: Outlines) -> list[Points]:
 def _bones(canvas: Canvas, outlines: Outlines) -> Layer:
     """Filled bands with brighter edges, but no edge across their ends."""
     return MARROW * canvas.soften(canvas.fill(*outlines), 0.0022) + EDGE * canvas.strokes(_edges(outlines), CORTEX)
-
-
-def _rib_outlines(anatomy: Anatomy) -> tuple[Float[np.ndarray, "n m 2"], Float[np.ndarray, "k l 2"]]:
-    slim_at_the_spine = anatomy.rib_width * np.interp(np.linspace(0, 1, len(BACK)), [0, 0.8, 1], [0.72, 1.0, 0.6])
-    rear = ribbon(ribs(anatomy, RIBS, BACK), slim_at_the_spine)
-    return rear, ribbon(ribs(anatomy, RIBS[:8], FRONT), anatomy.rib_width * 1.12)
 
 
 def cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 
 from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
 from medgrape.phantoms.bones import body_contour, cartilages, diaphragm, pleural_cavity, skeleton
@@ -181,15 +181,13 @@ def draw_breasts(canvas: Canvas, anatomy: Anatomy) -> Layer:
         return canvas.blank()
     size = 0.085 + 0.085 * anatomy.breast
     low = 0.60 + 0.06 * anatomy.breast
-    outlines = [_breast(anatomy, side, size, low) for side in SIDES]
+    away, droop = anatomy.half_width * 0.70 + 0.02 * anatomy.breast, 0.012 * anatomy.turn
+    outlines = []
+    for side in SIDES:
+        centre = (0.5 + side * away, low + side * droop)
+        outlines.append(ellipse(centre, size * 1.05, size * 1.1, side * 0.25))
     shadow = canvas.soften(canvas.fill(*outlines), 0.007)
     return np.asarray(shadow * canvas.soften(shadow, 0.05))
-
-
-def _breast(anatomy: Anatomy, side: int, size: float, low: float) -> np.ndarray:
-    centre = 0.5 + side * (anatomy.half_width * 0.70 + 0.02 * anatomy.breast)
-    droop = 0.012 * side * anatomy.turn
-    return ellipse((centre, low + droop), size * 1.05, size * 1.1, side * 0.25)
 
 
 def draw_abdomen(canvas: Canvas, anatomy: Anatomy) -> Layer:
@@ -268,45 +266,26 @@ def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:
     field = cavity * (1 - solid) * (1 - below)
     clouds = canvas.texture(exam.patient_random("parenchyma"), octaves=5)
     air = air_depth(canvas, cavity) * (1 - below) * (1 - (1 - BEHIND_HEART) * solid)
-    air *= (1 + 0.034 * clouds) * _thin_apex(canvas, anatomy)
+    # the apex is thin from front to back, so it holds less air
+    rows = (np.arange(canvas.size) + 0.5) / canvas.size
+    depth = np.interp(rows, [anatomy.apex, anatomy.apex + 0.06, anatomy.apex + 0.20], [0.58, 0.80, 1.0])
+    air *= (1 + 0.034 * clouds) * depth.astype(np.float32)[:, None]
     vessels = draw_vessels(canvas, anatomy, exam.patient_random("vessels")) * (0.35 + 0.65 * field) * cavity
     folds = BREAST * draw_breasts(canvas, anatomy) * (0.5 + anatomy.breast)
     tissue = np.asarray(draw_body(canvas, anatomy) * (1 + 0.012 * clouds) + folds, np.float32)
-    # no bone outside the skin, and less to see of it where the shadow is dense already
-    faded = np.minimum(5 * tissue, 1) * (1 - 0.45 * np.maximum(below, 0.9 * solid))
-    return Chest(
-        canvas=canvas,
-        anatomy=anatomy,
-        field=field,
-        cavities=cavities,
-        heart=heart,
-        air=air,
-        vessels=vessels * (1 - 0.9 * below),
-        tissue=tissue,
-        dense=_bones(canvas, anatomy, exam) * faded + _middle(canvas, anatomy, heart, below, exam),
-        clouds=clouds,
-    )
-
-
-def _thin_apex(canvas: Canvas, anatomy: Anatomy) -> Float32[np.ndarray, "size 1"]:
-    """Depth of air by row: the apex is thin from front to back, so it holds less air."""
-    rows = (np.arange(canvas.size) + 0.5) / canvas.size
-    depth = np.interp(rows, [anatomy.apex, anatomy.apex + 0.06, anatomy.apex + 0.20], [0.58, 0.80, 1.0])
-    return depth.astype(np.float32)[:, None]
-
-
-def _bones(canvas: Canvas, anatomy: Anatomy, exam: Exam) -> Layer:
     bones = (BONE * anatomy.bone) * skeleton(canvas, anatomy)
     if anatomy.calcified_cartilage > 0.15:
         bones += CALCIUM * cartilages(canvas, anatomy, exam.patient_random("cartilage"))
-    return bones
-
-
-def _middle(canvas: Canvas, anatomy: Anatomy, heart: Layer, below: Layer, exam: Exam) -> Layer:
-    return np.asarray(
+    # no bone outside the skin, and less to see of it where the shadow is dense already
+    bones = bones * (np.minimum(5 * tissue, 1) * (1 - 0.45 * np.maximum(below, 0.9 * solid)))
+    middle = np.asarray(
         HEART * canvas.soften(heart, 0.02) * heart
         + HILUM * draw_hila(canvas, anatomy, exam.patient_random("hila")) * (1 - 0.75 * heart)
         - AIRWAY * draw_airways(canvas, anatomy)
         - GAS * draw_gas(canvas, anatomy, exam.visit_random("gas")) * below,
         np.float32,
     )
+    return Chest(
+        canvas=canvas, anatomy=anatomy, field=field, cavities=cavities, heart=heart, air=air,
+        vessels=vessels * (1 - 0.9 * below), tissue=tissue, dense=bones + middle, clouds=clouds,
+    )  # fmt: skip

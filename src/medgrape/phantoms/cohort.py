@@ -33,6 +33,12 @@ class BoxMixture:
     means: Float[np.ndarray, "k 4"]
     roots: Float[np.ndarray, "k 4 4"]  # of the covariances
 
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> "BoxMixture":
+        """Read a mixture from ``nih_statistics.json``."""
+        weights, covariances = np.array(stored["weights"]), np.array(stored["covariances"])
+        return cls(weights / weights.sum(), np.array(stored["means"]), np.linalg.cholesky(covariances))
+
     def draw(self, random: np.random.Generator) -> tuple[float, float, float, float]:
         """Return centre x and y, width and height of a random box."""
         component = random.choice(len(self.weights), p=self.weights)
@@ -77,69 +83,47 @@ def nih_statistics() -> NihStatistics:
         female_share=counted["female_share"],
         age_quantiles={sex: tuple(ages) for sex, ages in counted["age_quantiles"].items()},
         ap_shares=tuple(counted["ap_share_by_number_of_findings"]),
-        boxes={finding: _mixture(stored) for finding, stored in counted["boxes"].items()},
+        boxes={finding: BoxMixture.of(stored) for finding, stored in counted["boxes"].items()},
         reference={finding: Baseline(**figures) for finding, figures in counted["reference"].items()},
-    )
-
-
-def _mixture(stored: Mapping[str, Any]) -> BoxMixture:
-    weights = np.array(stored["weights"])
-    return BoxMixture(
-        weights / weights.sum(), np.array(stored["means"]), np.linalg.cholesky(np.array(stored["covariances"]))
     )
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Classes, concepts, and the concept of each drawn finding.
+    """Classes, concepts, and the findings that are drawn for each concept.
 
-    A finding outside ``concept_of`` may still be drawn, as a disease that is no concept.
+    Other findings may still be drawn, as diseases that are no concepts.
     """
 
-    name: str
-    title: str
     classes: tuple[str, ...]
-    concepts: tuple[str, ...]
-    concept_of: Mapping[str, str]
+    findings_of: Mapping[str, tuple[str, ...]]
     shortcut_concept: str  # the default concept of a shortcut
     reference: Mapping[str, Baseline] = field(default_factory=dict)
 
-    def concepts_in(self, findings: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the concepts of some findings, in the profile's order."""
-        shown = {self.concept_of[finding] for finding in findings if finding in self.concept_of}
-        return tuple(concept for concept in self.concepts if concept in shown)
+    @property
+    def concepts(self) -> tuple[str, ...]:
+        """Names of the concepts."""
+        return tuple(self.findings_of)
 
-    def findings_of(self, concept: str) -> tuple[str, ...]:
-        """Return the findings that show a concept."""
-        return tuple(finding for finding, shown in self.concept_of.items() if shown == concept)
+    @property
+    def concept_of(self) -> dict[str, str]:
+        """The concept of each finding that has one."""
+        return {finding: concept for concept, findings in self.findings_of.items() for finding in findings}
 
 
 PROFILES = {
     "tb": Profile(
-        name="tb",
-        title="Drawn tuberculosis films",
         classes=("healthy", "sick_non_tb", "active_tb"),
-        concepts=("active_tb", "obsolete_tb", "pulmonary_tb"),
-        concept_of={
-            "cavity": "active_tb",
-            "nodular_opacities": "active_tb",
-            "upper_lobe_infiltrate": "active_tb",
-            "upper_lobe_consolidation": "active_tb",
-            "calcified_granulomas": "obsolete_tb",
-            "fibrous_scar": "obsolete_tb",
-            "volume_loss": "obsolete_tb",
-            "patchy_consolidation": "pulmonary_tb",
-            "tree_in_bud": "pulmonary_tb",
-            "miliary_nodules": "pulmonary_tb",
+        findings_of={
+            "active_tb": ("cavity", "nodular_opacities", "upper_lobe_infiltrate", "upper_lobe_consolidation"),
+            "obsolete_tb": ("calcified_granulomas", "fibrous_scar", "volume_loss"),
+            "pulmonary_tb": ("patchy_consolidation", "tree_in_bud", "miliary_nodules"),
         },
         shortcut_concept="active_tb",
     ),
     "nih": Profile(
-        name="nih",
-        title="Drawn chest films after the NIH's statistics",
         classes=("no_finding", "finding"),
-        concepts=nih_statistics().findings,
-        concept_of={finding: finding for finding in nih_statistics().findings},
+        findings_of={finding: (finding,) for finding in nih_statistics().findings},
         shortcut_concept="cardiomegaly",
         reference=nih_statistics().reference,
     ),
@@ -161,18 +145,10 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
             findings = counted.named(int(counted.label_sets[place]))
         ap_share = counted.ap_shares[min(len(findings), len(counted.ap_shares) - 1)]
         yield Exam(
-            profile="nih",
-            seed=seed,
-            patient=patient,
-            visit=visit,
-            sex=sex,
-            age=int(age) + visit // 4,
+            profile="nih", seed=seed, patient=patient, visit=visit, sex=sex, age=int(age) + visit // 4,
             view="AP" if random.random() < ap_share else "PA",
-            class_name="finding" if findings else "no_finding",
-            findings=findings,
-            concepts=findings,
-            devices=(),
-        )
+            class_name="finding" if findings else "no_finding", findings=findings, concepts=findings, devices=(),
+        )  # fmt: skip
 
 
 CLASS_SHARES = (0.36, 0.32, 0.32)
@@ -190,17 +166,9 @@ CONCEPT_SETS = {
     ("active_tb", "obsolete_tb", "pulmonary_tb"): 0.07,
 }
 OTHER_DISEASE = {
-    "effusion": 0.18,
-    "cardiomegaly": 0.15,
-    "basal_pneumonia": 0.15,
-    "pneumothorax": 0.11,
-    "mass": 0.12,
-    "edema": 0.09,
-    "atelectasis": 0.05,
-    "emphysema": 0.05,
-    "fibrosis": 0.06,
-    "hernia": 0.04,
-}
+    "effusion": 0.18, "cardiomegaly": 0.15, "basal_pneumonia": 0.15, "pneumothorax": 0.11, "mass": 0.12,
+    "edema": 0.09, "atelectasis": 0.05, "emphysema": 0.05, "fibrosis": 0.06, "hernia": 0.04,
+}  # fmt: skip
 
 
 def tb_visits(seed: int, patient: int) -> Iterator[Exam]:
@@ -211,40 +179,27 @@ def tb_visits(seed: int, patient: int) -> Iterator[Exam]:
     findings = _disease(class_name, random)
     sex: Literal["M", "F"] = "F" if random.random() < 0.45 else "M"
     age = int(random.triangular(16, 38, 86))
+    shown = {profile.concept_of.get(finding) for finding in findings}
+    concepts = tuple(concept for concept in profile.concepts if concept in shown)
     for visit in range(1 + int(random.choice(len(VISIT_SHARES), p=VISIT_SHARES))):
         yield Exam(
-            profile="tb",
-            seed=seed,
-            patient=patient,
-            visit=visit,
-            sex=sex,
-            age=age + visit // 2,
+            profile="tb", seed=seed, patient=patient, visit=visit, sex=sex, age=age + visit // 2,
             view="AP" if random.random() < AP_SHARE else "PA",
-            class_name=class_name,
-            findings=findings,
-            concepts=profile.concepts_in(findings),
-            devices=(),
-        )
+            class_name=class_name, findings=findings, concepts=concepts, devices=(),
+        )  # fmt: skip
 
 
 def _disease(class_name: str, random: np.random.Generator) -> tuple[str, ...]:
-    """The findings of a patient of a class."""
-    if class_name == "active_tb":
-        return _tuberculosis(random)
+    """The findings of a patient of a class; of tuberculosis one to three lesions of each concept."""
     if class_name == "sick_non_tb":
         names, shares = list(OTHER_DISEASE), np.array(list(OTHER_DISEASE.values()))
         count = 1 + int(random.random() < 0.4)
         return tuple(random.choice(names, count, replace=False, p=shares / shares.sum()).tolist())
-    return ()
-
-
-def _tuberculosis(random: np.random.Generator) -> tuple[str, ...]:
-    """One to three lesions of each concept of a patient."""
-    concepts = list(CONCEPT_SETS)[random.choice(len(CONCEPT_SETS), p=list(CONCEPT_SETS.values()))]
     findings: list[str] = []
-    for concept in concepts:
-        count = 1 + int(random.choice(len(LESION_SHARES), p=LESION_SHARES))
-        findings += random.choice(PROFILES["tb"].findings_of(concept), count).tolist()
+    if class_name == "active_tb":
+        for concept in list(CONCEPT_SETS)[random.choice(len(CONCEPT_SETS), p=list(CONCEPT_SETS.values()))]:
+            count = 1 + int(random.choice(len(LESION_SHARES), p=LESION_SHARES))
+            findings += random.choice(PROFILES["tb"].findings_of[concept], count).tolist()
     return tuple(findings)
 
 
@@ -276,16 +231,11 @@ class Shortcut:
         if self.device not in DEVICES:
             raise UserError(f"There is no device {self.device!r}{nearest(self.device, DEVICES)}.")
 
-    def share(self, profile: Profile, concepts: tuple[str, ...]) -> float:
-        """Return the share of films with these concepts that show the device."""
-        positive = (self.concept or profile.shortcut_concept) in concepts
-        return self.with_concept if positive != self.lies else self.without_concept
-
-
-def carries_shortcut(exam: Exam, profile: Profile, shortcut: Shortcut) -> bool:
-    """Return whether this film shows the device; a patient keeps it while the concept stays the same."""
-    draw = float(exam.patient_random("shortcut").random())
-    return draw < shortcut.share(profile, exam.concepts)
+    def on(self, exam: Exam) -> bool:
+        """Return whether this film shows the device; a patient keeps it while the concept stays the same."""
+        positive = (self.concept or PROFILES[exam.profile].shortcut_concept) in exam.concepts
+        share = self.with_concept if positive != self.lies else self.without_concept
+        return float(exam.patient_random("shortcut").random()) < share
 
 
 VISITS: dict[str, Callable[[int, int], Iterator[Exam]]] = {"tb": tb_visits, "nih": nih_visits}
@@ -328,5 +278,5 @@ def _with_devices(exam: Exam, shortcut: Shortcut | None) -> Exam:
     if shortcut is None:
         return replace(exam, devices=tuple(devices))
     others = [device for device in devices if device != shortcut.device]
-    carries = carries_shortcut(exam, PROFILES[exam.profile], shortcut)
+    carries = shortcut.on(exam)
     return replace(exam, devices=(*others, shortcut.device) if carries else tuple(others), has_shortcut=carries)

@@ -126,7 +126,9 @@ def expose(canvas: Canvas, attenuation: Layer, exam: Exam) -> UInt8[np.ndarray, 
     high = random.normal(1.16, 0.07)
     latitude = random.normal(1.0, 0.14)
     window = np.clip((image - low) / (high - low), 0, None)
-    curve = _display(window, latitude)
+    # linear in the lungs, with a soft shoulder where mediastinum and abdomen would saturate
+    bent = cv2.pow(window, float(1.05 * latitude))
+    curve = np.asarray((1 - cv2.exp(bent * (-1.1 - 1.25 * bent))) * np.float32(1 / 0.905))
     # a stream of its own: how much of it is drawn depends on the film's size, and nothing else may
     grain = _grain(canvas, exam.visit_random("grain"), 0.007 + 0.003 * portable)
     # few photons get through the dense parts, so they are noisier
@@ -144,12 +146,6 @@ def _collimated(pixels: UInt8[np.ndarray, "size size"], random: np.random.Genera
     inside = slice(top, len(pixels) - bottom), slice(left, len(pixels) - right)
     framed[inside] = pixels[inside]
     return framed
-
-
-def _display(window: Layer, latitude: float) -> Layer:
-    """The display curve: linear in the lungs, with a soft shoulder where mediastinum and abdomen would saturate."""
-    bent = cv2.pow(window, float(1.05 * latitude))
-    return np.asarray((1 - cv2.exp(bent * (-1.1 - 1.25 * bent))) * np.float32(1 / 0.905))
 
 
 def _grain(canvas: Canvas, random: np.random.Generator, strength: float) -> Layer:

@@ -128,11 +128,17 @@ class Run:
         names, model = self.concepts.names, self.grape
         write_tensors(folder / "model.safetensors", model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
-        plugins = keep_parts(self.own_parts, model, self.config.preprocessing.size)
+        architecture: dict[str, Any] = {
+            "concepts": model.atlas.kept.shape[0],
+            "judged_by_heads": head_sizes(model.head, model.judged),
+            "backbone": model.backbone.describe(),
+            "text_width": None if model.anchors is None else model.anchors.text.shape[1],
+            "background": model.atlas.ordinary is not None,
+        }
         peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
         documents: dict[str, object] = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
-            ARCHITECTURE: _architecture(model) | plugins,
+            ARCHITECTURE: architecture | keep_parts(self.own_parts, model, self.config.preprocessing.size),
             "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
             "thresholds.json": {
                 name: {"absent_peak": absent, "present_peak": present} for name, absent, present in peaks
@@ -237,16 +243,6 @@ def _load(folder: Path) -> Run:
         changes=tuple(Change(**change) for change in _read(folder / "changes.json")["changes"]),
         own_parts=architecture.get(OWN_PARTS, {}),
     )
-
-
-def _architecture(model: Grape) -> dict[str, Any]:
-    return {
-        "concepts": model.atlas.kept.shape[0],
-        "judged_by_heads": head_sizes(model.head, model.judged),
-        "backbone": model.backbone.describe(),
-        "text_width": None if model.anchors is None else model.anchors.text.shape[1],
-        "background": model.atlas.ordinary is not None,
-    }
 
 
 def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:

@@ -19,7 +19,7 @@ from medgrape.runs.exported import LARGEST, PREFIX, SEAL, SUFFIX, check_parts, l
 from medgrape.runs.manifest import refuse_inside_run
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    pass
 
 CLOSE = 1e-4
 """Largest difference between fp32 and torch in any score, map or probability."""
@@ -70,7 +70,11 @@ def export_onnx(
     del graph.graph.output[:]
     graph.graph.output.extend(outputs)
     properties = record(loaded, "fp32" if films is None else "int8", calibrated_on)
-    _write_properties(graph, properties | {f"{PREFIX}safety_rule": json.dumps(_safety_rule(run))})
+    properties[f"{PREFIX}safety_rule"] = json.dumps(_safety_rule(run))
+    graph.producer_name, graph.doc_string = "medgrape", properties[f"{PREFIX}notice"]
+    del graph.metadata_props[:]
+    for name, text in {**properties, SEAL: seal_of(graph, properties)}.items():
+        graph.metadata_props.add(key=name, value=text)
     if graph.ByteSize() > LARGEST:
         raise ExportError("This model is larger than an ONNX file may be, which is 2 GiB.")
     with whole_file(out) as draft:
@@ -111,13 +115,6 @@ def _safety_rule(run: Run) -> dict[str, Any]:
         "never_leads": sorted(rule.unbelieved),
         "origin": rule.origin,
     }
-
-
-def _write_properties(graph: "ModelProto", properties: dict[str, str]) -> None:
-    graph.producer_name, graph.doc_string = "medgrape", properties[f"{PREFIX}notice"]
-    del graph.metadata_props[:]
-    for name, text in {**properties, SEAL: seal_of(graph, properties)}.items():
-        graph.metadata_props.add(key=name, value=text)
 
 
 @torch.no_grad()

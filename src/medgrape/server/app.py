@@ -1,66 +1,94 @@
-"""The application: routes behind the gate, and what they work with."""
+"""The application of one worker: API routes, page files and the OpenAPI document, behind the gate."""
 
+import gzip
+import mimetypes
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 import torch
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from medgrape import __version__
 from medgrape.explain.words import NOTICE
-from medgrape.server import error_responses, page_files
-from medgrape.server.api import assessment, explanations, films, health, jobs, log, models, people, session, studies
-from medgrape.server.api.common import ProblemTold
-from medgrape.server.api.exports import routes
-from medgrape.server.background_reading import BackgroundReader
+from medgrape.server import errors
+from medgrape.server.api import (
+    accounts,
+    assessment,
+    concepts,
+    evaluations,
+    explanations,
+    exports,
+    films,
+    health,
+    jobs,
+    log,
+    models,
+    studies,
+)  # fmt: skip
+from medgrape.server.api.common import ProblemResponse
+from medgrape.server.errors import Problem
 from medgrape.server.jobs import JobRunner
 from medgrape.server.middleware import BODY_SECONDS, Gate
 from medgrape.server.models import loaded, model_row
-from medgrape.server.problems import Problem
-from medgrape.server.room import Room
-from medgrape.server.room_folder import logger
-from medgrape.server.security.oidc import Oidc
+from medgrape.server.oidc import Oidc
+from medgrape.server.room import Room, logger
 from medgrape.server.services import ServiceContainer, open_to_all
 from medgrape.server.settings import API
 from medgrape.server.storage.database import DATABASE_ERRORS
-from medgrape.server.studies import StudyService
+from medgrape.server.studies import BackgroundReader, StudyService
 
 THREADS = 40
-"""Requests that are worked on at once in one worker; most of them wait for a disk or for their turn."""
+"""Requests that one worker handles at once; most of them wait for a disk or for their turn."""
 UPLOADS = 16
 """Uploads at once in one worker; others wait before their body is read."""
 DESCRIPTION = f"""Reading chest X-rays with concepts that one can point at, correct and extend. {NOTICE}
 
 Send a bearer token (`Authorization: Bearer mg_...`), or log in and send the session's CSRF token as `X-CSRF-Token` with
-everything that changes something. What goes wrong is told as RFC 9457 wants it:
+everything that changes something. Errors follow RFC 9457:
 `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    session.anybody, session.routes, films.routes, explanations.routes, studies.routes,
-    routes.routes, routes.room_routes,
-    models.routes, models.curating, assessment.routes, assessment.curating, models.concept_routes, jobs.routes,
-    people.routes, people.keeping, log.routes, health.anybody, health.keeping,
+    accounts.anybody, accounts.session_routes, films.routes, explanations.routes, studies.routes, exports.routes,
+    exports.curating, models.routes, models.curating, concepts.routes, concepts.curating, assessment.routes,
+    assessment.curating, evaluations.routes, concepts.concept_routes, jobs.routes, accounts.routes, accounts.admin,
+    log.routes, health.anybody, health.admin,
 )  # fmt: skip
 
 
+PAGE_FOLDER = Path(__file__).with_name("page")
+"""The page as built from ui/."""
+IMMUTABLE = "public, max-age=31536000, immutable"
+"""Names of assets change with their content."""
+NOT_BUILT = (
+    "<!doctype html><html lang='en'><meta charset='utf-8'><title>medgrape</title>"
+    f"<h1>medgrape {__version__}</h1><p>The reading room's server is running. <strong>{NOTICE}</strong></p>"
+    "<p>Its page was not built: whoever runs the server builds it with <code>make ui</code>, then starts it again.</p>"
+    f"<p>Programs find it under <code>{API}</code>; <a href='{API}/openapi.json'>openapi.json</a> describes every "
+    "address with examples.</p></html>"
+)
+
+
 def create_app(room: Room) -> FastAPI:
-    """An application for one worker."""
+    """The application of one worker."""
     app = FastAPI(
         title="medgrape", version=__version__, description=DESCRIPTION, lifespan=_lifespan(room),
         docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
     )  # fmt: skip
     for router in ROUTERS:
-        app.include_router(router, generate_unique_id_function=_operation)
-    page_files.install(app)
+        app.include_router(router, generate_unique_id_function=lambda route: route.name)
+    for address, file in page_files().items():
+        app.add_api_route(address, open_to_all(file.endpoint()), include_in_schema=False, methods=["GET"], name=address)
     app.add_api_route(f"{API}/openapi.json", open_to_all(lambda: app.openapi()), include_in_schema=False)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
-    error_responses.install(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    errors.install(app)
     app.add_middleware(Gate, room=room, open_paths=open_paths(app))
     return app
 
@@ -72,16 +100,54 @@ def all_routes(app: FastAPI) -> list[APIRoute]:
 
 
 def open_paths(app: FastAPI) -> set[str]:
-    """Addresses that say that they are open, under every method that they have."""
-    closed = {route.path for route in all_routes(app) if not getattr(route.endpoint, "is_open", False)}
-    return {route.path for route in all_routes(app)} - closed
+    """Paths whose routes are open for every method."""
+    routes = all_routes(app)
+    return {route.path for route in routes} - {route.path for route in routes if not hasattr(route.endpoint, "is_open")}
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A file of the page, held in memory: all of them together are about a megabyte."""
+
+    content: bytes
+    gzipped: bytes
+    media_type: str
+    cache_control: str
+
+    @classmethod
+    def of(cls, content: bytes, path: Path) -> "PageFile":
+        """A file with the headers that its name asks for."""
+        guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
+        media_type = "text/javascript" if path.suffix == ".js" else guessed
+        caching = IMMUTABLE if path.parent.name == "assets" else "no-cache"
+        return cls(content, gzip.compress(content), media_type, caching)
+
+    def endpoint(self) -> Callable[[Request], Response]:
+        """A route that sends the file, compressed where the browser accepts it."""
+
+        def page_file(request: Request) -> Response:
+            headers = {"Cache-Control": self.cache_control, "Vary": "Accept-Encoding"}
+            if "gzip" in request.headers.get("accept-encoding", ""):
+                headers["Content-Encoding"] = "gzip"
+                return Response(self.gzipped, media_type=self.media_type, headers=headers)
+            return Response(self.content, media_type=self.media_type, headers=headers)
+
+        return page_file
+
+
+def page_files(folder: Path = PAGE_FOLDER) -> dict[str, PageFile]:
+    """Every file of the page by its address; without a built page, one that says so."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = {f"/{path.relative_to(folder).as_posix()}": PageFile.of(path.read_bytes(), path) for path in paths}
+    front = files.pop("/index.html", None) or PageFile.of(NOT_BUILT.encode(), Path("index.html"))
+    return {"/": front, **files}
 
 
 def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
-    async def living(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         torch.set_num_threads(1)  # the encoder's thread alone uses all cores
-        tempfile.tempdir = os.fspath(room.folder.uploads)  # uploads are spooled where films are kept
+        tempfile.tempdir = os.fspath(room.folder.uploads)  # uploads are spooled on the disk of the films
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         services = await anyio.to_thread.run_sync(_services, room, anyio.CapacityLimiter(UPLOADS))
         app.state.services = services
@@ -89,20 +155,18 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
         tempfile.tempdir = None
         await anyio.to_thread.run_sync(services.close)
 
-    return living
+    return lifespan
 
 
-def _services(room: Room, arrivals: anyio.CapacityLimiter) -> ServiceContainer:
-    """Everything to work with; the model in use is loaded before anybody asks for it."""
+def _services(room: Room, upload_slots: anyio.CapacityLimiter) -> ServiceContainer:
+    """The services, with the model in use loaded."""
     room.folder.drop_stale_uploads(BODY_SECONDS + room.settings.film_seconds)
-    studies_service = StudyService(room)
-    provider = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
-    services = ServiceContainer(
-        room, studies_service, JobRunner(room), BackgroundReader(room, studies_service), provider, arrivals
-    )
+    reading = StudyService(room)
+    oidc = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
+    services = ServiceContainer(room, reading, JobRunner(room), BackgroundReader(room, reading), oidc, upload_slots)
     try:
-        with room.database.reading() as opened:
-            row = model_row(opened, None)
+        with room.database.reading() as session:
+            row = model_row(session, None)
         loaded(room, row)
         services.background_reader.catch_up()
     except (Problem, *DATABASE_ERRORS) as error:
@@ -110,23 +174,19 @@ def _services(room: Room, arrivals: anyio.CapacityLimiter) -> ServiceContainer:
     return services
 
 
-def _operation(route: APIRoute) -> str:
-    return route.name
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with how to log in and what a problem looks like."""
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with the ways to log in and the schema of a problem."""
     if app.openapi_schema is None:
-        told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        parts = told["components"]
-        parts["schemas"]["ProblemTold"] = ProblemTold.model_json_schema()
-        parts["securitySchemes"] = {
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        components = document["components"]
+        components["schemas"]["ProblemResponse"] = ProblemResponse.model_json_schema()
+        components["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
             "session": {"type": "apiKey", "in": "cookie", "name": "medgrape"},
         }
-        told["security"] = [{"token": []}, {"session": []}]
-        for path in open_paths(app) & set(told["paths"]):
-            for operation in told["paths"][path].values():
+        document["security"] = [{"token": []}, {"session": []}]
+        for path in open_paths(app) & set(document["paths"]):
+            for operation in document["paths"][path].values():
                 operation["security"] = []
-        app.openapi_schema = told
+        app.openapi_schema = document
     return app.openapi_schema

@@ -10,13 +10,10 @@ from sqlalchemy.orm import Session
 
 from medgrape.reader import Reader
 from medgrape.runs.manifest import unseal, version_of
-from medgrape.server.inference.model_cache import LoadedModel, ModelUnavailableError
-from medgrape.server.problems import Problem, not_found
-from medgrape.server.room import Room
-from medgrape.server.room_folder import RoomStore, logger
-from medgrape.server.security.accounts import SERVER
-from medgrape.server.security.credentials import new_id
-from medgrape.server.security.roles import User
+from medgrape.server.accounts import SERVER, User, new_id
+from medgrape.server.errors import Problem, not_found
+from medgrape.server.inference import LoadedModel, ModelUnavailableError
+from medgrape.server.room import Room, RoomStore, logger
 from medgrape.server.storage.tables import ModelRow, SettingRow, StudyRow
 
 IN_USE = "model_in_use"

@@ -1,4 +1,4 @@
-"""A server's processes: one that watches, and workers that answer; a worker that dies is replaced."""
+"""The server's processes: a supervisor, and workers that answer; a worker that dies is replaced."""
 
 import json
 import multiprocessing
@@ -17,11 +17,10 @@ from filelock import FileLock, Timeout
 from sqlalchemy import select
 
 from medgrape.errors import UserError
+from medgrape.server.accounts import has_users
 from medgrape.server.models import register
-from medgrape.server.room_folder import RoomFolder, RoomStore
-from medgrape.server.security.accounts import has_users
+from medgrape.server.room import Room, RoomFolder, RoomStore
 from medgrape.server.settings import METRICS_FOLDER, ServerSettings
-from medgrape.server.storage.database import Database
 from medgrape.server.storage.tables import FilmRow, ModelRow
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ LOGGING = {
 
 
 class ServeError(UserError):
-    """A server that must not, or cannot, start as asked."""
+    """A server that cannot start, or must not."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,13 @@ class Ready:
     login: bool
     listening: socket.socket
     lock: FileLock
-    """That no other server works in the same room."""
+    """Keeps other servers out of the room."""
     database: str
-    """Its address, without a password."""
+    """Its URL without the password."""
 
     @property
     def address(self) -> str:
-        """Where people find it."""
+        """Where people find the server."""
         if self.settings.public_url:
             return self.settings.public_url
         host, port = self.listening.getsockname()[:2]
@@ -69,22 +68,36 @@ class Ready:
 
 
 def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) -> Ready:
-    """Everything that must be right before anybody is let in; nothing is touched while another server works here."""
-    _check_tls(settings)
-    _check_data(settings)
-    folder.prepare_place()
-    lock = _locked(folder)
+    """Check and prepare everything; nothing is changed while another server works in the room."""
+    if bool(settings.tls_certificate) != bool(settings.tls_key):
+        raise ServeError("A certificate and its key go together: give both, or neither.")
+    for path in filter(None, (settings.tls_certificate, settings.tls_key)):
+        if not Path(path).is_file():
+            raise ServeError(f"{path} is not there.")
+    if settings.data:  # refused now, and not when somebody first measures a model on it
+        from medgrape.datasets.dataset import Dataset  # the start need not wait for it otherwise
+
+        Dataset.load(Path(settings.data))
+    folder.prepare()
+    lock = FileLock(folder.root / "serving.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ServeError(
+            f"Another server works in {folder.root} already; end it first, or choose another --room."
+        ) from None
     listening = _listening(settings)
     try:
         store = RoomStore.ready(folder, settings)
-        login = bool(settings.oidc.issuer) or _has_users(store.database)
+        with store.database.reading() as session:
+            login = bool(settings.oidc.issuer) or has_users(session)
         if settings.is_shared and not login:
             raise ServeError(
                 f"Listening on {settings.host} without login would let anybody in: add a user first with medgrape user "
                 "add NAME --role admin, or listen on 127.0.0.1 with no proxy before it."
             )
         register(store, runs)
-        _sweep(store.database, folder)
+        _sweep(store)
         store.close()
     except BaseException:
         listening.close()
@@ -93,29 +106,17 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
     return Ready(settings, folder, login, listening, lock, str(store.database))
 
 
-def _locked(folder: RoomFolder) -> FileLock:
-    """Held until the server ends, however it ends."""
-    lock = FileLock(folder.root / "serving.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ServeError(
-            f"Another server works in {folder.root} already; end it first, or choose another --room."
-        ) from None
-    return lock
-
-
 def run(ready: Ready) -> None:
-    """Serve until somebody asks to stop."""
+    """Serve until the process is asked to stop."""
     from uvicorn import Config
     from uvicorn.supervisors import Multiprocess
 
-    figures = tempfile.mkdtemp(prefix="medgrape-figures-")
+    metrics = tempfile.mkdtemp(prefix="medgrape-figures-")
     os.environ[ORDER] = json.dumps(
         {"room": str(ready.folder.root), "login": ready.login, "settings": ready.settings.model_dump(mode="json")}
     )
-    os.environ[METRICS_FOLDER] = figures
-    # Else the C library keeps memory apart for every thread, and a worker with forty of them grows for hours.
+    os.environ[METRICS_FOLDER] = metrics
+    # Else the C library reserves memory for every thread, and a worker with forty of them grows for hours.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     settings = ready.settings
     config = Config(
@@ -130,68 +131,42 @@ def run(ready: Ready) -> None:
     finally:
         ready.listening.close()
         ready.lock.release()
-        shutil.rmtree(figures, ignore_errors=True)
+        shutil.rmtree(metrics, ignore_errors=True)
 
 
 def worker_app() -> "FastAPI":
-    """What a worker serves."""
-    from medgrape.server.app import create_app  # torch is slow to import
-    from medgrape.server.room import Room
+    """The application of a worker."""
+    from medgrape.server.app import create_app  # slow to import, and commands never need it
 
-    told = json.loads(os.environ[ORDER])
-    settings = ServerSettings.model_validate(told["settings"])
-    _end_with_parent()
-    store = RoomStore.opened(RoomFolder(Path(told["room"])), settings)
-    return create_app(Room(store, settings, login=told["login"]))
-
-
-def _end_with_parent() -> None:
-    """A worker whose watcher was killed would hold the port against the next server."""
+    order = json.loads(os.environ[ORDER])
+    settings = ServerSettings.model_validate(order["settings"])
     parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)  # nothing is lost: what was acknowledged is on disk
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=[parent.sentinel], name="parent", daemon=True).start()
+    store = RoomStore.opened(RoomFolder(Path(order["room"])), settings)
+    return create_app(Room(store, settings, login=order["login"]))
 
 
-def _check_tls(settings: ServerSettings) -> None:
-    if bool(settings.tls_certificate) != bool(settings.tls_key):
-        raise ServeError("A certificate and its key go together: give both, or neither.")
-    for path in filter(None, (settings.tls_certificate, settings.tls_key)):
-        if not Path(path).is_file():
-            raise ServeError(f"{path} is not there.")
+def _end_with(parent: int) -> None:
+    """A worker whose supervisor was killed would hold the port against the next server."""
+    wait([parent])
+    os._exit(1)  # nothing is lost: what was acknowledged is on disk
 
 
-def _check_data(settings: ServerSettings) -> None:
-    """What is no data set is told now, and not when somebody first measures a model on it."""
-    if settings.data:
-        from medgrape.datasets.dataset import Dataset  # the start need not wait for it otherwise
-
-        Dataset.load(Path(settings.data))
-
-
-def _has_users(database: Database) -> bool:
-    with database.reading() as session:
-        return has_users(session)
-
-
-def _sweep(database: Database, folder: RoomFolder) -> None:
-    with database.reading() as session:
-        there = select(FilmRow.id, FilmRow.content).where(FilmRow.deleted_at.is_(None))
-        films = {film: content for film, content in session.execute(there)}  # noqa: C416 (rows are no pairs to mypy)
+def _sweep(store: RoomStore) -> None:
+    """Delete files that the database does not know."""
+    with store.database.reading() as session:
+        stored = select(FilmRow.id, FilmRow.content).where(FilmRow.deleted_at.is_(None))
+        films = {film: content for film, content in session.execute(stored)}  # noqa: C416 (rows are no pairs to mypy)
         models = session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None))).all()
-    kept = {model.folder for model in models if model.made_here}
-    folder.sweep(films, set(films.values()), kept, {model.version for model in models})
+    made_here = {model.folder for model in models if model.made_here}
+    store.folder.sweep(films, set(films.values()), made_here, {model.version for model in models})
 
 
 def _listening(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Said in so many words, because asyncio sends small answers without delay only over what calls itself TCP: without
-    # it every answer on an open connection took 40 ms longer.
+    # The protocol is named because asyncio sends small answers without delay only on sockets that are TCP by name:
+    # without it every answer on an open connection took 40 ms longer.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

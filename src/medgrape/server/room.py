@@ -1,17 +1,206 @@
-"""All that a route works with, made once for each worker."""
+"""A reading room: its folder, its database with the event log, and what a worker serves it with."""
 
+import logging
+import os
+import secrets
+import shutil
 import threading
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
-from medgrape.server.inference.decoder_pool import DecoderPool
-from medgrape.server.inference.encoder import Encoder, FeatureStore
-from medgrape.server.inference.model_cache import ModelCache
-from medgrape.server.room_folder import RoomStore
+from PIL import Image
+from sqlalchemy.orm import Session
+
+from medgrape.errors import UserError
+from medgrape.files import whole_file
+from medgrape.films.anonymise import CleanFilm
+from medgrape.server.accounts import User
+from medgrape.server.decoder_pool import DecoderPool
+from medgrape.server.inference import Encoder, FeatureStore, ModelCache
 from medgrape.server.settings import ServerSettings
+from medgrape.server.storage.database import Database, default_url, migrate
+from medgrape.server.storage.events import Anchor, Event, EventLog, NewEvent
+
+logger = logging.getLogger("medgrape.server")
+"""The operator's log: never patients, and never what users typed."""
+
+
+class RoomError(UserError):
+    """A folder that cannot be a reading room."""
+
+
+class MismatchedRoomError(UserError):
+    """A folder and a database of two different rooms, or of two different times."""
+
+
+@dataclass(frozen=True)
+class RoomFolder:
+    """Paths in the room's folder. The server makes all names, never a file or a request."""
+
+    root: Path
+
+    @property
+    def uploads(self) -> Path:
+        """Uploads on their way in."""
+        return self.root / "arrivals"
+
+    @property
+    def films(self) -> Path:
+        """Films and their previews."""
+        return self.root / "films"
+
+    @property
+    def features(self) -> Path:
+        """Outputs of backbones."""
+        return self.root / "features"
+
+    @property
+    def models(self) -> Path:
+        """Runs created here."""
+        return self.root / "models"
+
+    @property
+    def assessments(self) -> Path:
+        """Assessments of models on data sets."""
+        return self.root / "worth"
+
+    @property
+    def anchor(self) -> Path:
+        """The file with the end of the event log."""
+        return self.root / "log-end"
+
+    def film(self, film: str, suffix: str) -> Path:
+        """A film's file."""
+        return self.films / film[:2] / f"{film}{suffix}"
+
+    def preview(self, film: str) -> Path:
+        """A film's preview."""
+        return self.films / film[:2] / f"{film}.preview.png"
+
+    def assessment_file(self, version: str, data_set: str) -> Path:
+        """The assessment of a model on a data set, given by its checksum."""
+        return self.assessments / f"{version}.{data_set[:16]}.json"
+
+    def assessment_files(self, version: str) -> list[Path]:
+        """The assessments of a model on every data set."""
+        return sorted(self.assessments.glob(f"{version}.*.json"))
+
+    def prepare(self) -> None:
+        """Create missing folders, readable by the server's user only."""
+        if self.root.exists() and not self.root.is_dir():
+            raise RoomError(f"{self.root} is no folder; choose another --room.")
+        if (self.root / "manifest.json").exists():
+            raise RoomError(f"{self.root} is a run; choose another --room.")
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.uploads, self.films, self.features, self.models, self.assessments):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+    def sweep(
+        self, films: Collection[str], contents: Collection[str], models: Collection[str], versions: Collection[str]
+    ) -> None:
+        """Before the server starts, delete files that the database does not know.
+
+        They are left by a server that was killed between writing files and committing.
+        """
+        shutil.rmtree(self.uploads, ignore_errors=True)
+        self.uploads.mkdir(mode=0o700)
+        _keep_only(self.films.glob("*/*"), films)
+        _keep_only(self.features.glob("*/*/*"), contents)
+        _keep_only(self.models.iterdir(), models)
+        _keep_only(self.assessments.iterdir(), versions)
+
+    def drop_stale_uploads(self, seconds: float) -> None:
+        """Delete uploads that a killed worker left; younger ones may be in progress."""
+        for path in self.uploads.iterdir():
+            with suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > seconds:
+                    path.unlink()
+
+    def key(self) -> bytes:
+        """The secret that seals events and CSRF tokens; created with the room, as is the log's anchor."""
+        path = self.root / "secret.key"
+        if not path.exists():
+            self._make_key(path)
+        key = path.read_bytes()
+        if len(key) != 32:
+            raise RoomError(f"{path} is damaged; put it back from a backup, for the log is sealed with it.")
+        return key
+
+    def _make_key(self, path: Path) -> None:
+        """Atomic: two commands may create the room at once, and each may be killed."""
+        draft = path.with_name(f".secret.key.{os.getpid()}.part")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(32))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            Anchor(self.anchor).make()
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+
+
+def _keep_only(paths: Iterable[Path], known: Collection[str]) -> None:
+    for path in [path for path in paths if path.name.split(".")[0] not in known]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class RoomStore:
+    """The folder, the database and the event log: what commands need."""
+
+    folder: RoomFolder
+    database: Database
+    log: EventLog
+
+    @classmethod
+    def opened(cls, folder: RoomFolder, settings: ServerSettings) -> "RoomStore":
+        """Open a room whose database may not have its tables yet."""
+        folder.prepare()
+        database = Database(settings.database or default_url(folder.root))
+        log = EventLog(folder.key(), folder.anchor)
+        database.after_commit = log.write_anchor
+        return cls(folder, database, log)
+
+    @classmethod
+    def ready(cls, folder: RoomFolder, settings: ServerSettings) -> "RoomStore":
+        """Open a room, update its tables, and check that database and folder belong together.
+
+        Without this check, a server started with another database would delete the room's films as unknown files.
+        """
+        store = cls.opened(folder, settings)
+        migrate(store.database)
+        with store.database.reading() as session:
+            together = store.log.belongs(session)
+        if not together:
+            store.close()
+            raise MismatchedRoomError(
+                f"{folder.root} and the database {store.database} do not belong together: the last event that the "
+                f"folder remembers ({folder.anchor.name}) is not in the database. Give the --room and --database that "
+                "were used together, or put both back from the same backup."
+            )
+        return store
+
+    def record(self, session: Session, actor: User | str, kind: str, **payload: object) -> Event:
+        """Add an event to the log; ``film``, ``study`` and ``model`` are columns, everything else is the body."""
+        columns = {name: payload.pop(name, None) for name in ("film", "study", "model")}
+        name = actor if isinstance(actor, str) else actor.name
+        return self.log.add(session, NewEvent(name, kind, body=payload, **columns))  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.dispose()
 
 
 class Room:
-    """An archive with films and models at work."""
+    """A room in one worker: its store, and the decoders, encoder and caches that serve it."""
 
     def __init__(self, store: RoomStore, settings: ServerSettings, *, login: bool) -> None:
         self.store, self.settings, self.login = store, settings, login
@@ -23,19 +212,33 @@ class Room:
 
     @cached_property
     def decoder_pool(self) -> DecoderPool:
-        """Decoders, started when the first film needs them."""
-        return DecoderPool(self.folder, self.settings)
+        """Started when the first film needs it."""
+        return DecoderPool(self.settings)
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The thread that runs backbones."""
+        """Started when the first film needs it."""
         return Encoder()
+
+    def keep_film(self, film: str, clean: CleanFilm) -> None:
+        """Write a film's files, each atomically."""
+        with whole_file(self.folder.film(film, clean.arrival.suffix)) as draft:
+            draft.write_bytes(clean.content)
+        with whole_file(self.folder.preview(film)) as draft:
+            Image.fromarray(clean.preview).save(draft, "PNG")
+
+    def drop_film(self, film: str, suffix: str) -> None:
+        """Delete a film's files."""
+        path = self.folder.film(film, suffix)
+        self.decoder_pool.forget(path)
+        for file in (path, self.folder.preview(film)):
+            file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """End everything that was started."""
         self.closing.set()
         if "encoder" in self.__dict__:
             self.encoder.close()
-        if "darkroom" in self.__dict__:
+        if "decoder_pool" in self.__dict__:
             self.decoder_pool.close()
         self.store.close()

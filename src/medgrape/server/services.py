@@ -1,4 +1,4 @@
-"""What every route is handed: the desk it works at, and the person who asks."""
+"""Dependencies of routes: the services, the current user, the role required; and routers that apply them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,21 +7,20 @@ from typing import Annotated, Any, TypeVar
 import anyio
 from fastapi import APIRouter, Depends, Request
 
-from medgrape.server.background_reading import BackgroundReader
+from medgrape.server.accounts import Role, User
+from medgrape.server.errors import Problem, forbidden
 from medgrape.server.jobs import JobRunner
-from medgrape.server.problems import Problem, forbidden
+from medgrape.server.oidc import Oidc
 from medgrape.server.room import Room
-from medgrape.server.security.oidc import Oidc
-from medgrape.server.security.roles import Role, User
 from medgrape.server.settings import API
-from medgrape.server.studies import StudyService
+from medgrape.server.studies import BackgroundReader, StudyService
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class ServiceContainer:
-    """Everything there is to work with."""
+    """The services of one worker."""
 
     room: Room
     studies: StudyService
@@ -29,10 +28,10 @@ class ServiceContainer:
     background_reader: BackgroundReader
     oidc: Oidc | None
     upload_slots: anyio.CapacityLimiter
-    """How many uploads are worked on at once; the others wait without holding a thread."""
+    """Limits the uploads handled at once; others wait without holding a thread."""
 
     def close(self) -> None:
-        """End all work."""
+        """End all background work."""
         self.room.closing.set()
         self.jobs.close()
         self.background_reader.close()
@@ -51,24 +50,24 @@ async def _current_user(request: Request) -> User:
     return user
 
 
-# These wait for nothing. They are async all the same, because FastAPI sends whatever is not through a thread.
+# These functions are async though they wait for nothing, because FastAPI would run them in a thread otherwise.
 Services = Annotated[ServiceContainer, Depends(_services)]
 CurrentUser = Annotated[User, Depends(_current_user)]
 
 
 class RequireRole:
-    """A role without which a route is closed."""
+    """Closes a route to users without a role."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
 
     async def __call__(self, user: CurrentUser) -> None:
-        """Refuse whoever may do less."""
+        """Refuse users with a lower role."""
         if not user.role.covers(self.role):
             raise forbidden(f"This takes the role {self.role}; yours is {user.role}.")
 
 
-_WORDS = {
+_DESCRIPTIONS = {
     400: "The request cannot be understood.",
     401: "Nobody is logged in.",
     403: "The caller's role does not allow it, or another site's page asks.",
@@ -85,29 +84,29 @@ _ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 503)
 
 
 def problem_responses(*more: int) -> dict[int | str, dict[str, Any]]:
-    """What may go wrong with a route, for its description; some things may with every one."""
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemTold"}}}
-    return {status: {"description": _WORDS[status], "content": content} for status in sorted({*_ALWAYS, *more})}
+    """Problems of a route for its OpenAPI description, with those that every route has."""
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
+    return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in sorted({*_ALWAYS, *more})}
 
 
 def media_response(media: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """What a route answers that is no JSON, for its description."""
+    """An answer that is not JSON, for a route's OpenAPI description."""
     binary = not media.startswith("text/")
     schema = {"type": "string", "format": "binary"} if binary else {"type": "string"}
     return {200: {"description": description, "content": {media: {"schema": schema}}}}
 
 
 def router(tag: str, role: Role) -> APIRouter:
-    """Routes of one resource for one role."""
+    """A router for routes that require a role."""
     return APIRouter(prefix=API, tags=[tag], dependencies=[Depends(RequireRole(role))], responses=problem_responses())
 
 
 def open_router(tag: str) -> APIRouter:
-    """Routes that need no role, of which each still has to say that it is open."""
+    """A router for routes that require no role; each must still be marked with ``open_to_all``."""
     return APIRouter(prefix=API, tags=[tag], responses=problem_responses())
 
 
 def open_to_all(endpoint: F) -> F:
-    """Say that a route is open to anybody. All others are closed."""
+    """Mark a route as open to anybody; all others are closed."""
     endpoint.is_open = True  # type: ignore[attr-defined]
     return endpoint

@@ -1,146 +1,152 @@
-"""What can be done to a study: correct it, withdraw or redraw a correction, undo, redo."""
+"""The history of a study: steps of one person, their events in the log, and the state that follows from them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
-from medgrape.corrections.statements import BoxCorrection, Change, Correction, correction_from_json
-from medgrape.server.problems import Problem
+from medgrape.corrections.statements import Change, Correction, correction_from_json
+from medgrape.server.errors import Problem
 from medgrape.server.storage.events import Event
 from medgrape.study import NoSuchCorrectionError, Study
 
 CORRECTED, WITHDRAWN, REDRAWN = "study.corrected", "study.withdrawn", "study.redrawn"
 UNDONE, REDONE = "study.undone", "study.redone"
 STEPS = (CORRECTED, WITHDRAWN, REDRAWN, UNDONE, REDONE)
-"""Kinds of events that change a study."""
+"""Kinds of the events that change a study."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a study stands."""
+class StudyState:
+    """The corrections in force after some steps, and what can be undone and redone."""
 
     revision: int = 0
+    """Number of steps."""
     corrections: tuple[Correction, ...] = ()
     done: tuple[Change, ...] = ()
-    """What could be undone, the last done one last: all that was done and not undone."""
+    """Changes that can be undone, the last one last."""
     undone: tuple[Change, ...] = ()
-    """What could be redone, the last undone one last."""
+    """Changes that can be redone, the one undone last at the end."""
 
-    def after(self, event: Event) -> "Standing":
-        """Where it stands once this was done."""
-        if event.kind == UNDONE:
-            return self.undo()
-        if event.kind == REDONE:
-            return self.redo()
-        return replace(self._with(self._change(event)), undone=())
+    def do(self, change: Change) -> "StudyState":
+        """Return the state after a change; nothing can be redone after it."""
+        return StudyState(self.revision + 1, change.done(self.corrections), (*self.done, change))
 
-    def undo(self) -> "Standing":
-        """Where it stands once the last step was taken back."""
+    def undo(self) -> "StudyState":
+        """Return the state after the last change is undone."""
+        if not self.done:
+            raise Problem(
+                409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it."
+            )
         *done, last = self.done
-        back = last.undone(self.corrections)
-        return Standing(self.revision + 1, back, tuple(done), (*self.undone, last))
+        return StudyState(self.revision + 1, last.undone(self.corrections), tuple(done), (*self.undone, last))
 
-    def redo(self) -> "Standing":
-        """Where it stands once the step that was undone last is taken again."""
+    def redo(self) -> "StudyState":
+        """Return the state after the change that was undone last is done again."""
+        if not self.undone:
+            raise Problem(409, "nothing_to_redo", "There is nothing to redo: the last step was not an undo.")
         *undone, last = self.undone
-        return replace(self._with(last), undone=tuple(undone))
-
-    def last(self, event: Event) -> Change:
-        """What the event that led here did, took back or brought back."""
-        return self.undone[-1] if event.kind == UNDONE else self.done[-1]
-
-    def _with(self, change: Change) -> "Standing":
-        later = change.done(self.corrections)
-        return replace(self, revision=self.revision + 1, corrections=later, done=(*self.done, change))
-
-    def _change(self, event: Event) -> Change:
-        told = event.payload
-        if event.kind == WITHDRAWN:
-            return Change("withdrawn", told["number"], self.corrections[told["number"]])
-        correction = correction_from_json(told["correction"])
-        if event.kind == REDRAWN:
-            return Change("redrawn", told["number"], correction, self.corrections[told["number"]])
-        return Change("corrected", len(self.corrections), correction)
-
-
-def standing(events: Iterable[Event]) -> Standing:
-    """Where a study stands after all of this."""
-    found = Standing()
-    for event in events:
-        found = found.after(event)
-    return found
+        return replace(self.do(last), undone=tuple(undone))
 
 
 @dataclass(frozen=True)
-class Step:
-    """What is about to be done to a study."""
+class HistoryEntry:
+    """A step in the log."""
 
+    event: Event
+    change: Change
+    """The change that was made, undone or redone."""
+    state: StudyState
+    """After the step."""
+
+
+def replay(events: Iterable[Event]) -> Iterator[HistoryEntry]:
+    """Walk through the steps of one study, the first one first."""
+    state = StudyState()
+    for event in events:
+        if event.kind == UNDONE:
+            state = state.undo()
+            change = state.undone[-1]
+        else:
+            state = state.redo() if event.kind == REDONE else state.do(_change(event, state.corrections))
+            change = state.done[-1]
+        yield HistoryEntry(event, change, state)
+
+
+def state_after(events: Iterable[Event]) -> StudyState:
+    """Return the state of a study after these steps."""
+    state = StudyState()
+    for entry in replay(events):
+        state = entry.state
+    return state
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step makes of a study, before it is written to the log."""
+
+    study: Study
+    state: StudyState
     kind: str
-    taken: Callable[[Study, Standing], Study]
-    reason: str | None = None
-
-    def told(self, after: Study) -> dict[str, Any]:
-        """What the log keeps of it; of undo and redo nothing, for the log has told already what they bring back."""
-        if self.kind in (UNDONE, REDONE):
-            return {}
-        change = cast(Change, after.change)
-        told: dict[str, Any] = {"correction": change.correction.to_json(), "reason": self.reason}
-        if self.kind != CORRECTED:
-            told["number"] = change.number
-        if change.replaced is not None:
-            told["replaced"] = change.replaced.to_json()
-        return told
+    """Kind of its event."""
+    payload: dict[str, Any]
+    """Body of its event. Undo and redo have none: the log already has the change."""
 
 
-def correcting(correction: Correction, *, confirmed: bool, reason: str | None) -> Step:
-    """One correction more."""
-    return Step(CORRECTED, lambda study, _: study.correct(correction, confirmed=confirmed), reason)
+Step = Callable[[Study, StudyState], Outcome]
+"""Something that a person does to a study."""
 
 
-def withdrawing(number: int, reason: str | None) -> Step:
-    """One correction less, whichever it is."""
-    return Step(WITHDRAWN, _there(lambda study: study.withdraw(number)), reason)
+def changing(change: Callable[[Study], Study], reason: str | None) -> Step:
+    """Return the step that makes a change of the library's: correct, withdraw or redraw."""
+
+    def step(study: Study, state: StudyState) -> Outcome:
+        try:
+            after = change(study)
+        except NoSuchCorrectionError as error:
+            raise Problem(404, "not_found", str(error)) from error
+        made = after.change
+        assert made is not None  # noqa: S101 (a study that was changed knows how)
+        return Outcome(after, state.do(made), f"study.{made.kind}", _payload(made) | {"reason": reason})
+
+    return step
 
 
-def redrawing(number: int, drawn: BoxCorrection, *, confirmed: bool, reason: str | None) -> Step:
-    """Another box in the place of one."""
+def undo(study: Study, state: StudyState) -> Outcome:
+    """Undo the last change. The study is rebuilt from the state: after a restart nobody holds ``study.before``."""
+    return _outcome(study, state.undo(), UNDONE)
 
-    def redrawn(study: Study) -> Study:
-        return study.redraw(number, drawn.box, drawn.concept, positive=drawn.positive, confirmed=confirmed)
 
-    return Step(REDRAWN, _there(redrawn), reason)
+def redo(study: Study, state: StudyState) -> Outcome:
+    """Redo the change that was undone last."""
+    return _outcome(study, state.redo(), REDONE)
+
+
+def _outcome(study: Study, state: StudyState, kind: str) -> Outcome:
+    return Outcome(first_of(study).resumed(state.corrections), state, kind, {})
 
 
 def first_of(study: Study) -> Study:
-    """The study before any correction. Those in between hold evidence that nobody asks for again."""
+    """Return the study before any correction. Those in between hold evidence that nobody needs again."""
     while study.before is not None:
         study = study.before
     return study
 
 
-def _there(taken: Callable[[Study], Study]) -> Callable[[Study, Standing], Study]:
-    """The step, where the correction that it is about is there."""
-
-    def found(study: Study, _: Standing) -> Study:
-        try:
-            return taken(study)
-        except NoSuchCorrectionError as error:
-            raise Problem(404, "not_found", str(error)) from error
-
-    return found
+def _payload(change: Change) -> dict[str, Any]:
+    """Describe a change in its event; ``_change`` is the inverse."""
+    payload: dict[str, Any] = {"correction": change.correction.to_json()}
+    if change.kind != "corrected":
+        payload["number"] = change.number
+    if change.replaced is not None:
+        payload["replaced"] = change.replaced.to_json()
+    return payload
 
 
-def _undone(study: Study, now: Standing) -> Study:
-    """From where the study stands, not from ``study.before``: after a restart nobody holds that one any more."""
-    if not now.done:
-        raise Problem(409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it.")
-    return first_of(study).resumed(now.undo().corrections)
-
-
-def _redone(study: Study, now: Standing) -> Study:
-    if not now.undone:
-        raise Problem(409, "nothing_to_redo", "There is nothing to redo: nothing was undone last.")
-    return first_of(study).resumed(now.redo().corrections)
-
-
-UNDO, REDO = Step(UNDONE, _undone), Step(REDONE, _redone)
+def _change(event: Event, corrections: tuple[Correction, ...]) -> Change:
+    payload = event.payload
+    if event.kind == WITHDRAWN:
+        return Change("withdrawn", payload["number"], corrections[payload["number"]])
+    correction = correction_from_json(payload["correction"])
+    if event.kind == REDRAWN:
+        return Change("redrawn", payload["number"], correction, corrections[payload["number"]])
+    return Change("corrected", len(corrections), correction)

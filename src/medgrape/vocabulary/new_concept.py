@@ -146,7 +146,7 @@ def likeness(patches: Float[Tensor, "d h w"], others: Float[Tensor, "n d"]) -> F
 
 def softmax_over_patches(logits: Float[Tensor, "h w"]) -> Float[Tensor, "h w"]:
     """Return weights that sum to one over the film."""
-    return rearrange(rearrange(logits, "h w -> (h w)").softmax(dim=0), "(h w) -> h w", h=logits.shape[0])
+    return logits.flatten().softmax(dim=0).view_as(logits)
 
 
 TEXT_TOLERANCE = 1e-3

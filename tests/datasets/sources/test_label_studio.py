@@ -158,8 +158,12 @@ def about(mark, kind, *words):
 
 def test_what_is_chosen_for_a_labelled_mark_is_about_it_and_no_finding(films_folder, export):
     cavity = rectangle(25, 50, 12.5, 25, id="one")
-    said = [about(cavity, "choices", "severe"), about(cavity, "taxonomy", ["TB", "active"]), about(cavity, "rating", 3)]
-    draft = read(films_folder, export, task("film0.png", [said[0], cavity, *said[1:]]))
+    choices = [
+        about(cavity, "choices", "severe"),
+        about(cavity, "taxonomy", ["TB", "active"]),
+        about(cavity, "rating", 3),
+    ]
+    draft = read(films_folder, export, task("film0.png", [choices[0], cavity, *choices[1:]]))
     assert [(drawn.concept, drawn.box) for drawn in draft.boxes] == [("cavity", Box(24, 40, 36, 60))]
     assert draft.concepts.names == ("cavity",)
     assert not draft.complaints

@@ -3,32 +3,32 @@ import type { components } from "./schema";
 
 type Schemas = components["schemas"];
 
-export type CurrentUser = Schemas["SessionTold"];
+export type CurrentUser = Schemas["SessionResponse"];
 export type Role = CurrentUser["role"];
 
-export type Film = Schemas["FilmTold"];
+export type Film = Schemas["FilmResponse"];
 export type FilmPage = Schemas["FilmPage"];
-export type UploadedFilm = Schemas["FilmTaken"];
+export type UploadedFilm = Schemas["UploadResponse"];
 
-export type Study = Schemas["StudyTold"];
-export type Step = Schemas["StepTold"];
-export type Correction = Schemas["CorrectionTold"];
-export type Check = Schemas["CheckTold"];
+export type Study = Schemas["StudyResponse"];
+export type Step = Schemas["StepResponse"];
+export type Correction = Schemas["CorrectionResponse"];
+export type Check = Schemas["CheckResponse"];
 export type Probabilities = Record<string, number>;
 
-export type Explanation = Schemas["ExplanationTold"];
+export type Explanation = Schemas["ExplanationResponse"];
 export type ConceptExplanation = Explanation["concepts"][number];
 export type Exemplar = ConceptExplanation["exemplars"][number];
 export type AttentionEdge = NonNullable<Explanation["attention"]>[number];
 
-export type Model = Schemas["ModelTold"];
+export type Model = Schemas["ModelResponse"];
 export type ModelCard = Schemas["ModelCard"];
-export type Concept = Schemas["ConceptTold"];
-export type Prototype = Schemas["PrototypeTold"];
-export type Measurement = Schemas["WorthTold"];
-export type EvaluationReport = Schemas["ReportTold"];
-export type SubgroupReport = Schemas["AuditTold"];
-export type Job = Schemas["JobTold"];
+export type Concept = Schemas["ConceptResponse"];
+export type Prototype = Schemas["PrototypeResponse"];
+export type Measurement = Schemas["AssessmentResponse"];
+export type EvaluationReport = Schemas["EvaluationReport"];
+export type SubgroupReport = Schemas["AuditReport"];
+export type Job = Schemas["JobResponse"];
 
-export type LogEvent = Schemas["EventTold"];
-export type VerificationResult = Schemas["VerdictTold"];
+export type LogEvent = Schemas["EventResponse"];
+export type VerificationResult = Schemas["VerificationResponse"];

@@ -11,14 +11,7 @@ from medgrape.concepts import Concept, ConceptError, ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord
 from medgrape.datasets.draft import Draft, IncompleteSourceError, SourceError, film_files, read_text, without_suffix
 from medgrape.datasets.sources import Option, source
-from medgrape.datasets.sources.annotation_files import (
-    MarkedFilm,
-    MarkedFilms,
-    place_marks,
-    read_coco,
-    read_cvat,
-    read_label_studio,
-)
+from medgrape.datasets.sources.annotation_files import MarkedFilms, place_marks, read_coco, read_cvat, read_label_studio
 from medgrape.files import whole_folder
 from medgrape.progress import Track, quietly
 
@@ -81,8 +74,17 @@ def read_folder(
     draft.complaints.join(marked.complaints)
     files = (path.relative_to(folder).as_posix() for path in film_files([folder]))
     finder = FilmFinder(files, (film.listed for film in marked.films))
-    for film in track(marked.films, "reading films", len(marked.films)):
-        _read_film(draft, film, finder.find(film.listed))
+    for marked_film in track(marked.films, "reading films", len(marked.films)):
+        path = finder.find(marked_film.listed)
+        size = None if path is None else draft.size_of(path)
+        if path is None:
+            draft.complaints.add("listed films missing", marked_film.listed)
+        elif size is not None:
+            marks, name = marked_film.marks, without_suffix(path)
+            has_finding = any(mark.corners is not None or draft.concepts.published(mark.label) for mark in marks)
+            labels = dict.fromkeys(draft.concepts.names)
+            draft.films.append(FilmRecord(name, path, CLASSES[has_finding], name, size, labels))
+            place_marks(draft, marked_film, draft.films[-1])
     draft.notes.extend(finder.notes())
     draft.label_by_boxes()
     return draft
@@ -102,19 +104,6 @@ def _register(name: Tool, tool: AnnotationTool) -> None:
 
 for _name, _tool in TOOLS.items():
     _register(_name, _tool)
-
-
-def _read_film(draft: Draft, marked: MarkedFilm, path: str | None) -> None:
-    if path is None:
-        draft.complaints.add("listed films missing", marked.listed)
-        return
-    size, name = draft.size_of(path), without_suffix(path)
-    if size is None:
-        return
-    has_finding = any(mark.corners is not None or draft.concepts.published(mark.label) for mark in marked.marks)
-    film = FilmRecord(name, path, CLASSES[has_finding], name, size, dict.fromkeys(draft.concepts.names))
-    draft.films.append(film)
-    place_marks(draft, marked, film)
 
 
 def _concepts(marked: MarkedFilms, vocabulary: str | None) -> ConceptSet:
@@ -201,13 +190,7 @@ SAME = 0.01
 
 
 def import_boxes(
-    data: Path,
-    annotations: Path,
-    out: Path,
-    *,
-    anew: bool = False,
-    allow_missing: bool = False,
-    track: Track = quietly,
+    data: Path, annotations: Path, out: Path, *, anew: bool = False, allow_missing: bool = False, track: Track = quietly
 ) -> Dataset:
     """Write a new data set with the boxes of an annotation file; the old one stays as it is.
 

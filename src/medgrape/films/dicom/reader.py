@@ -6,7 +6,7 @@ Upright means head up, with the patient's left on the viewer's right.
 import io
 import struct
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -179,6 +179,7 @@ def name_transfer_syntax(dataset: FileDataset) -> None:
 
 def facts_from(dataset: Dataset, layout: PixelLayout) -> FilmFacts:
     """Return what the header tells about the film, and nothing about the patient."""
+    spacing = [float(length) for length in dataset.get("PixelSpacing") or dataset.get("ImagerPixelSpacing") or ()]
     facts = FilmFacts(
         format="DICOM",
         size=layout.stored,
@@ -188,7 +189,7 @@ def facts_from(dataset: Dataset, layout: PixelLayout) -> FilmFacts:
         modality=_text(dataset, "Modality"),
         view=view_of(dataset),
         laterality=_text(dataset, "ImageLaterality") or _text(dataset, "Laterality"),
-        spacing=_spacing(dataset),
+        spacing=(spacing[0], spacing[1]) if len(spacing) == 2 and min(spacing) > 0 else None,
     )
     if facts.modality is None:
         facts = facts.noting(warning="the header does not say what kind of examination this is")
@@ -205,14 +206,6 @@ def _text(dataset: Dataset, keyword: str) -> str | None:
     value = dataset.get(keyword) or ""
     first = value[0] if isinstance(value, MultiValue) and value else value
     return str(first).strip() or None
-
-
-def _spacing(dataset: Dataset) -> tuple[float, float] | None:
-    stored = dataset.get("PixelSpacing") or dataset.get("ImagerPixelSpacing")
-    if stored is None or len(stored) != 2:
-        return None
-    rows, columns = float(stored[0]), float(stored[1])
-    return (rows, columns) if rows > 0 and columns > 0 else None
 
 
 def view_of(dataset: Dataset) -> str | None:
@@ -250,7 +243,8 @@ def turn_upright(dataset: Dataset, facts: FilmFacts, stored: np.ndarray) -> tupl
     if turn.quarters % 2 and spacing is not None:
         spacing = spacing[1], spacing[0]
     turned = facts.noting(applied=f"{turn} (by {reason})")
-    return replace(turned, size=turn.size(facts.size), spacing=spacing), turn.pixels(stored)
+    turned = turned.model_copy(update={"size": turn.size(facts.size), "spacing": spacing})
+    return turned, turn.pixels(stored)
 
 
 def _turn_and_reason(dataset: Dataset) -> tuple[Turn, str]:

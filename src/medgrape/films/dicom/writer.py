@@ -58,24 +58,22 @@ _BITS = 12
 def anonymised_dicom(file: BinaryIO, limits: FilmLimits) -> bytes:
     """Return the bytes of the anonymised file."""
     dataset, layout = open_radiograph(file, limits)
-    _uncompress(dataset)
-    kept = _allowed(dataset)
-    stored = bytes(dataset[layout.keyword].value)
-    if layout.keyword == "PixelData":
-        stored = _greys_alone(dataset, stored[: _frame_length(dataset, layout.native_bytes)])
-        kept.add_new("PixelData", VR.OB if dataset.BitsAllocated == 8 else VR.OW, stored + b"\0" * (len(stored) % 2))
-    else:
-        kept.add_new(layout.keyword, dataset[layout.keyword].VR, stored[: layout.native_bytes])
-    return _written(kept, dataset, layout.keyword)
-
-
-def _uncompress(dataset: FileDataset) -> None:
-    """Replace the frame by a plain one, as pydicom decodes it."""
     if transfer_syntax(dataset).is_encapsulated:
         dataset.decompress(as_rgb=True, generate_instance_uid=False)
     elif not transfer_syntax(dataset).is_little_endian:
         pixels = dataset.pixel_array
         dataset.PixelData = pixels.astype(pixels.dtype.newbyteorder("<")).tobytes()
+    kept, length = _allowed(dataset), layout.native_bytes
+    stored = bytes(dataset[layout.keyword].value)
+    if layout.keyword == "PixelData":
+        if dataset.PhotometricInterpretation != "YBR_FULL_422":  # decompressed to RGB, which takes more room
+            samples = int(dataset.get("SamplesPerPixel", 1))
+            length = int(dataset.Rows) * int(dataset.Columns) * samples * int(dataset.BitsAllocated) // 8
+        stored = _greys_alone(dataset, stored[:length])
+        kept.add_new("PixelData", VR.OB if dataset.BitsAllocated == 8 else VR.OW, stored + b"\0" * (len(stored) % 2))
+    else:
+        kept.add_new(layout.keyword, dataset[layout.keyword].VR, stored[:length])
+    return _written(kept, dataset, layout.keyword)
 
 
 def _allowed(dataset: Dataset) -> Dataset:
@@ -151,14 +149,6 @@ def _greys_alone(dataset: Dataset, stored: bytes) -> bytes:
         negative = (greys >> (bits - 1)) & 1
         greys = greys | (negative * numbers.dtype.type(((1 << allocated) - 1) ^ ((1 << bits) - 1)))
     return bytes(greys.astype(numbers.dtype).tobytes())
-
-
-def _frame_length(dataset: Dataset, declared: int) -> int:
-    """Bytes of the frame; decompression may have turned YBR_FULL_422 into RGB, which takes more room."""
-    if dataset.PhotometricInterpretation == "YBR_FULL_422":
-        return declared
-    samples = int(dataset.get("SamplesPerPixel", 1))
-    return int(dataset.Rows) * int(dataset.Columns) * samples * int(dataset.BitsAllocated) // 8
 
 
 def _written(kept: Dataset, dataset: Dataset, keyword: str) -> bytes:

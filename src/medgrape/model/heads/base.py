@@ -31,15 +31,12 @@ class Head(Protocol):
 
     def __call__(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Return one logit for each class."""
-        ...
 
     def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
         """Return the attention of each concept (row) to each concept (column), or None."""
-        ...
 
     def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
         """Return logits and attention from one pass."""
-        ...
 
 
 class NoAttentionHead(nn.Module):

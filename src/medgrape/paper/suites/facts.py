@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from medgrape.model.heads.base import ATTENTION_HEADS, HIDDEN
-from medgrape.paper.jobs import Job, Role
-from medgrape.paper.measures.methods import BATCHES
-from medgrape.paper.recipes import fixed_recipes
+from medgrape.paper.jobs import PaperJob, Role
+from medgrape.paper.measures import BATCHES
 from medgrape.paper.results import Results
-from medgrape.paper.suites.base import Suite, published
+from medgrape.paper.suites.base import NOT_MEASURED, films, published, suite
 from medgrape.paper.tables import Cell, Column, Line, Table
 
 _PAPER_SETTINGS = {
@@ -38,14 +37,16 @@ _PAPER_SETTINGS = {
 }
 
 
-def latency_job(results: Results) -> Job:
-    """Timed once, with the first seed's models."""
-    known = fixed_recipes()
-    return Job("latency", known["grape"], results.seeds[0], others=(known["csr"],))
+def latency_job(results: Results) -> PaperJob:
+    """The models of the first seed, timed once."""
+    return results.single_job("latency", "grape", "csr")
 
 
+@suite(
+    "latency", "time of a prediction, graph head against linear head", "tab:speed", needs=lambda r: (latency_job(r),)
+)
 def latency(results: Results) -> Table:
-    """The graph head against the linear one."""
+    """Time of a prediction with the graph head and with the linear one."""
     columns = (
         Column("mean", "Mean, ms", "lower"),
         Column("sd", "SD, ms"),
@@ -53,25 +54,28 @@ def latency(results: Results) -> Table:
         Column("film", "µs a film", "lower"),
         Column("overhead", "Overhead", "lower"),
     )
-    told = results.one(latency_job(results))
-    lines = []
-    for batch in BATCHES if told else ():
-        for head in ("linear", "graph"):
-            cells: dict[str, Cell] = {key: f"{told[f'{batch}.{head}.{key}']:.2f}" for key in ("mean", "sd", "p95")}
-            cells["film"] = f"{told[f'{batch}.{head}.film']:,.0f}"
-            cells["overhead"] = f"{told[f'{batch}.overhead']:+.1%}" if head == "graph" else "–"
-            lines.append(Line(f"batch {batch}, {head} head", cells, published()["latency"][f"{batch}-{head}"]))
-    reading = "Not measured yet."
-    if told:
-        more = ", ".join(f"{told[f'{batch}.overhead']:+.1%} at batch {batch}" for batch in BATCHES)
-        reading = f"The graph head costs {more}, of medians; the paper's cost +17 %, +101 % and +161 %."
-    where = f"{told['backbone']}, {told['side']} pixels, {told['threads']} threads of a CPU" if told else "a CPU"
+    found = latency_job(results).found()
+    lines, reading, where = [], NOT_MEASURED, "a CPU"
+    if found is not None:
+        figures = found["figures"]
+        for batch in BATCHES:
+            for head in ("linear", "graph"):
+                cells: dict[str, Cell] = {
+                    key: f"{figures[f'{batch}.{head}.{key}']:.2f}" for key in ("mean", "sd", "p95")
+                }
+                cells["film"] = f"{figures[f'{batch}.{head}.film']:,.0f}"
+                cells["overhead"] = f"{figures[f'{batch}.overhead']:+.1%}" if head == "graph" else "–"
+                lines.append(Line(f"batch {batch}, {head} head", cells, published()["latency"][f"{batch}-{head}"]))
+        costs = ", ".join(f"{figures[f'{batch}.overhead']:+.1%} at batch {batch}" for batch in BATCHES)
+        reading = f"The graph head costs {costs}, of medians; the paper's cost +17 %, +101 % and +161 %."
+        where = f"{figures['backbone']}, {figures['side']} pixels, {figures['threads']} threads of a CPU"
     notes = (
         f"Ours: {where}, both heads timed in turns. The paper's: one A100 in BF16. Only the ratio can be compared.",
     )
-    return Table("latency", "How long a prediction takes", ("tab:speed",), columns, tuple(lines), reading, notes=notes)
+    return Table("How long a prediction takes", columns, tuple(lines), reading, notes=notes)
 
 
+@suite("context", "what others published", "tab:sota", needs=films("csr", "grape", "cbm", "pip-net"))
 def context(results: Results) -> Table:
     """What others published, and whether it can be compared."""
     columns = (
@@ -90,67 +94,33 @@ def context(results: Results) -> Table:
         role: Role = row.get("role", "first")
         cells["ours"] = results.value(row["ours"], "macro_f1", role) if "ours" in row and results.has(role) else None
         lines.append(Line(row["method"], cells))
-    return Table(
-        "context",
-        "What others published",
-        ("tab:sota",),
-        columns,
-        tuple(lines),
-        "None of these figures was measured here; films, splits and tasks differ.",
-    )
+    reading = "None of these figures was measured here; films, splits and tasks differ."
+    return Table("What others published", columns, tuple(lines), reading)
+
+
+@suite(
+    "settings", "the paper's settings and these runs'", "tab:hparams_fixed", "tab:hparams_dataset", needs=lambda _: ()
+)
+def settings(results: Results) -> Table:
+    """The paper's settings, and those of these runs."""
+    tables: dict[str, Any] = results.workspace.base.model_dump(mode="json")
+    lines, differing = [], 0
+    for key, paper in _PAPER_SETTINGS.items():
+        value: Any = tables
+        for part in key.split("."):
+            value = value[part]
+        lines.append(Line(key, {"value": str(value)}, {"value": paper}))
+        differing += not _same(str(value), paper)
+    built = f"{HIDDEN} wide, {ATTENTION_HEADS} attention heads"
+    lines.append(Line("graph head", {"value": built}, {"value": "64 wide, 4 attention heads"}))
+    reading = f"{differing} of {len(lines)} settings differ from the paper's on TBX11K."
+    return Table("Settings", (Column("value", "Value"),), tuple(lines), reading)
 
 
 def _same(ours: str, paper: str) -> bool:
-    """Whether two settings are the same, however they are written; of several of the paper's the first counts."""
+    """Whether two settings are equal, however they are written; of several in the paper, the first counts."""
     theirs = paper.split(";")[0]
     try:
         return float(ours) == float(theirs)
     except ValueError:
         return ours == theirs
-
-
-def settings(results: Results) -> Table:
-    """The paper's settings, and those of these runs."""
-    told: dict[str, Any] = results.place.base.model_dump(mode="json")
-    lines = []
-    for key, paper in _PAPER_SETTINGS.items():
-        value: Any = told
-        for part in key.split("."):
-            value = value[part]
-        lines.append(Line(key, {"value": str(value)}, {"value": paper}))
-    other = sum(not _same(str(line.ours["value"]), line.paper["value"]) for line in lines)
-    built = f"{HIDDEN} wide, {ATTENTION_HEADS} attention heads"
-    lines.append(Line("graph head", {"value": built}, {"value": "64 wide, 4 attention heads"}))
-    return Table(
-        "settings",
-        "Settings",
-        ("tab:hparams_fixed", "tab:hparams_dataset"),
-        (Column("value", "Value"),),
-        tuple(lines),
-        f"{other} of {len(lines)} settings differ from the paper's on TBX11K.",
-    )
-
-
-SUITES = (
-    Suite(
-        "latency",
-        "time of a prediction, graph head against linear head",
-        ("tab:speed",),
-        lambda r: (latency_job(r),),
-        latency,
-    ),
-    Suite(
-        "context",
-        "what others published",
-        ("tab:sota",),
-        lambda r: r.jobs("films", "csr", "grape", "cbm", "pip-net"),
-        context,
-    ),
-    Suite(
-        "settings",
-        "the paper's settings and these runs'",
-        ("tab:hparams_fixed", "tab:hparams_dataset"),
-        lambda _: (),
-        settings,
-    ),
-)

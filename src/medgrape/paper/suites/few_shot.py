@@ -5,9 +5,9 @@ from operator import itemgetter
 from typing import Any
 
 from medgrape.paper.jobs import Role
-from medgrape.paper.measures.methods import FILMS
+from medgrape.paper.measures import FEW_SHOT_FILMS
 from medgrape.paper.results import Results
-from medgrape.paper.suites.base import Suite, number, published
+from medgrape.paper.suites.base import NOT_MEASURED, number, published, suite
 from medgrape.paper.suites.plots import shots_plot
 from medgrape.paper.tables import Cell, Column, Line, Table, spread
 
@@ -16,26 +16,23 @@ _NOTE = (
     "seeds. The text projection is made to forget the finding first, where there are others to learn it from; the "
     "paper's had seen it."
 )
+Pick = Callable[[dict[str, Any]], Any]
 
 
 def _concepts(results: Results, recipe: str, role: Role) -> list[dict[str, Any]]:
-    """Those of the first seed that is done; all seeds have the same."""
-    found = [told["concepts"] for told in results.found("few-shot", recipe, role) if told.get("concepts")]
+    """Concepts of the first seed that is done; all seeds have the same."""
+    found = [figures["concepts"] for figures in results.found("few-shot", recipe, role) if figures.get("concepts")]
     return list(found[0]) if found else []
 
 
-def _over_seeds(results: Results, recipe: str, role: Role, concept: str, pick: Callable[[dict[str, Any]], Any]) -> Cell:
-    values = [
-        pick(one)
-        for told in results.found("few-shot", recipe, role)
-        for one in told.get("concepts", [])
-        if one["name"] == concept
-    ]
-    return spread(values)
+def _over_seeds(results: Results, recipe: str, role: Role, name: str, pick: Pick) -> Cell:
+    concepts = (c for figures in results.found("few-shot", recipe, role) for c in figures.get("concepts", []))
+    return spread([pick(concept) for concept in concepts if concept["name"] == name])
 
 
-def _shot(films: int) -> Callable[[dict[str, Any]], float | None]:
-    return lambda one: next((shots["mean"] for shots in one["shots"] if shots["films"] == films), None)
+def _pointing(films: int) -> Pick:
+    """Pick the pointing game after learning from so many films."""
+    return lambda concept: next((shots["mean"] for shots in concept["shots"] if shots["films"] == films), None)
 
 
 def _films(count: int) -> str:
@@ -44,9 +41,9 @@ def _films(count: int) -> str:
 
 def _lines(results: Results, suite: str, recipe: str, role: Role, prefix: str = "") -> list[Line]:
     paper = published()[suite] if not prefix else {}
-    concepts = [one["name"] for one in _concepts(results, recipe, role)]
-    rows: list[tuple[str, str, Callable[[dict[str, Any]], Any], bool]] = [
-        (_films(films), str(films), _shot(films), False) for films in FILMS
+    names = [concept["name"] for concept in _concepts(results, recipe, role)]
+    rows: list[tuple[str, str, Pick, bool]] = [
+        (_films(films), str(films), _pointing(films), False) for films in FEW_SHOT_FILMS
     ]
     rows.append(("all training films", "full", itemgetter("full"), False))
     if not prefix:
@@ -55,119 +52,92 @@ def _lines(results: Results, suite: str, recipe: str, role: Role, prefix: str = 
     return [
         Line(
             f"{prefix}{title}",
-            {name: _over_seeds(results, recipe, role, name, pick) for name in concepts},
-            {name: text for name, text in paper.get(key, {}).items() if name in concepts},
+            {name: _over_seeds(results, recipe, role, name, pick) for name in names},
+            {name: text for name, text in paper.get(key, {}).items() if name in names},
             trivial=trivial,
         )
         for title, key, pick, trivial in rows
     ]
 
 
-def _few_shot(results: Results, suite: str, title: str, labels: tuple[str, ...], role: Role) -> Table:
+def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
     lines = _lines(results, suite, "grape-text", role)
     if role == "first":
         lines += _lines(results, suite, "ours", role, "medgrape's recipe: ")
-    told = results.dataset(role).concepts
-    concepts = _concepts(results, "grape-text", role)
+    titles = {concept.name: concept.title for concept in results.dataset(role).concepts}
     columns = tuple(
-        Column(one["name"], f"{told[one['name']].title} ({one['pairs']} pairs)", "higher") for one in concepts
+        Column(concept["name"], f"{titles[concept['name']]} ({concept['pairs']} pairs)", "higher")
+        for concept in _concepts(results, "grape-text", role)
     )
+    found = results.found("few-shot", "grape-text", role)
+    warnings = dict.fromkeys(warning for figures in found for warning in figures.get("warnings", []))
     return Table(
-        suite,
         title,
-        labels,
         columns,
         tuple(lines),
         _reading(lines, columns),
-        notes=(_NOTE, *_warnings(results, role)),
+        notes=(_NOTE, *warnings),
         plots=shots_plot(suite, lines, columns),
     )
-
-
-def _warnings(results: Results, role: Role) -> list[str]:
-    """What the trials themselves had to say, each once."""
-    told = [one for found in results.found("few-shot", "grape-text", role) for one in found.get("warnings", [])]
-    return list(dict.fromkeys(told))
 
 
 def _reading(lines: list[Line], columns: tuple[Column, ...]) -> str:
     if not columns:
         return "Not measured: no finding has boxes on training and on test films, or the job is not done yet."
     key, name = columns[0].key, columns[0].title
-    one, full, fixed = number(lines[1], key), number(lines[4], key), number(lines[6], key)
-    if one is None or full is None:
-        return "Not measured yet."
-    told = f"{name}: one film points at {one:.3f}, all training films at {full:.3f}"
-    return told + ("." if fixed is None else f"; one fixed point at {fixed:.3f}.")
+    one_film, full, fixed = number(lines[1], key), number(lines[4], key), number(lines[6], key)
+    if one_film is None or full is None:
+        return NOT_MEASURED
+    sentence = f"{name}: one film points at {one_film:.3f}, all training films at {full:.3f}"
+    return sentence + ("." if fixed is None else f"; one fixed point at {fixed:.3f}.")
 
 
+@suite(
+    "few-shot",
+    "findings learnt from a sentence and few films",
+    "tab:zeroshot",
+    needs=lambda r: r.jobs("few-shot", "grape-text", "ours"),
+)
 def first(results: Results) -> Table:
-    """On the first data set."""
-    return _few_shot(results, "few-shot", "A finding learnt from few films", ("tab:zeroshot",), "first")
+    """Few films on the first data set."""
+    return _few_shot(results, "few-shot", "A finding learnt from few films", "first")
 
 
+@suite(
+    "few-shot-second",
+    "the same on the second data set",
+    "tab:zeroshot_nih",
+    needs=lambda r: r.jobs("few-shot", "grape-text", role="second"),
+    role="second",
+)
 def second(results: Results) -> Table:
-    """On the second data set."""
-    return _few_shot(results, "few-shot-second", "The same on the second data set", ("tab:zeroshot_nih",), "second")
+    """Few films on the second data set."""
+    return _few_shot(results, "few-shot-second", "The same on the second data set", "second")
 
 
+@suite(
+    "end-to-end-few-shot",
+    "the same with stages and end to end",
+    "tab:n4_zeroshot",
+    needs=lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"),
+)
 def end_to_end(results: Results) -> Table:
-    """Stages against everything at once, for the finding with the most boxes."""
+    """Training in stages against training end to end, for the finding with the most boxes."""
     concepts = _concepts(results, "grape-text", "first")
-    columns = (Column("staged", "Staged", "higher"), Column("whole", "End to end", "higher"))
-    lines = []
+    name = max(concepts, key=lambda concept: int(concept["pairs"]))["name"] if concepts else ""
     recipes = {"staged": "grape-text", "whole": "end-to-end-text"}
-    name = max(concepts, key=lambda one: int(one["pairs"]))["name"] if concepts else ""
-    for films in FILMS:
-        cells = {key: _over_seeds(results, recipe, "first", name, _shot(films)) for key, recipe in recipes.items()}
-        lines.append(
-            Line(
-                _films(films),
-                cells,
-                published()["end-to-end-few-shot"][str(films)],
-            )
-        )
-    for title, key in (("a random point", "chance"), ("one fixed point", "fixed")):
-        cells = {
-            column: _over_seeds(results, recipe, "first", name, itemgetter(key)) for column, recipe in recipes.items()
-        }
-        lines.append(Line(title, cells, trivial=True))
+
+    def cells(pick: Pick) -> dict[str, Cell]:
+        return {column: _over_seeds(results, recipe, "first", name, pick) for column, recipe in recipes.items()}
+
+    paper = published()["end-to-end-few-shot"]
+    lines = [Line(_films(films), cells(_pointing(films)), paper[str(films)]) for films in FEW_SHOT_FILMS]
+    lines.append(Line("a random point", cells(itemgetter("chance")), trivial=True))
+    lines.append(Line("one fixed point", cells(itemgetter("fixed")), trivial=True))
     staged, whole = (number(lines[1], key) for key in recipes)
-    reading = "Not measured yet."
+    reading = NOT_MEASURED
     if staged is not None and whole is not None:
         reading = f"From one film: {staged:.3f} with stages, {whole:.3f} end to end."
-    return Table(
-        "end-to-end-few-shot",
-        "Few films, with stages and without",
-        ("tab:n4_zeroshot",),
-        columns,
-        tuple(lines),
-        reading,
-        notes=(f"Of {name or 'no finding'}, the one with the most boxes. {_NOTE}",),
-    )
-
-
-SUITES = (
-    Suite(
-        "few-shot",
-        "findings learnt from a sentence and few films",
-        ("tab:zeroshot",),
-        lambda r: r.jobs("few-shot", "grape-text", "ours"),
-        first,
-    ),
-    Suite(
-        "few-shot-second",
-        "the same on the second data set",
-        ("tab:zeroshot_nih",),
-        lambda r: r.jobs("few-shot", "grape-text", role="second"),
-        second,
-        "second",
-    ),
-    Suite(
-        "end-to-end-few-shot",
-        "the same with stages and end to end",
-        ("tab:n4_zeroshot",),
-        lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"),
-        end_to_end,
-    ),
-)
+    columns = (Column("staged", "Staged", "higher"), Column("whole", "End to end", "higher"))
+    notes = (f"Of {name or 'no finding'}, the one with the most boxes. {_NOTE}",)
+    return Table("Few films, with stages and without", columns, tuple(lines), reading, notes=notes)

@@ -1,4 +1,4 @@
-"""The report's plots: one style, colours that everybody tells apart, words beside colours."""
+"""Plots of the report, in colours that colour-trivial readers can tell apart."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,29 +23,29 @@ def dots_plot(name: str, lines: Sequence[Line], column: Column) -> tuple[Plot, .
         for line in lines
         if not line.trivial and isinstance(cell := line.ours.get(column.key), Value)
     ]
-    blind = [
+    trivial = [
         (line.title, cell) for line in lines if line.trivial and isinstance(cell := line.ours.get(column.key), Value)
     ]
     if not rows:
         return ()
     with plotting():
-        figure, axes = _sheet(1.3 + 0.34 * len(rows))
+        figure, axes = _axes(1.3 + 0.34 * len(rows))
         for place, (_, value) in enumerate(rows):
             axes.errorbar(value.mean, place, xerr=value.sd or 0.0, fmt="o", color=colour(4), ecolor=INK, capsize=3)
-        for place, (title, value) in enumerate(blind):
+        for place, (title, value) in enumerate(trivial):
             axes.axvline(value.mean, color=colour(5), linestyle=_DASHES[1 + place % 3], label=title)
         axes.set_yticks(range(len(rows)), [title for title, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(0, 1.02)
         axes.set_xlabel(f"{column.title}; whiskers: standard deviation over seeds")
-        if blind:
+        if trivial:
             figure.legend(loc="outside upper center", ncols=2, fontsize=8)
-        words = "; ".join(f"{title} {value.text}" for title, value in (*rows, *blind))
+        words = "; ".join(f"{title} {value.text}" for title, value in (*rows, *trivial))
         return (Plot(inline(figure, f"dots-{name}", f"{column.title}: {words}."), ""),)
 
 
 def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> tuple[Plot, ...]:
-    """Pointing against the number of films, a line for each finding; full supervision and the fixed point beside it."""
+    """Pointing against the number of films, a curve for each finding, beside full supervision and a fixed point."""
     shots = [
         line
         for line in lines
@@ -55,7 +55,7 @@ def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> t
     if not columns or not shots:
         return ()
     with plotting():
-        figure, axes = _sheet(3.4)
+        figure, axes = _axes(3.4)
         for place, column in enumerate(columns):
             points = [
                 (at, cell.mean) for at, line in enumerate(shots) if isinstance(cell := line.ours.get(column.key), Value)
@@ -76,11 +76,11 @@ def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> t
 
 
 def histogram_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
-    """How near prototypes are to their text and to each other, as shares of all cosines."""
+    """Distribution of the cosines of prototypes with their text and with each other."""
     kinds = (("histogram.anchor", "prototype and its text"), ("histogram.within", "prototypes of one finding"))
     drawn = []
     for key, title in kinds:
-        own = [(name, told[key]) for name, told in found if key in told]
+        own = [(name, figures[key]) for name, figures in found if key in figures]
         if own:
             drawn.append(_histogram(key.split(".")[1], title, own))
     return tuple(drawn)
@@ -88,7 +88,7 @@ def histogram_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, .
 
 def _histogram(name: str, title: str, own: Sequence[tuple[str, list[float]]]) -> Plot:
     with plotting():
-        figure, axes = _sheet(3.0)
+        figure, axes = _axes(3.0)
         for place, (label, shares) in enumerate(own):
             edges = np.linspace(-1, 1, len(shares) + 1)
             axes.stairs(
@@ -108,10 +108,10 @@ def _histogram(name: str, title: str, own: Sequence[tuple[str, list[float]]]) ->
 
 
 def curves_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
-    """Probability of the class while the most salient pixels go, or come, first."""
+    """Probability of the class while pixels are removed, or revealed, the most salient first."""
     drawn = []
     for kind, words in (("deletion", "removed"), ("insertion", "revealed")):
-        own = [(name, told) for name, told in found if f"own.{kind}.curve" in told]
+        own = [(name, figures) for name, figures in found if f"own.{kind}.curve" in figures]
         if own:
             drawn.append(_curves(kind, words, own))
     return tuple(drawn)
@@ -119,10 +119,10 @@ def curves_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]
 
 def _curves(kind: str, words: str, own: Sequence[tuple[str, dict[str, Any]]]) -> Plot:
     with plotting():
-        figure, axes = _sheet(3.4)
-        for place, (name, told) in enumerate(own):
-            for which, dash, label in (("own", "-", name), ("random", ":", None)):
-                curve = told[f"{which}.{kind}.curve"]
+        figure, axes = _axes(3.4)
+        for place, (name, figures) in enumerate(own):
+            for order, dash, label in (("own", "-", name), ("random", ":", None)):
+                curve = figures[f"{order}.{kind}.curve"]
                 axes.plot(np.linspace(0, 1, len(curve)), curve, color=colour(place), linestyle=dash, label=label)
         axes.set(
             xlabel=f"share of pixels {words}; dotted: in random order",
@@ -131,12 +131,12 @@ def _curves(kind: str, words: str, own: Sequence[tuple[str, dict[str, Any]]]) ->
         )
         figure.legend(loc="outside upper center", ncols=3, fontsize=8)
         areas = "; ".join(
-            f"{name} {told[f'own.{kind}']:.3f}, random {told[f'random.{kind}']:.3f}" for name, told in own
+            f"{name} {figures[f'own.{kind}']:.3f}, random {figures[f'random.{kind}']:.3f}" for name, figures in own
         )
         return Plot(inline(figure, f"curves-{kind}", f"{kind.capitalize()}: area under each curve: {areas}."), "")
 
 
-def _sheet(height: float) -> "tuple[Figure, Axes]":
+def _axes(height: float) -> "tuple[Figure, Axes]":
     from matplotlib.figure import Figure  # slow to import
 
     figure = Figure(figsize=(6.4, height), layout="constrained")

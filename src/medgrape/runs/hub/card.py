@@ -165,6 +165,8 @@ def written(
     )  # fmt: skip
     environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
     name = repository.rpartition("/")[2] or loaded.folder.name
+    extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
+    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
     try:
         return environment.get_template("card.md").render(
             head=front_matter(loaded, measured, name, licence).strip(),
@@ -183,7 +185,7 @@ def written(
             pictures=0 if removed else len(run.exemplars.films),
             removed=removed,
             unnamed=unnamed,
-            installed=_requirements(run),
+            installed=" ".join([f'"medgrape[{extras}]"', *map(shlex.quote, sorted(plugins))]),
             parts=run.own_parts,
         )
     except UserError:
@@ -312,13 +314,6 @@ def _report_limits(run: Run, measured: Measured) -> Iterator[str]:
     ]
     if weak:
         yield f"Its maps point at {' and '.join(weak)} no better than one fixed point on every film."
-
-
-def _requirements(run: Run) -> str:
-    """Return the arguments of pip: this package and, in their versions, the plugins that inference needs."""
-    extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
-    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
-    return " ".join([f'"medgrape[{extras}]"', *map(shlex.quote, sorted(plugins))])
 
 
 def _stages(run: Run) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ class HubName:
         """Whether it names a commit, which never changes; branches and tags can move."""
         return self.revision is not None and _COMMIT.fullmatch(self.revision) is not None
 
-    def told(self, commit: str) -> str:
+    def notice(self, commit: str) -> str:
         """Return a notice for a name that may mean another model tomorrow."""
         return f"{self} is commit {commit} today; to keep to it, write {self.repository}@{commit}."
 

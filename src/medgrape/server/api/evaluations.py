@@ -1,17 +1,16 @@
-"""What medgrape evaluate and medgrape audit wrote beside a run, told if it is about exactly this model."""
+"""Reports of medgrape evaluate and medgrape audit that lie beside a run, if they are about exactly this model."""
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AliasChoices, AliasPath, BeforeValidator, Field, model_validator
 
-from medgrape.server.api.common import Number, Told
+from medgrape.server.accounts import Role
+from medgrape.server.api.common import ModelVersion, Number, ResponseModel
 from medgrape.server.models import folder_of, model_row
-from medgrape.server.room import Room
+from medgrape.server.services import Services, router
 
 Figure = Annotated[
     Annotated[float, Field(allow_inf_nan=False)] | None,
@@ -22,16 +21,16 @@ Lower = Annotated[Figure, Field(description="Where its 95 % interval begins; nul
 Upper = Annotated[Figure, Field(description="Where it ends.", examples=[0.87])]
 
 
-class Share(Told):
-    """A share with its 95 % interval, patients drawn again."""
+class Estimate(ResponseModel):
+    """A figure with its 95 % interval over resampled patients."""
 
-    value: Number = Field(examples=[0.62])
-    low: Lower
-    high: Upper
+    value: Number = Field(validation_alias=AliasChoices("value", "share"), examples=[0.62])
+    low: Lower = Field(None, validation_alias=AliasPath("interval", "low"))
+    high: Upper = Field(None, validation_alias=AliasPath("interval", "high"))
 
 
-class FilmsCounted(Told):
-    """What the figures rest on."""
+class FilmCounts(ResponseModel):
+    """Films and patients that were evaluated."""
 
     read: int = Field(examples=[593])
     refused: int = Field(examples=[0])
@@ -39,7 +38,7 @@ class FilmsCounted(Told):
     with_boxes: int = Field(examples=[120])
 
 
-class ClassTold(Told):
+class ClassFigures(ResponseModel):
     """One class against all others."""
 
     name: str = Field(examples=["active_tb"])
@@ -50,283 +49,231 @@ class ClassTold(Told):
     auc: Figure
 
 
-class MajorityTold(Told):
-    """Always naming the class that is most frequent in training."""
+class MajorityFigures(ResponseModel):
+    """Figures of an answer that always names the class most frequent in training."""
 
     answer: str = Field(examples=["healthy"])
     macro_f1: Number = Field(examples=[0.21])
     accuracy: Number = Field(examples=[0.46])
 
 
-class ClassificationTold(Told):
-    """Whether the class is right."""
+class ClassificationFigures(ResponseModel):
+    """How often the class is right."""
 
-    macro_f1: Share
+    macro_f1: Estimate
     accuracy: Number = Field(examples=[0.84])
     macro_auc: Figure
-    majority: MajorityTold | None = Field(description="null where the data set has no training films.")
-    classes: tuple[ClassTold, ...]
+    majority: MajorityFigures | None = Field(description="null where the data set has no training films.")
+    classes: tuple[ClassFigures, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _estimated(cls, payload: dict[str, Any]) -> dict[str, Any]:
+        return payload | {"macro_f1": {"value": payload["macro_f1"], "interval": payload["interval"]}}
 
 
-class PointingTold(Told):
+class PointingFigures(ResponseModel):
     """How often the highest point of a finding's mean map lies in a box of it, by film and finding."""
 
-    pairs: int = Field(examples=[160])
-    mean: Share
+    pairs: int = Field(validation_alias="count", examples=[160])
+    mean: Estimate
     chance: Number = Field(description="What a random point gets.", examples=[0.06])
-    fixed: Figure = Field(
-        description="What one fixed point for each finding gets; null where training films have no box.", examples=[0.3]
-    )
+    fixed: Figure = Field(description="What one fixed point gets; null without training boxes.", examples=[0.3])
 
 
-class ConceptPointingTold(Told):
-    """The same for one finding."""
+class ConceptPointing(ResponseModel):
+    """How often the highest point of one finding's mean map lies in a box of it."""
 
     name: str = Field(examples=["active_tb"])
     title: str = Field(examples=["Active tuberculosis"])
-    pointing: PointingTold | None = Field(description="null where no film that was read has a box of it.")
+    pointing: PointingFigures | None = Field(description="null where no film that was read has a box of it.")
 
 
-class WarningsTold(Told):
+class WarningRates(ResponseModel):
     """How often a safety check warns."""
 
     title: str = Field(examples=["calibrated to 0.1 false alarms"])
-    caught: Share | None = Field(description="Of wrong claims.")
-    false_alarms: Share | None = Field(description="Of right claims.")
-    balanced: Share | None = Field(description="A check that looks at no film gets 0.5.")
+    caught: Estimate | None = Field(description="Of wrong claims.")
+    false_alarms: Estimate | None = Field(description="Of right claims.")
+    balanced: Estimate | None = Field(description="A check that looks at no film gets 0.5.")
 
 
-class SafetyTold(Told):
-    """What the model's safety check is worth, with boxes that are mistaken on purpose."""
+class SafetyFigures(ResponseModel):
+    """How often the model's safety check warns about right boxes, and about boxes with a wrong finding."""
 
     boxes: int = Field(examples=[160])
-    own: WarningsTold
-    majority: WarningsTold | None = Field(description="One that always gives the commonest finding of training boxes.")
+    own: WarningRates
+    majority: WarningRates | None = Field(description="One that always gives the commonest finding of training boxes.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _used(cls, payload: dict[str, Any]) -> dict[str, Any]:
+        """Pick the check that the run uses: the first of these three that was measured."""
+        checks = {check["name"]: check for check in payload["checks"]}
+        own = [checks[name] for name in ("calibrated", "settings", "paper") if name in checks]
+        return {"boxes": payload["boxes"], "own": own[0] if own else None, "majority": checks.get("majority")}
 
 
-class ReportTold(Told):
-    """What medgrape evaluate found."""
+class EvaluationReport(ResponseModel):
+    """Result of medgrape evaluate."""
 
+    version: str = Field(validation_alias=AliasPath("facts", "version"), exclude=True)
     split: str = Field(examples=["test"])
     data_set: str = Field(examples=["tbx11k"])
-    its_own: bool = Field(description="Whether the model was trained on that very data set.")
-    films: FilmsCounted
+    its_own: bool = Field(
+        validation_alias=AliasPath("facts", "trained on this data set"),
+        description="Whether the model was trained on that very data set.",
+    )
+    films: FilmCounts
     known_films: int = Field(description="How many of them the model has learnt from or was chosen on.", examples=[0])
     headline: tuple[str, ...] = Field(examples=[("Macro-F1 0.81; always healthy would get 0.21.",)])
     warnings: tuple[str, ...] = Field(examples=[()])
-    classification: ClassificationTold
-    pointing: PointingTold | None = Field(description="null where no film that was read has a box.")
-    concepts: tuple[ConceptPointingTold, ...]
-    safety: SafetyTold | None = Field(description="null where no film that was read has a box.")
+    classification: ClassificationFigures
+    pointing: PointingFigures | None = Field(
+        validation_alias=AliasPath("localisation", "per_pair"),
+        description="null where no film that was read has a box.",
+    )
+    concepts: tuple[ConceptPointing, ...] = Field(validation_alias=AliasPath("localisation", "concepts"))
+    safety: SafetyFigures | None = Field(
+        validation_alias="interaction", description="null where no film that was read has a box."
+    )
 
 
-class MeasureTold(Told):
+class AuditMeasure(ResponseModel):
     """What is measured in every group."""
 
     name: str = Field(examples=["macro_f1"])
     title: str = Field(examples=["macro-F1"])
     best: Literal["high", "low", "zero"]
-    compared: bool = Field(description="Whether a small group may be laid beside a large one.")
+    compared: bool = Field(description="Whether a small group may be compared with a large one.")
 
 
-class BlindTold(Told):
-    """What somebody gets on the same films who does not look at them."""
+class TrivialFigure(ResponseModel):
+    """The figure of an answer that does not depend on the film, on the same films."""
 
     name: str = Field(examples=["majority"])
     title: str = Field(examples=["always “healthy”"])
     value: Figure
 
 
-class GroupFigureTold(Told):
+class AuditFigure(ResponseModel):
     """One figure in one group."""
 
     measure: str = Field(examples=["macro_f1"])
-    patients: int = Field(description="On how many it rests.", examples=[84])
-    too_few: bool = Field(description="Whether those are too few: then nothing below is told.")
+    patients: int = Field(description="Patients that were counted.", examples=[84])
+    too_few: bool = Field(description="Whether those are too few: then there are no figures.")
     value: Figure
     low: Lower
     high: Upper
-    trivial: tuple[BlindTold, ...]
+    trivial: tuple[TrivialFigure, ...]
     rest: Figure = Field(description="The same figure in all other films; null: not compared.", examples=[0.79])
     flagged: bool = Field(description="Whether the interval of the gap to all other films excludes zero.")
     still_flagged: bool = Field(description="Also after Holm's correction for all gaps.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _flattened(cls, payload: dict[str, Any]) -> dict[str, Any]:
+        gap = payload["gap"] or {"rest": None, "flagged": False, "still_flagged": False}
+        return gap | payload | (payload["interval"] or {"low": None, "high": None})
 
-class GroupTold(Told):
+
+class AuditGroup(ResponseModel):
     """All figures in one group."""
 
     name: str = Field(examples=["PA"])
     films: int = Field(examples=[508])
     patients: int = Field(examples=[389])
-    figures: tuple[GroupFigureTold, ...]
+    figures: tuple[AuditFigure, ...]
 
 
-class AuditTableTold(Told):
+class AuditTable(ResponseModel):
     """The groups of one attribute, or of several crossed."""
 
     title: str = Field(examples=["view"])
-    groups: tuple[GroupTold, ...]
+    groups: tuple[AuditGroup, ...]
 
 
-class AuditTold(Told):
-    """What medgrape audit found."""
+class AuditReport(ResponseModel):
+    """Result of medgrape audit."""
 
+    version: str = Field(exclude=True)
     split: str = Field(examples=["test"])
     data_set: str = Field(examples=["tbx11k"])
     fewest_patients: int = Field(description="Fewer are too few.", examples=[10])
     headline: tuple[str, ...] = Field(examples=[("13 gaps were judged: 1 has an interval that excludes zero.",)])
-    measures: tuple[MeasureTold, ...]
-    whole: GroupTold
-    tables: tuple[AuditTableTold, ...]
+    measures: tuple[AuditMeasure, ...]
+    whole: AuditGroup
+    tables: tuple[AuditTable, ...]
     flagged: tuple[str, ...] = Field(description="Each flagged gap as a sentence.", examples=[()])
     warnings: tuple[str, ...] = Field(examples=[()])
 
 
-class EvaluationTold(Told):
-    """What lies beside a run; null where nothing of this very model does."""
+class EvaluationResponse(ResponseModel):
+    """Report and audit that lie beside a run; null where none is about this very model."""
 
-    report: ReportTold | None
-    audit: AuditTold | None
+    report: EvaluationReport | None
+    audit: AuditReport | None
     how: str | None = Field(
         description="How to make what is missing; null: nothing is.",
         examples=["No audit of this model lies beside its run: medgrape audit RUN --data DIR."],
     )
 
 
-T = TypeVar("T", ReportTold, AuditTold)
+T = TypeVar("T", EvaluationReport, AuditReport)
 SPLITS = ("test", "val")
-"""In this order: what was found on test films counts more."""
+"""In this order: a report on test films is preferred."""
 MADE_HERE = (
-    "This model was made in the room, where no report is kept: have it measured on validation films (its worth), or "
-    "copy it out of the room's models and give the copy to medgrape evaluate and medgrape audit."
+    "This model was made in the room, where no report is kept: measure it on validation films, or copy it out of the "
+    "room's models and give the copy to medgrape evaluate and medgrape audit."
 )
-_BROKEN = (KeyError, TypeError, ValueError, AttributeError, RecursionError, StopIteration, ValidationError)
-_CHECKS = ("calibrated", "settings", "paper")
-"""The check that a run uses is the first of these that was measured."""
 
 
-@dataclass(frozen=True)
-class _Found(Generic[T]):
-    """What lies there, or what is wrong with it."""
-
-    told: T | None
-    wrong: str = ""
-
-
-def evaluation_of(room: Room, model: str) -> EvaluationTold:
-    """Report and audit of a model, and how to make what is missing."""
-    from medgrape.runs.manifest import (
-        audit_folder,  # slow to import
-        report_folder,
-    )
-
-    with room.database.reading() as session:
-        row = model_row(session, model)
-    if row.made_here:
-        return EvaluationTold(report=None, audit=None, how=MADE_HERE)
-    run = folder_of(room, row)
-    report = _first("report", model, [report_folder(run, split) / "report.json" for split in SPLITS], _report)
-    audit = _first("audit", model, [audit_folder(run, split) / "audit.json" for split in SPLITS], _audit)
-    hints = [
-        _hint(report, "report", "medgrape evaluate RUN --data DIR"),
-        _hint(audit, "audit", "medgrape audit RUN --data DIR"),
-    ]
-    return EvaluationTold(report=report.told, audit=audit.told, how=" ".join(filter(None, hints)) or None)
-
-
-def _hint(found: _Found[T], what: str, command: str) -> str:
-    if found.told is not None:
-        return ""
-    return f"{found.wrong or f'No {what} of this model lies beside its run.'} To make one: {command}."
-
-
-def _first(what: str, model: str, paths: list[Path], read: Callable[[Mapping[str, Any]], T]) -> _Found[T]:
-    """The first that is about this model; else what is wrong with the first that is there."""
-    found = [_at(what, model, path, read) for path in paths]
-    there = [one for one in found if one.told is not None] or [one for one in found if one.wrong]
-    return there[0] if there else _Found(None)
-
-
-def _at(what: str, model: str, path: Path, read: Callable[[Mapping[str, Any]], T]) -> _Found[T]:
-    try:
-        status = path.stat()
-        told: _Found[T] = _read(what, model, path, read, (status.st_mtime_ns, status.st_size, status.st_ino))
-    except (FileNotFoundError, NotADirectoryError):
-        return _Found(None)
-    except OSError:
-        return _Found(None, f"The {what} beside the run cannot be read.")
-    return told
+def _first(kind: type[T], model: str, paths: Sequence[Path], name: str, command: str) -> tuple[T | None, str]:
+    """Return the first file that is about this model, or in words why there is none and how to make one."""
+    problems = []
+    for path in paths:
+        try:
+            status = path.stat()
+            found: T | None = _read(kind, path, (status.st_mtime_ns, status.st_size, status.st_ino))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            problems.append(f"The {name} beside the run cannot be read.")
+            continue
+        if found is None:
+            problems.append(f"The {name} beside the run is damaged, or of an older medgrape.")
+        elif found.version != model:
+            problems.append(f"The {name} beside the run is about another model, or the run before it was changed.")
+        else:
+            return found, ""
+    problem = problems[0] if problems else f"No {name} of this model lies beside its run."
+    return None, f"{problem} To make one: medgrape {command} RUN --data DIR."
 
 
 @lru_cache(maxsize=64)
-def _read(
-    what: str, model: str, path: Path, read: Callable[[Mapping[str, Any]], T], _seen: tuple[int, ...]
-) -> _Found[T]:
-    """Read once for each state of the file: a report of many films is large."""
+def _read(kind: type[T], path: Path, _state: tuple[int, ...]) -> T | None:
+    """Read once for each state of the file, because a report of many films is large; None if it is damaged."""
     try:
-        content = json.loads(path.read_text("utf-8"))
-        version = content["version"] if what == "audit" else content["facts"]["version"]
-        told = read(content)
-    except _BROKEN:
-        return _Found(None, f"The {what} beside the run is damaged, or of an older medgrape.")
-    if version != model:
-        return _Found(None, f"The {what} beside the run is about another model, or the run before it was changed.")
-    return _Found(told)
-
-
-def _report(told: Mapping[str, Any]) -> ReportTold:
-    known, checks = told["classification"], told["interaction"]
-    facts: Mapping[str, Any] = told["facts"]
-    same = {name: told[name] for name in ("split", "data_set", "films", "known_films", "headline", "warnings")}
-    return ReportTold.model_validate(
-        same
-        | {
-            "its_own": facts["trained on this data set"],
-            "classification": known | {"macro_f1": _share(known["macro_f1"], known["interval"])},
-            "pointing": _pointing(told["localisation"]["per_pair"]),
-            "concepts": [
-                {"name": one["name"], "title": one["title"], "pointing": _pointing(one["pointing"])}
-                for one in told["localisation"]["concepts"]
-            ],
-            "safety": None if checks is None else _safety(checks),
-        }
-    )
-
-
-def _share(value: object, interval: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {"value": value, **({"low": None, "high": None} if interval is None else interval)}
-
-
-def _rate(rate: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if rate is None else _share(rate["share"], rate["interval"])
-
-
-def _pointing(told: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if told is None:
+        return kind.model_validate_json(path.read_bytes())
+    except (ValueError, KeyError, TypeError):
         return None
-    return {"pairs": told["count"], "mean": _rate(told["mean"]), "chance": told["chance"], "fixed": told["fixed"]}
 
 
-def _safety(told: Mapping[str, Any]) -> dict[str, Any]:
-    checks = {
-        one["name"]: {"title": one["title"]}
-        | {name: _rate(one[name]) for name in ("caught", "false_alarms", "balanced")}
-        for one in told["checks"]
-    }
-    own = next(checks[name] for name in _CHECKS if name in checks)
-    return {"boxes": told["boxes"], "own": own, "majority": checks.get("majority")}
+routes = router("models", Role.READER)
 
 
-def _audit(told: Mapping[str, Any]) -> AuditTold:
-    tables = [{"title": one["title"], "groups": [_group(group) for group in one["groups"]]} for one in told["tables"]]
-    return AuditTold.model_validate({**told, "whole": _group(told["whole"]), "tables": tables})
+@routes.get("/models/{model}/evaluation")
+def get_evaluation(model: ModelVersion, services: Services) -> EvaluationResponse:
+    """Get what medgrape evaluate and medgrape audit found out about exactly this model, where it lies beside it."""
+    from medgrape.runs.manifest import audit_folder, report_folder  # slow to import
 
-
-def _group(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {**told, "figures": [_figure(one) for one in told["figures"]]}
-
-
-def _figure(told: Mapping[str, Any]) -> dict[str, Any]:
-    gap = told["gap"] or {"rest": None, "flagged": False, "still_flagged": False}
-    marks = {name: gap[name] for name in ("rest", "flagged", "still_flagged")}
-    return {**told, **_share(told["value"], told["interval"]), **marks}
+    with services.room.database.reading() as session:
+        row = model_row(session, model)
+    if row.made_here:
+        return EvaluationResponse(report=None, audit=None, how=MADE_HERE)
+    run = folder_of(services.room, row)
+    reports = [report_folder(run, split) / "report.json" for split in SPLITS]
+    audits = [audit_folder(run, split) / "audit.json" for split in SPLITS]
+    report, no_report = _first(EvaluationReport, model, reports, "report", "evaluate")
+    audit, no_audit = _first(AuditReport, model, audits, "audit", "audit")
+    return EvaluationResponse(report=report, audit=audit, how=" ".join(filter(None, (no_report, no_audit))) or None)

@@ -1,4 +1,4 @@
-"""Films: upload, list, look at, remove."""
+"""Films: upload, list, show, remove."""
 
 import os
 import shutil
@@ -13,112 +13,98 @@ from pydantic import Field
 from starlette.datastructures import UploadFile
 
 from medgrape.server import films
-from medgrape.server.api.common import FilmId, Identifier, Shares, Side, Told, Version, When
-from medgrape.server.films import Listed, Taken, Wanted
-from medgrape.server.inference.decoder_pool import Window
-from medgrape.server.problems import Problem, not_found
-from medgrape.server.security.roles import Role, User
-from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, router
+from medgrape.server.accounts import Role, User
+from medgrape.server.api.common import A_DAY, PNG, FilmId, Identifier, Probabilities, ResponseModel, Version, When
+from medgrape.server.decoder_pool import Window
+from medgrape.server.errors import Problem, not_found
+from medgrape.server.films import FilmQuery, ListedFilm
+from medgrape.server.services import CurrentUser, Services, router
 from medgrape.server.storage.tables import StudyRow, stamp
 
 
-class FilmSizeTold(Told):
-    """In pixels of the original film, as it stands upright."""
+class FilmSizeResponse(ResponseModel):
+    """In pixels of the original film, upright."""
 
     width: int = Field(examples=[2048])
     height: int = Field(examples=[2500])
 
 
-class FilmFactsTold(Told):
-    """What a film is; of its patient only sex and age stay."""
+class FilmFactsResponse(ResponseModel):
+    """Properties of a film's file."""
 
     format: str = Field(examples=["DICOM"])
-    size: FilmSizeTold
+    size: FilmSizeResponse
     bits: int = Field(examples=[12])
     photometric: str = Field(examples=["MONOCHROME2"])
     transfer_syntax: str | None = Field(examples=["JPEG 2000 Image Compression (Lossless Only)"])
     modality: str | None = Field(examples=["DX"])
     view: str | None = Field(examples=["PA"])
     laterality: str | None = Field(examples=[None])
-    spacing: tuple[float, float] | None = Field(
-        description="Millimetres between rows and columns.", examples=[(0.14, 0.14)]
-    )
-    applied: tuple[str, ...] = Field(
-        description="What was done to the stored pixels, in order.", examples=[("modality rescale",)]
-    )
+    spacing: tuple[float, float] | None = Field(description="mm between rows and columns.", examples=[(0.14, 0.14)])
+    applied: tuple[str, ...] = Field(description="Changes to the stored pixels.", examples=[("modality rescale",)])
     warnings: tuple[str, ...] = Field(description="What a reader should know before trusting the film.", examples=[()])
 
 
-class ReadingTold(Told):
-    """That somebody read the film."""
+class FilmReading(ResponseModel):
+    """One person's study of the film."""
 
     reader: str = Field(examples=["ada"])
     model: Version
     changed_at: When
-    study: Identifier | None = Field(description="Only of one's own studies, or for a curator.")
-    corrections: int | None = Field(description="How many steps were taken; likewise.", examples=[2])
-    prediction: Shares | None = Field(description="What came of it; likewise, so that readers stay independent.")
+    study: Identifier | None = Field(description="null for other people's studies, except to a curator.")
+    corrections: int | None = Field(description="Number of steps; null likewise.", examples=[2])
+    prediction: Probabilities | None = Field(description="null likewise, so that readers stay independent.")
 
 
-class FilmTold(Told):
-    """A film in the list."""
+class FilmInfo(ResponseModel):
+    """A film. Of its patient only sex and age are known."""
 
     id: Identifier
     arrived_at: When
-    arrived_by: str = Field(examples=["ada"])
-    facts: FilmFactsTold
+    facts: FilmFactsResponse
     sex: str = Field(description="M, F, O, or empty.", examples=["F"])
     age: int | None = Field(description="In years; 90 for all who are older.", examples=[57])
-    prediction: Shares | None = Field(description="Of the model in use; null until it has looked at the film.")
-    readings: tuple[ReadingTold, ...]
 
 
-class FilmTaken(Told):
+class FilmResponse(FilmInfo):
+    """A film in the list."""
+
+    arrived_by: str = Field(examples=["ada"])
+    prediction: Probabilities | None = Field(description="Of the model in use; null until it has read the film.")
+    readings: tuple[FilmReading, ...]
+
+
+class UploadResponse(ResponseModel):
     """A film that was uploaded."""
 
     known: bool = Field(description="Whether the very same file was here before; then nothing was added.")
-    film: FilmTold
+    film: FilmResponse
 
 
-class FilmPage(Told):
+class FilmPage(ResponseModel):
     """A page of films, the newest first."""
 
-    total: int = Field(description="How many films fit what was asked for, on all pages.", examples=[120])
+    total: int = Field(description="How many films fit the query, on all pages.", examples=[120])
     page: int = Field(examples=[1])
     size: int = Field(examples=[50])
-    films: tuple[FilmTold, ...]
+    films: tuple[FilmResponse, ...]
 
 
-def film_told(one: Listed, user: User) -> FilmTold:
-    """A film; what others made of it is for curators only."""
-    film = one.film
-    return FilmTold(
-        id=film.id,
-        arrived_at=stamp(film.arrived_at),
-        arrived_by=one.arrived_by,
-        facts=FilmFactsTold.model_validate(film.facts),
-        sex=film.sex,
-        age=film.age,
-        prediction=one.prediction,
-        readings=tuple(_reading_told(study, name, user) for study, name in one.readings),
-    )
+def _film_response(listed: ListedFilm, user: User) -> FilmResponse:
+    readings = tuple(_reading(study, name, user) for study, name in listed.studies)
+    film = FilmInfo.model_validate(listed.film).model_dump()
+    return FilmResponse(**film, arrived_by=listed.arrived_by, prediction=listed.prediction, readings=readings)
 
 
-def _reading_told(study: StudyRow, name: str, user: User) -> ReadingTold:
+def _reading(study: StudyRow, reader: str, user: User) -> FilmReading:
     may = study.reader_id == user.id or user.role.covers(Role.CURATOR)
-    return ReadingTold(
-        reader=name,
-        model=study.model,
-        changed_at=stamp(study.changed_at),
-        study=study.id if may else None,
-        corrections=study.revision if may else None,
-        prediction=study.prediction if may else None,
-    )
+    return FilmReading(
+        reader=reader, model=study.model, changed_at=stamp(study.changed_at), study=study.id if may else None,
+        corrections=study.revision if may else None, prediction=study.prediction if may else None,
+    )  # fmt: skip
 
 
 routes = router("films", Role.READER)
-PNG = media_response("image/png", "The picture.")
-A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
 _FORM = {
     "required": True,
     "content": {
@@ -138,21 +124,21 @@ _FORM = {
 @routes.post(
     "/films",
     status_code=201,
-    responses={200: {"model": FilmTaken, "description": "It was here before."}},
+    responses={200: {"model": UploadResponse, "description": "It was here before."}},
     openapi_extra={"requestBody": _FORM},
 )
-async def upload(request: Request, services: Services, user: CurrentUser, response: Response) -> FilmTaken:
-    """Take a film in. What names the patient is removed before anything is kept; its file's name is not kept."""
+async def upload(request: Request, services: Services, user: CurrentUser, response: Response) -> UploadResponse:
+    """Upload a film. What names the patient is removed before anything is stored; its file's name is not stored."""
     async with services.upload_slots, request.form(max_files=1, max_fields=0) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise Problem(422, "invalid_request", "Send one file, as multipart/form-data, under the name file.")
-        taken, told = await anyio.to_thread.run_sync(_taken, services, user, file)
-    response.status_code = 200 if taken.known else 201
-    return FilmTaken(known=taken.known, film=told)
+        uploaded = await anyio.to_thread.run_sync(_take_in, services, user, file)
+    response.status_code = 200 if uploaded.known else 201
+    return uploaded
 
 
-def _taken(services: ServiceContainer, user: User, file: UploadFile) -> tuple[Taken, FilmTold]:
+def _take_in(services: Services, user: User, file: UploadFile) -> UploadResponse:
     handle, name = tempfile.mkstemp(dir=services.room.folder.uploads)
     try:
         with os.fdopen(handle, "wb") as copy:
@@ -161,42 +147,27 @@ def _taken(services: ServiceContainer, user: User, file: UploadFile) -> tuple[Ta
     finally:
         Path(name).unlink(missing_ok=True)
     if not taken.known:
-        services.background_reader.soon(taken.film.id)
+        services.background_reader.add(taken.film.id)
     with services.room.database.reading() as session:
-        return taken, film_told(films.one_listed(session, taken.film), user)
+        film = _film_response(films.one_listed(session, taken.film), user)
+    return UploadResponse(known=taken.known, film=film)
 
 
 @routes.get("/films")
-def list_films(
-    services: Services,
-    user: CurrentUser,
-    page: Annotated[int, Query(ge=1, le=10**6, examples=[1], description="From 1.")] = 1,
-    size: Annotated[int, Query(ge=1, le=200, examples=[50], description="Films on a page.")] = 50,
-    search: Annotated[
-        str,
-        Query(max_length=100, examples=["active"], description="Start of an id, or a view, format, class, uploader."),
-    ] = "",
-    likeliest: Annotated[
-        str, Query(max_length=64, examples=["active_tb"], description="The class the model in use thinks likeliest.")
-    ] = "",
-    view: Annotated[str, Query(max_length=16, examples=["PA"], description="As DICOM names it.")] = "",
-    unread: Annotated[bool, Query(description="Only films that you have not opened.")] = False,
-    mine: Annotated[bool, Query(description="Only films that you uploaded.")] = False,
-) -> FilmPage:
+def list_films(services: Services, user: CurrentUser, query: Annotated[FilmQuery, Query()]) -> FilmPage:
     """List films, the newest first."""
-    wanted = Wanted(
-        page, size, search.replace("\0", ""), likeliest.replace("\0", ""), view.replace("\0", ""), unread, mine
-    )
     with services.room.database.reading() as session:
-        total, found = films.listed(session, user, wanted)
-    return FilmPage(total=total, page=page, size=size, films=tuple(film_told(one, user) for one in found))
+        total, found = films.listed(session, user, query)
+    return FilmPage(
+        total=total, page=query.page, size=query.size, films=tuple(_film_response(film, user) for film in found)
+    )
 
 
 @routes.get("/films/{film}")
-def get_film(film: FilmId, services: Services, user: CurrentUser) -> FilmTold:
-    """Tell what is known of a film."""
+def get_film(film: FilmId, services: Services, user: CurrentUser) -> FilmResponse:
+    """Get what is known of a film."""
     with services.room.database.reading() as session:
-        return film_told(films.one_listed(session, films.film_row(session, film)), user)
+        return _film_response(films.one_listed(session, films.film_row(session, film)), user)
 
 
 @routes.get("/films/{film}/picture.png", response_class=Response, responses=PNG)
@@ -204,11 +175,13 @@ def picture(
     film: FilmId,
     services: Services,
     centre: Annotated[
-        float, Query(ge=-1, le=2, examples=[0.5], description="Middle of the window, as a share of all greys.")
+        float, Query(ge=-1, le=2, examples=[0.5], description="Middle of the window, as a fraction of all greys.")
     ] = 0.5,
     width: Annotated[float, Query(gt=0.001, le=4, examples=[1.0], description="Width of the window, likewise.")] = 1.0,
     inverted: Annotated[bool, Query(description="Black for white.")] = False,
-    side: Side = None,
+    side: Annotated[
+        int | None, Query(ge=16, le=4096, examples=[1024], description="Longest side in pixels; by default the film's.")
+    ] = None,
 ) -> Response:
     """Show a film at any window and size."""
     with services.room.database.reading() as session:
@@ -221,7 +194,7 @@ def picture(
 
 @routes.get("/films/{film}/preview.png", response_class=FileResponse, responses=PNG)
 def preview(film: FilmId, services: Services) -> FileResponse:
-    """Show a film small: 256 pixels along its longer side."""
+    """Show a film with 256 pixels along its longer side."""
     with services.room.database.reading() as session:
         row = films.film_row(session, film)
     path = services.room.folder.preview(row.id)

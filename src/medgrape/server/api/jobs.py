@@ -2,59 +2,49 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Literal, cast
+from typing import Annotated, Literal
 
 import anyio.to_thread
-from fastapi import Request
+from fastapi import Path, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from medgrape.server.api.common import Identifier, JobId, Plain, Told, When
+from medgrape.server.accounts import Role, User
+from medgrape.server.api.common import ID, Identifier, Plain, ResponseModel, When
 from medgrape.server.jobs import ENDED
-from medgrape.server.security.roles import Role, User
-from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, problem_responses, router
-from medgrape.server.storage.tables import JobRow, stamp
-
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
+from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
 
 
-class JobTold(Told):
+class JobResponse(ResponseModel):
     """Work that takes longer than a request."""
 
     id: Identifier
     kind: str = Field(examples=["concept.teach"])
-    state: State
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
     progress: float = Field(ge=0, le=1, examples=[0.5])
     news: str = Field(description="What is being done, or why it failed.", examples=["looking at the examples"])
     result: Plain | None = Field(examples=[{"model": "a3c1f09e5b7d2468"}])
     created_at: When
 
 
-def job_told(row: JobRow) -> JobTold:
-    """A job."""
-    return JobTold(
-        id=row.id, kind=row.kind, state=cast(State, row.state), progress=row.progress, news=row.news, result=row.result,
-        created_at=stamp(row.created_at),
-    )  # fmt: skip
-
-
 routes = router("jobs", Role.READER)
 PAUSE = 0.2
 """Seconds between two looks at a job."""
 LONGEST = 3600.0
+JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A job's id.")]
 NEWS = media_response("text/event-stream", "A line of JSON like a job's for every change, until it has ended.")
 
 
 @routes.get("/jobs")
-def list_jobs(services: Services, user: CurrentUser) -> tuple[JobTold, ...]:
+def list_jobs(services: Services, user: CurrentUser) -> tuple[JobResponse, ...]:
     """List one's jobs, or everybody's for a curator, the newest first; at most 100."""
-    return tuple(job_told(row) for row in services.jobs.all_of(user))
+    return tuple(JobResponse.model_validate(row) for row in services.jobs.all_of(user))
 
 
 @routes.get("/jobs/{job}")
-def get_job(job: JobId, services: Services, user: CurrentUser) -> JobTold:
-    """Tell how far a job is."""
-    return job_told(services.jobs.get(user, job))
+def get_job(job: JobId, services: Services, user: CurrentUser) -> JobResponse:
+    """Get the state of a job."""
+    return JobResponse.model_validate(services.jobs.get(user, job))
 
 
 @routes.get("/jobs/{job}/news", response_class=StreamingResponse, responses=NEWS)
@@ -64,20 +54,20 @@ async def news(job: JobId, services: Services, user: CurrentUser, request: Reque
     return StreamingResponse(_news(job, services, user, request), media_type="text/event-stream")
 
 
-async def _news(job: str, services: ServiceContainer, user: User, request: Request) -> AsyncIterator[str]:
+async def _news(job: str, services: Services, user: User, request: Request) -> AsyncIterator[str]:
     last, ends_at = "", asyncio.get_running_loop().time() + LONGEST
     while asyncio.get_running_loop().time() < ends_at and not services.room.closing.is_set():
         row = await anyio.to_thread.run_sync(services.jobs.get, user, job)
-        told = job_told(row).model_dump_json()
-        if told != last:
-            yield f"event: {row.state}\ndata: {told}\n\n"
-            last = told
+        data = JobResponse.model_validate(row).model_dump_json()
+        if data != last:
+            yield f"event: {row.state}\ndata: {data}\n\n"
+            last = data
         if row.state in ENDED or await request.is_disconnected():
             return
         await asyncio.sleep(PAUSE)
 
 
 @routes.post("/jobs/{job}/cancel", responses=problem_responses(409))
-def cancel(job: JobId, services: Services, user: CurrentUser) -> JobTold:
+def cancel(job: JobId, services: Services, user: CurrentUser) -> JobResponse:
     """Ask a job to stop."""
-    return job_told(services.jobs.cancel(user, job))
+    return JobResponse.model_validate(services.jobs.cancel(user, job))

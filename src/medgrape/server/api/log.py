@@ -1,21 +1,23 @@
-"""The log of all that was done: ask it, verify it, take it along."""
+"""The log of all that was done: search it, verify it, export it."""
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from operator import eq, ge, lt
+from typing import Annotated, Any
 
 from fastapi import Query
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import BaseModel, Field, Json
 from sqlalchemy import select
 
-from medgrape.server.api.common import HASH, ID, VERSION, Plain, Told, When
-from medgrape.server.security.roles import Role
-from medgrape.server.services import CurrentUser, ServiceContainer, Services, media_response, router
+from medgrape.server.accounts import Role
+from medgrape.server.api.common import HASH, ID, VERSION, ResponseModel, When
+from medgrape.server.films import Text
+from medgrape.server.services import CurrentUser, Services, media_response, router
 from medgrape.server.storage.events import Event, events_in, line_of
 from medgrape.server.storage.tables import EventRow
 
 
-class EventTold(Told):
+class EventResponse(ResponseModel):
     """Something that was done."""
 
     seq: int = Field(examples=[17])
@@ -25,38 +27,41 @@ class EventTold(Told):
     film: str | None = Field(examples=[ID])
     study: str | None = Field(examples=[ID])
     model: str | None = Field(examples=[VERSION])
-    body: Plain = Field(description="All else that is known of it.", examples=[{"reason": "seen on the earlier film"}])
+    body: Json[dict[str, Any]] = Field(
+        description="All else that is known of it.", examples=[{"reason": "seen on the earlier film"}]
+    )
     previous: str = Field(description="Hash of the event before.", examples=[HASH])
     hash: str = Field(description="Of this event and the one before.", examples=[HASH])
     seal: str = Field(description="The hash, signed with the room's key.", examples=[HASH])
 
 
-class EventPage(Told):
+class EventPage(ResponseModel):
     """Events, the newest first."""
 
-    events: tuple[EventTold, ...]
-    older: int | None = Field(
-        description="Ask again with before = this for older ones; null: there are none.", examples=[17]
-    )
+    events: tuple[EventResponse, ...]
+    older: int | None = Field(description="The ``before`` of the next page; null: there is none.", examples=[17])
 
 
-class VerdictTold(Told):
+class VerificationResponse(ResponseModel):
     """Whether the log is what was written."""
 
     whole: bool
     events: int = Field(examples=[17])
-    head: str = Field(
-        description="The last hash: written down elsewhere, it proves later that nothing was removed.", examples=[HASH]
-    )
+    head: str = Field(description="The last hash, to compare with a later one.", examples=[HASH])
     faults: tuple[str, ...] = Field(examples=[()])
 
 
-def event_told(event: Event) -> EventTold:
-    """An event."""
-    return EventTold(
-        seq=event.seq, at=event.at, actor=event.actor, kind=event.kind, film=event.film, study=event.study,
-        model=event.model, body=event.payload, previous=event.previous, hash=event.hash, seal=event.seal,
-    )  # fmt: skip
+class EventQuery(BaseModel):
+    """Which events to list."""
+
+    actor: Text | None = Field(None, max_length=64, examples=["ada"], description="By whom.")
+    kind: Text | None = Field(None, max_length=64, examples=["study.corrected"], description="What was done.")
+    film: Text | None = Field(None, max_length=64, examples=[ID], description="On this film.")
+    study: Text | None = Field(None, max_length=64, examples=[ID], description="In this study.")
+    since: Text | None = Field(None, max_length=32, examples=["2026-11-18"], description="Not before this time.")
+    until: Text | None = Field(None, max_length=32, examples=["2026-11-19"], description="Before this time.")
+    before: int | None = Field(None, ge=1, le=2**31 - 1, examples=[17], description="Only with smaller numbers.")
+    size: int = Field(100, ge=1, le=500, description="At most so many.")
 
 
 routes = router("log", Role.ADMIN)
@@ -65,57 +70,40 @@ _BATCH = 500
 
 
 @routes.get("/log")
-def list_events(
-    services: Services,
-    actor: Annotated[str | None, Query(max_length=64, examples=["ada"], description="By whom.")] = None,
-    kind: Annotated[
-        str | None, Query(max_length=64, examples=["study.corrected"], description="What was done.")
-    ] = None,
-    film: Annotated[str | None, Query(max_length=64, examples=[ID], description="On this film.")] = None,
-    study: Annotated[str | None, Query(max_length=64, examples=[ID], description="In this study.")] = None,
-    since: Annotated[
-        str | None, Query(max_length=32, examples=["2026-11-18"], description="Not before this time.")
-    ] = None,
-    until: Annotated[str | None, Query(max_length=32, examples=["2026-11-19"], description="Before this time.")] = None,
-    before: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, examples=[17], description="Only events with a smaller number.")
-    ] = None,
-    size: Annotated[int, Query(ge=1, le=500, description="At most so many.")] = 100,
-) -> EventPage:
-    """Ask who did what, when, on which film, with which model; the newest first."""
-    wanted = select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(size + 1)
-    pairs = ((EventRow.actor, actor), (EventRow.kind, kind), (EventRow.film, film), (EventRow.study, study))
-    conditions = [column == value.replace("\0", "") for column, value in pairs if value is not None]
-    conditions += [] if since is None else [EventRow.at >= since.replace("\0", "")]
-    conditions += [] if until is None else [EventRow.at < until.replace("\0", "")]
-    conditions += [] if before is None else [EventRow.seq < before]
+def list_events(services: Services, query: Annotated[EventQuery, Query()]) -> EventPage:
+    """List who did what, when, on which film, with which model; the newest first."""
+    wanted = select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(query.size + 1)
+    bounds: tuple[tuple[Any, Callable[[Any, Any], Any], object], ...] = (
+        (EventRow.actor, eq, query.actor), (EventRow.kind, eq, query.kind), (EventRow.film, eq, query.film),
+        (EventRow.study, eq, query.study), (EventRow.at, ge, query.since), (EventRow.at, lt, query.until),
+        (EventRow.seq, lt, query.before),
+    )  # fmt: skip
+    wanted = wanted.where(*(compare(column, value) for column, compare, value in bounds if value is not None))
     with services.room.database.reading() as session:
-        found = [Event(**row) for row in session.execute(wanted.where(*conditions)).mappings()]
-    shown = found[:size]
-    return EventPage(
-        events=tuple(event_told(event) for event in shown), older=shown[-1].seq if len(found) > size else None
-    )
+        found = [Event(**row) for row in session.execute(wanted).mappings()]
+    shown = found[: query.size]
+    older = shown[-1].seq if len(found) > query.size else None
+    return EventPage(events=tuple(EventResponse.model_validate(event) for event in shown), older=older)
 
 
 @routes.get("/log/verification")
-def verify(services: Services) -> VerdictTold:
-    """Look at every event: is anything altered or missing?"""
+def verify(services: Services) -> VerificationResponse:
+    """Verify every event: is anything altered or missing?"""
     with services.room.database.reading() as session:
-        verdict = services.room.store.log.verify(session)
-    return VerdictTold(whole=verdict.whole, events=verdict.events, head=verdict.head, faults=verdict.faults)
+        return VerificationResponse.model_validate(services.room.store.log.verify(session))
 
 
 @routes.post("/log/export", response_class=StreamingResponse, responses=LINES)
 def export(services: Services, user: CurrentUser) -> StreamingResponse:
-    """Take the whole log along, which is itself written down. Check it with: medgrape audit-log verify FILE."""
+    """Export the whole log; the export is itself an event. Check it with: medgrape audit-log verify FILE."""
     with services.room.database.writing() as session:
         last = services.room.store.record(session, user, "log.exported").seq
     headers = {"Content-Disposition": 'attachment; filename="medgrape-log.jsonl"'}
     return StreamingResponse(_lines(services, last), media_type="application/x-ndjson", headers=headers)
 
 
-def _lines(services: ServiceContainer, last: int) -> Iterator[str]:
-    """A few at a time, so that nobody who reads slowly holds a connection to the database."""
+def _lines(services: Services, last: int) -> Iterator[str]:
+    """Read a batch at a time, so that a slow reader does not hold a connection to the database."""
     after = 0
     while after < last:
         with services.room.database.reading() as session:

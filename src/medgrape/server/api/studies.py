@@ -1,115 +1,109 @@
 """Studies: open a film with a model, ask, correct, withdraw, redraw, undo, look back."""
 
 import io
+from datetime import UTC, datetime
 from math import inf
 from typing import Annotated, Literal, cast
 
 import numpy as np
-from fastapi import Query, Response
-from pydantic import BeforeValidator, ConfigDict, Field
+from fastapi import Path, Query, Response
+from pydantic import BeforeValidator, Field
 
-from medgrape.corrections.statements import BoxCorrection, Change, ChangeKind, Correction, Rejection
+from medgrape import __version__
+from medgrape.corrections.statements import BoxCorrection, ChangeKind, Correction, Rejection
 from medgrape.explain.words import NOTICE
-from medgrape.geometry import Box
-from medgrape.server import rendering, studies
+from medgrape.server import studies
+from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import (
+    A_DAY,
+    HASH,
     ID,
-    Asked,
+    PNG,
     At,
-    BoxAsked,
-    BoxTold,
-    Concept,
+    BoxRequest,
+    BoxResponse,
     ConceptName,
-    CorrectionNumber,
+    ConceptPath,
     Identifier,
-    Kind,
+    MapKind,
     MapSide,
     Plain,
-    Shares,
+    Probabilities,
+    RequestModel,
+    ResponseModel,
     StudyId,
-    Told,
     Version,
     When,
 )
-from medgrape.server.api.explanations import ExplanationTold
-from medgrape.server.api.films import A_DAY, PNG
-from medgrape.server.problems import not_found
-from medgrape.server.security.roles import Role
+from medgrape.server.api.explanations import ExplanationResponse, draw_map
+from medgrape.server.api.films import FilmInfo
+from medgrape.server.decoder_pool import png
+from medgrape.server.errors import not_found
+from medgrape.server.models import loaded
 from medgrape.server.services import CurrentUser, Services, media_response, problem_responses, router
-from medgrape.server.storage.events import Event
 from medgrape.server.storage.tables import StudyRow, stamp
-from medgrape.server.studies import Sitting
-from medgrape.server.study_history import REDO, UNDO, Standing, correcting, first_of, redrawing, withdrawing
+from medgrape.server.studies import StudyView
+from medgrape.server.study_history import HistoryEntry, Step, changing, first_of
+from medgrape.server.study_history import redo as redo_step
+from medgrape.server.study_history import undo as undo_step
 
-StepKind = ChangeKind | Literal["undone", "redone"]
 _BOX: Plain = {"x1": 310, "y1": 120, "x2": 420, "y2": 260}
-Revision = Field(
-    default=None, ge=0, le=10**6, description="Refuse (409, stale_study) unless the study still stands here.",
-    examples=[0],
-)  # fmt: skip
+Reason = Annotated[str | None, Field(max_length=500, description="Why, for the log. No patient's name.")]
+Revision = Annotated[
+    int | None,
+    Field(ge=0, le=10**6, description="Refuse (409, stale_study) unless the study is at this revision.", examples=[0]),
+]
 
 
-class OpenStudy(Asked):
-    """Open a film, with the model in use or another."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"film": ID}]})
+class OpenStudy(RequestModel, json_schema_extra={"examples": [{"film": ID}]}):
+    """A film to open, with the model in use or another."""
 
     film: Identifier
     model: Version | None = None
 
 
-class CheckBox(Asked):
-    """Ask what the model sees inside a box."""
+class CheckBox(RequestModel, json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]}):
+    """A box, and the finding that is claimed to be inside."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]})
-
-    box: BoxAsked
-    concept: ConceptName = Field(description="What you say is inside.")
+    box: BoxRequest
+    concept: ConceptName
 
 
-class DrawBox(Asked):
-    """Say that something is, or is not, inside a box."""
+class DrawBox(RequestModel, json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]}):
+    """A box, and the finding that is, or is not, inside."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]})
-
-    box: BoxAsked
+    box: BoxRequest
     concept: ConceptName | None = Field(
         description="What is inside; null: look here, whatever it is (or, if negative: there is nothing at all here)."
     )
     positive: bool = Field(default=True, description="Whether it is inside, or is not.")
     confirmed: bool = Field(default=False, description="Apply it though the model sees something else there.")
-    reason: str | None = Field(default=None, max_length=500, description="Why, for the log. No patient's name.")
-    revision: int | None = Revision
+    reason: Reason = None
+    revision: Revision = None
 
 
-class RejectConcept(Asked):
-    """Say that a finding is not on this film at all."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"concept": "obsolete_tb"}]})
+class RejectConcept(RequestModel, json_schema_extra={"examples": [{"concept": "obsolete_tb"}]}):
+    """A finding that is not on this film at all."""
 
     concept: ConceptName | None = Field(description="null: none of them is.")
-    reason: str | None = Field(default=None, max_length=500, description="Why, for the log. No patient's name.")
-    revision: int | None = Revision
+    reason: Reason = None
+    revision: Revision = None
 
 
-class WithdrawCorrection(Asked):
-    """Take one correction back, whenever it was made."""
+class WithdrawCorrection(RequestModel, json_schema_extra={"examples": [{"revision": 2}]}):
+    """Why one correction is withdrawn."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"revision": 2}]})
-
-    reason: str | None = Field(default=None, max_length=500, description="Why, for the log. No patient's name.")
-    revision: int | None = Revision
+    reason: Reason = None
+    revision: Revision = None
 
 
-class StepBack(Asked):
-    """Undo or redo."""
+class UndoOrRedo(RequestModel, json_schema_extra={"examples": [{"revision": 1}]}):
+    """The revision to undo or redo from."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"revision": 1}]})
-
-    revision: int | None = Revision
+    revision: Revision = None
 
 
-class ConceptInBoxTold(Told):
+class ConceptInBoxResponse(ResponseModel):
     """One finding inside a box."""
 
     name: str = Field(examples=["active_tb"])
@@ -117,8 +111,8 @@ class ConceptInBoxTold(Told):
     variance: float = Field(examples=[0.0001])
 
 
-class CheckTold(Told):
-    """Does the model see inside the box what you say is there?"""
+class CheckResponse(ResponseModel):
+    """Result of the safety check of a box."""
 
     claimed: str = Field(examples=["active_tb"])
     dominant: str = Field(examples=["obsolete_tb"])
@@ -134,21 +128,21 @@ class CheckTold(Told):
     origin: str = Field(
         description="Where the thresholds come from, in one sentence.", examples=["Calibrated on 120 validation boxes."]
     )
-    concepts: tuple[ConceptInBoxTold, ...]
+    concepts: tuple[ConceptInBoxResponse, ...]
     reason: str = Field(description="In one sentence.", examples=["The model sees obsolete_tb here, not active_tb."])
 
 
-class CorrectionTold(Told):
-    """Something that a person said about the film."""
+class CorrectionResponse(ResponseModel):
+    """A correction of the film's reading."""
 
     kind: Literal["box", "not_box", "reject"]
     concept: str | None = Field(examples=["active_tb"])
-    box: BoxTold | None
+    box: BoxResponse | None
     confirmed: bool
-    check: CheckTold | None
+    check: CheckResponse | None
 
 
-class StudyListed(Told):
+class StudySummary(ResponseModel):
     """A study in the list."""
 
     id: Identifier
@@ -158,101 +152,130 @@ class StudyListed(Told):
     opened_at: When
     changed_at: When
     revision: int = Field(examples=[1])
-    prediction: Shares
+    prediction: Probabilities
 
 
-class StudyTold(StudyListed):
-    """A study as it stands."""
+class StudyResponse(StudySummary):
+    """A study as it is now, or after fewer steps."""
 
-    at: int = Field(
-        description="The step that this answer tells of; less than ``revision`` when looking back.", examples=[1]
-    )
-    first_prediction: Shares = Field(description="Before any correction.")
-    corrections: tuple[CorrectionTold, ...]
+    at: int = Field(description="The step that is shown; less than ``revision`` when looking back.", examples=[1])
+    first_prediction: Probabilities = Field(description="Before any correction.")
+    corrections: tuple[CorrectionResponse, ...]
     can_undo: bool
     can_redo: bool
     notice: str = Field(examples=["Research software, not a medical device."])
 
 
-class StudyMoved(Told):
+class StepResult(ResponseModel):
     """What a step did."""
 
-    study: StudyTold
-    before: Shares
-    after: Shares
+    study: StudyResponse
+    before: Probabilities
+    after: Probabilities
 
 
-class StepTold(Told):
-    """A step that was taken in a study."""
+class StepResponse(ResponseModel):
+    """A step of a study's history."""
 
     step: int = Field(examples=[1])
     event: int = Field(description="Its number in the log.", examples=[17])
     at: When
     by: str = Field(examples=["ada"])
-    kind: StepKind
+    kind: ChangeKind | Literal["undone", "redone"]
     about: ChangeKind = Field(description="What was undone or redone; else the same as ``kind``.")
-    correction: CorrectionTold = Field(
-        description="What was said, withdrawn or redrawn; of an undone or redone step likewise."
-    )
-    replaced: CorrectionTold | None = Field(description="In the place of which other, if ``about`` is redrawn.")
+    correction: CorrectionResponse = Field(description="The correction that was made, withdrawn or redrawn.")
+    replaced: CorrectionResponse | None = Field(description="The correction before, if ``about`` is redrawn.")
     reason: str | None = Field(examples=["seen on the earlier film"])
-    before: Shares
-    after: Shares
+    before: Probabilities
+    after: Probabilities
 
 
-def study_told(sitting: Sitting) -> StudyTold:
-    """A study as it stands, or stood."""
-    row, now, study = sitting.row, sitting.standing, sitting.study
-    return StudyTold(
-        id=row.id,
-        film=row.film_id,
-        model=row.model,
-        reader=sitting.reader,
-        opened_at=stamp(row.opened_at),
-        changed_at=stamp(row.changed_at),
-        revision=max(row.revision, now.revision),
-        at=now.revision,
-        prediction=dict(study.prediction),
-        first_prediction=dict(first_of(study).prediction),
-        corrections=tuple(correction_told(one) for one in now.corrections),
-        can_undo=bool(now.done),
-        can_redo=bool(now.undone),
-        notice=NOTICE,
-    )
+class ExportedModel(ResponseModel):
+    """The model that it was read with."""
+
+    name: str = Field(examples=["tb"])
+    version: Version
+    fingerprint: str = Field(description="Of its weights.", examples=[HASH[:12]])
 
 
-def study_listed(row: StudyRow, reader: str) -> StudyListed:
-    """A study in the list."""
-    return StudyListed(
+class ReadingResponse(ResponseModel):
+    """A reading: film, model, person, what was seen, what was corrected and why."""
+
+    notice: str = Field(examples=["Research software, not a medical device."])
+    software: str = Field(examples=["medgrape 0.1.0"])
+    made_at: When
+    film: FilmInfo
+    model: ExportedModel
+    study: StudyResponse
+    explanation: ExplanationResponse
+    history: tuple[StepResponse, ...] = Field(description="Every step up to the one that is shown.")
+
+
+def _summary(row: StudyRow, reader: str) -> StudySummary:
+    return StudySummary(
         id=row.id, film=row.film_id, model=row.model, reader=reader, opened_at=stamp(row.opened_at),
         changed_at=stamp(row.changed_at), revision=row.revision, prediction=row.prediction,
     )  # fmt: skip
 
 
-def correction_told(one: Correction) -> CorrectionTold:
-    """A correction."""
-    if not isinstance(one, BoxCorrection):
-        return CorrectionTold(kind="reject", concept=one.concept, box=None, confirmed=False, check=None)
-    check = None if one.check is None else CheckTold.model_validate(one.check)
-    box = BoxTold.model_validate(one.box)
-    kind: Literal["box", "not_box"] = "box" if one.positive else "not_box"
-    return CorrectionTold(kind=kind, concept=one.concept, box=box, confirmed=one.confirmed, check=check)
-
-
-def step_told(number: int, event: Event, change: Change) -> StepTold:
-    """A step of a study's history: the change that it made, took back or brought back."""
-    body = event.payload
-    return StepTold(
-        step=number, event=event.seq, at=event.at, by=event.actor,
-        kind=cast(StepKind, event.kind.removeprefix("study.")), about=change.kind,
-        correction=correction_told(change.correction),
-        replaced=None if change.replaced is None else correction_told(change.replaced), reason=body.get("reason"),
-        before=_ranked(body["prediction_before"]), after=_ranked(body["prediction_after"]),
+def study_response(view: StudyView) -> StudyResponse:
+    """Describe a study as it is now, or after fewer steps."""
+    state, study = view.state, view.study
+    summary = _summary(view.row, view.reader).model_dump()
+    shown = {"revision": max(view.row.revision, state.revision), "prediction": dict(study.prediction)}
+    return StudyResponse(
+        **summary | shown, at=state.revision, first_prediction=dict(first_of(study).prediction),
+        corrections=tuple(_correction(correction) for correction in state.corrections),
+        can_undo=bool(state.done), can_redo=bool(state.undone), notice=NOTICE,
     )  # fmt: skip
 
 
-def _ranked(shares: dict[str, float]) -> dict[str, float]:
-    return dict(sorted(shares.items(), key=lambda one: -one[1]))
+def reading_response(services: Services, user: User, view: StudyView) -> ReadingResponse:
+    """Describe a study with its film, model, explanation and history."""
+    manifest = loaded(services.room, view.model).reader.loaded.manifest
+    steps = services.studies.history(user, view.row.id)[: view.state.revision]  # no step that came meanwhile
+    return ReadingResponse(
+        notice=NOTICE,
+        software=f"medgrape {__version__}",
+        made_at=stamp(datetime.now(UTC)),
+        film=FilmInfo.model_validate(view.film),
+        model=ExportedModel(name=view.model.name, version=view.model.version, fingerprint=manifest.fingerprint),
+        study=study_response(view),
+        explanation=ExplanationResponse.model_validate(view.study.explain().to_json()),
+        history=_steps(steps),
+    )
+
+
+def _steps(history: list[HistoryEntry]) -> tuple[StepResponse, ...]:
+    return tuple(_step(number, entry) for number, entry in enumerate(history, 1))
+
+
+def _step(number: int, entry: HistoryEntry) -> StepResponse:
+    event, change, payload = entry.event, entry.change, entry.event.payload
+    return StepResponse(
+        step=number, event=event.seq, at=event.at, by=event.actor,
+        kind=cast(ChangeKind, event.kind.removeprefix("study.")), about=change.kind,
+        correction=_correction(change.correction),
+        replaced=None if change.replaced is None else _correction(change.replaced), reason=payload.get("reason"),
+        before=_ranked(payload["prediction_before"]), after=_ranked(payload["prediction_after"]),
+    )  # fmt: skip
+
+
+def _correction(correction: Correction) -> CorrectionResponse:
+    if isinstance(correction, Rejection):
+        return CorrectionResponse(kind="reject", concept=correction.concept, box=None, confirmed=False, check=None)
+    return CorrectionResponse(
+        kind="box" if correction.positive else "not_box",
+        concept=correction.concept,
+        box=BoxResponse.model_validate(correction.box),
+        confirmed=correction.confirmed,
+        check=None if correction.check is None else CheckResponse.model_validate(correction.check),
+    )
+
+
+def _ranked(probabilities: dict[str, float]) -> dict[str, float]:
+    """Sort the likeliest first; the log sorts by name."""
+    return dict(sorted(probabilities.items(), key=lambda pair: -pair[1]))
 
 
 routes = router("studies", Role.READER)
@@ -260,13 +283,13 @@ RAW = media_response("application/octet-stream", "Rows by columns of float32, as
 
 
 @routes.post(
-    "/studies", status_code=201, responses={200: {"model": StudyTold, "description": "You had opened it before."}}
+    "/studies", status_code=201, responses={200: {"model": StudyResponse, "description": "You had opened it before."}}
 )
-def open_study(asked: OpenStudy, services: Services, user: CurrentUser, response: Response) -> StudyTold:
-    """Open a film with a model. One's study of it is made, or found again exactly as it was left."""
-    sitting, new = services.studies.open(user, asked.film, asked.model)
+def open_study(body: OpenStudy, services: Services, user: CurrentUser, response: Response) -> StudyResponse:
+    """Open a film with a model. A new study is made, or one's own returned exactly as it was left."""
+    view, new = services.studies.open(user, body.film, body.model)
     response.status_code = 201 if new else 200
-    return study_told(sitting)
+    return study_response(view)
 
 
 @routes.get("/studies")
@@ -274,137 +297,130 @@ def list_studies(
     services: Services,
     user: CurrentUser,
     film: Annotated[str | None, Query(pattern="^[0-9a-f]{16}$", description="Only of this film.")] = None,
-) -> tuple[StudyListed, ...]:
+) -> tuple[StudySummary, ...]:
     """List one's studies, or everybody's for a curator, the last changed first; at most 200."""
     with services.room.database.reading() as session:
-        return tuple(study_listed(row, name) for row, name in studies.studies_of(session, user, film))
+        return tuple(_summary(row, reader) for row, reader in studies.studies_of(session, user, film))
 
 
 @routes.get("/studies/{study}")
-def get_study(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> StudyTold:
-    """Tell where a study stands, or stood."""
-    return study_told(services.studies.get(user, study, at))
+def get_study(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> StudyResponse:
+    """Get a study as it is now, or after fewer steps."""
+    return study_response(services.studies.get(user, study, at))
 
 
 @routes.get("/studies/{study}/explanation")
-def explanation(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> ExplanationTold:
-    """Tell what the model saw and why: findings with maps, the training films behind them, who listened to whom."""
-    return ExplanationTold.model_validate(services.studies.get(user, study, at).study.explain().to_json())
+def explanation(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> ExplanationResponse:
+    """Explain what the model saw: findings with maps, the training films behind them, and the head's attention."""
+    return ExplanationResponse.model_validate(services.studies.get(user, study, at).study.explain().to_json())
 
 
 @routes.get("/studies/{study}/evidence.png", response_class=Response, responses=PNG)
 def evidence(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
     """Show the evidence as one picture, as medgrape read --save draws it."""
-    shown = rendering.evidence_picture(services.room, services.studies.get(user, study, at).study)
-    return Response(shown, media_type="image/png", headers=_kept(at))
+    from medgrape.explain.render import draw  # matplotlib and its fonts are slow to import
+
+    explained = services.studies.get(user, study, at).study.explain()
+    with services.room.decoder_pool.render_slots:
+        picture = png(np.asarray(draw(explained)))
+    return Response(picture, media_type="image/png", headers=_cached(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.png", response_class=Response, responses=PNG)
 def map_picture(
-    study: StudyId,
-    concept: Concept,
-    services: Services,
-    user: CurrentUser,
-    kind: Kind = "mean",
-    side: MapSide = 1024,
-    at: At = None,
-) -> Response:
+    study: StudyId, concept: ConceptPath, services: Services, user: CurrentUser, kind: MapKind = "mean",
+    side: MapSide = 1024, at: At = None,
+) -> Response:  # fmt: skip
     """Show a finding's map, clear where nothing is seen, to lay over the film."""
-    shown = rendering.map_picture(services.room, services.studies.get(user, study, at).study, concept, kind, side)
-    return Response(shown, media_type="image/png", headers=_kept(at))
+    picture = draw_map(services.room, services.studies.get(user, study, at).study, concept, kind, side)
+    return Response(picture, media_type="image/png", headers=_cached(at))
 
 
 @routes.get("/studies/{study}/maps/{concept}.npy", response_class=Response, responses=RAW)
 def raw_map(
-    study: StudyId, concept: Concept, services: Services, user: CurrentUser, kind: Kind = "mean", at: At = None
+    study: StudyId, concept: ConceptPath, services: Services, user: CurrentUser, kind: MapKind = "mean", at: At = None
 ) -> Response:
-    """Hand out a finding's map as numbers, one for each patch."""
+    """Get a finding's map as numbers, one for each patch."""
     seen = services.studies.get(user, study, at).study.evidence
     if concept not in seen.concepts:
         raise not_found("concept", concept)
     maps = seen.mean if kind == "mean" else seen.disagreement
     out = io.BytesIO()
     np.save(out, maps[seen.concepts.index(concept)].numpy(), allow_pickle=False)
-    return Response(out.getvalue(), media_type="application/octet-stream", headers=_kept(at))
+    return Response(out.getvalue(), media_type="application/octet-stream", headers=_cached(at))
 
 
 @routes.post("/studies/{study}/check")
-def check(study: StudyId, asked: CheckBox, services: Services, user: CurrentUser) -> CheckTold:
-    """Ask whether the model sees a finding inside a box. Nothing is changed, and nothing written down."""
-    return CheckTold.model_validate(
-        services.studies.get(user, study).study.check(_box(asked.box), asked.concept).to_json()
-    )
+def check(study: StudyId, body: CheckBox, services: Services, user: CurrentUser) -> CheckResponse:
+    """Check whether the model sees a finding inside a box. Nothing is changed, and nothing written to the log."""
+    return CheckResponse.model_validate(services.studies.get(user, study).study.check(body.box.to_box(), body.concept))
 
 
 @routes.post("/studies/{study}/boxes", responses=problem_responses(409))
-def draw_box(study: StudyId, drawn: DrawBox, services: Services, user: CurrentUser) -> StudyMoved:
-    """Apply a box; an unconfirmed mismatch answers 409 with the check, and changes nothing."""
-    step = correcting(_correction(drawn), confirmed=drawn.confirmed, reason=drawn.reason)
-    return _moved(services.studies.take(user, study, step, drawn.revision))
+def draw_box(study: StudyId, body: DrawBox, services: Services, user: CurrentUser) -> StepResult:
+    """Apply a box. An unconfirmed mismatch answers 409 with the check, and changes nothing."""
+    drawn = BoxCorrection(body.box.to_box(), body.concept, body.positive)
+    step = changing(lambda before: before.correct(drawn, confirmed=body.confirmed), body.reason)
+    return _take(services, user, study, step, body.revision)
 
 
 @routes.post("/studies/{study}/rejections", responses=problem_responses(409))
-def reject(study: StudyId, asked: RejectConcept, services: Services, user: CurrentUser) -> StudyMoved:
+def reject(study: StudyId, body: RejectConcept, services: Services, user: CurrentUser) -> StepResult:
     """Say that a finding is not on the film."""
-    step = correcting(Rejection(asked.concept), confirmed=False, reason=asked.reason)
-    return _moved(services.studies.take(user, study, step, asked.revision))
+    return _take(
+        services, user, study, changing(lambda before: before.reject(body.concept), body.reason), body.revision
+    )
+
+
+CorrectionNumber = Annotated[
+    int, Path(ge=0, le=10**6, examples=[0], description="Number of a correction in force, from 0.")
+]
 
 
 @routes.post("/studies/{study}/corrections/{number}/withdraw", responses=problem_responses(409))
 def withdraw(
-    study: StudyId, number: CorrectionNumber, asked: WithdrawCorrection, services: Services, user: CurrentUser
-) -> StudyMoved:
-    """Take one correction back, not only the last; those after it move up by one number."""
-    return _moved(services.studies.take(user, study, withdrawing(number, asked.reason), asked.revision))
+    study: StudyId, number: CorrectionNumber, body: WithdrawCorrection, services: Services, user: CurrentUser
+) -> StepResult:
+    """Withdraw one correction, not only the last; those after it move up by one number."""
+    return _take(services, user, study, changing(lambda before: before.withdraw(number), body.reason), body.revision)
 
 
 @routes.post("/studies/{study}/corrections/{number}/redraw", responses=problem_responses(409))
 def redraw(
-    study: StudyId, number: CorrectionNumber, drawn: DrawBox, services: Services, user: CurrentUser
-) -> StudyMoved:
-    """Put another box in the place of one; an unconfirmed mismatch answers 409 with the check, and changes nothing."""
-    step = redrawing(number, _correction(drawn), confirmed=drawn.confirmed, reason=drawn.reason)
-    return _moved(services.studies.take(user, study, step, drawn.revision))
+    study: StudyId, number: CorrectionNumber, body: DrawBox, services: Services, user: CurrentUser
+) -> StepResult:
+    """Replace one box by another. An unconfirmed mismatch answers 409 with the check, and changes nothing."""
+    box = body.box.to_box()
+    step = changing(
+        lambda before: before.redraw(number, box, body.concept, positive=body.positive, confirmed=body.confirmed),
+        body.reason,
+    )
+    return _take(services, user, study, step, body.revision)
 
 
 @routes.post("/studies/{study}/undo", responses=problem_responses(409))
-def undo(study: StudyId, asked: StepBack, services: Services, user: CurrentUser) -> StudyMoved:
-    """Take the last step back, whatever it did."""
-    return _moved(services.studies.take(user, study, UNDO, asked.revision))
+def undo(study: StudyId, body: UndoOrRedo, services: Services, user: CurrentUser) -> StepResult:
+    """Undo the last step, whatever it did."""
+    return _take(services, user, study, undo_step, body.revision)
 
 
 @routes.post("/studies/{study}/redo", responses=problem_responses(409))
-def redo(study: StudyId, asked: StepBack, services: Services, user: CurrentUser) -> StudyMoved:
-    """Take the step again that was undone last."""
-    return _moved(services.studies.take(user, study, REDO, asked.revision))
+def redo(study: StudyId, body: UndoOrRedo, services: Services, user: CurrentUser) -> StepResult:
+    """Redo the step that was undone last."""
+    return _take(services, user, study, redo_step, body.revision)
 
 
 @routes.get("/studies/{study}/history")
-def history(study: StudyId, services: Services, user: CurrentUser) -> tuple[StepTold, ...]:
-    """Tell every step of a study: who, when, what, with which check, and what it did. ``?at=`` looks back at each."""
-    services.studies.get(user, study)  # refuses whoever may not see it
-    with services.room.database.reading() as session:
-        events = studies.steps_of(session, study)
-    steps, now = [], Standing()
-    for number, event in enumerate(events, 1):
-        now = now.after(event)
-        steps.append(step_told(number, event, now.last(event)))
-    return tuple(steps)
+def history(study: StudyId, services: Services, user: CurrentUser) -> tuple[StepResponse, ...]:
+    """List every step of a study: user, when, what, with which check and effect. ``?at=`` looks back at each."""
+    return _steps(services.studies.history(user, study))
 
 
-def _moved(steps: tuple[Sitting, Sitting]) -> StudyMoved:
-    before, after = steps
-    return StudyMoved(study=study_told(after), before=before.row.prediction, after=dict(after.study.prediction))
+def _take(services: Services, user: User, study: str, step: Step, revision: int | None) -> StepResult:
+    before, after = services.studies.take(user, study, step, revision)
+    return StepResult(study=study_response(after), before=before.row.prediction, after=dict(after.study.prediction))
 
 
-def _correction(drawn: DrawBox) -> BoxCorrection:
-    return BoxCorrection(_box(drawn.box), drawn.concept, drawn.positive)
-
-
-def _box(asked: BoxAsked) -> Box:
-    return Box(asked.x1, asked.y1, asked.x2, asked.y2)
-
-
-def _kept(at: int | None) -> dict[str, str] | None:
-    """A study as it stood never changes; as it stands it may."""
+def _cached(at: int | None) -> dict[str, str] | None:
+    """Let browsers keep a study after so many steps; the present one may change."""
     return None if at is None else A_DAY

@@ -1,12 +1,12 @@
-"""The database: SQLite in the room's folder, or PostgreSQL by URL; the same tables, durable before acknowledged."""
+"""The database, SQLite in the room's folder or PostgreSQL by URL: connections, transactions and migrations."""
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -14,15 +14,25 @@ from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
 
-PATIENCE = 10
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+LOCK_TIMEOUT = 10
 """Seconds that a request waits for its turn to write, or for a connection."""
 CONNECTIONS = 24
 DATABASE_ERRORS = (OperationalError, InterfaceError, PoolTimeoutError)
-"""What it means when the database does not answer, or its disk is full."""
+"""Raised when the database does not answer, or its disk is full."""
+_SCRIPTS = Path(__file__).parent / "migrations"
+_MIGRATION_LOCK = 4711_0001
+"""PostgreSQL's advisory lock under which tables are changed."""
 
 
 class DatabaseUrlError(UserError):
-    """A database that cannot be used."""
+    """A database URL that cannot be used."""
+
+
+class MigrationError(UserError):
+    """A database that does not answer, is none, or is of a version that this one does not know."""
 
 
 class Database:
@@ -33,44 +43,41 @@ class Database:
         self.engine = _engine(self.url)
         self._writers = self.engine.execution_options(writes=True)
         self.after_commit: Callable[[Session], None] = lambda _: None
-        """Called once what a session wrote is safe."""
-        self._queue = threading.Lock()
+        """Called with the session after each commit."""
+        self._turn = threading.Lock()
 
     @property
     def is_sqlite(self) -> bool:
-        """Else it is PostgreSQL."""
+        """Whether it is SQLite and not PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A look at one moment; what is loaded stays usable afterwards."""
+        """A session that reads; loaded objects stay usable afterwards."""
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """All that is done in it, or nothing; safe on disk when it ends.
+        """A session that commits at the end, durably, or does nothing if the block raises.
 
-        SQLite lets one writer in at a time and makes the others ask again and again; in one process they wait in a
-        queue instead, which is fair and much quicker.
+        SQLite admits one writer at a time and makes the others poll; in one process they queue for a lock instead,
+        which is fair and much faster.
         """
         with Session(self._writers, expire_on_commit=False) as session:
-            with self._turn():
+            with self._lock() if self.is_sqlite else nullcontext():
                 yield session
                 session.commit()
             self.after_commit(session)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self.is_sqlite:
-            yield
-            return
-        if not self._queue.acquire(timeout=PATIENCE):
+    def _lock(self) -> Iterator[None]:
+        if not self._turn.acquire(timeout=LOCK_TIMEOUT):
             raise TimeoutError
         try:
             yield
         finally:
-            self._queue.release()
+            self._turn.release()
 
     def dispose(self) -> None:
         """Close every connection."""
@@ -83,6 +90,42 @@ class Database:
 def default_url(folder: Path) -> str:
     """SQLite in a folder."""
     return f"sqlite:///{folder.resolve() / 'medgrape.db'}"
+
+
+def error_line(error: Exception) -> str:
+    """The database's own message in one line, for the server's log."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+
+
+def migrate(database: Database, revision: str = "head") -> None:
+    """Create or update the tables; several servers may start at once."""
+    from alembic import command  # slow to import, and workers never need it
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    try:
+        with database.engine.execution_options(writes=True).begin() as connection:
+            if not database.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+            config = alembic_config(connection)
+            current = MigrationContext.configure(connection).get_current_revision()
+            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+            if current is not None and current not in known:
+                raise MigrationError(f"The database is of a newer version (revision {current}); update medgrape.")
+            command.upgrade(config, revision)
+    except DBAPIError as error:
+        raise MigrationError(f"The database {database} cannot be used: {error_line(error)}.") from error
+
+
+def alembic_config(connection: Connection) -> "Config":
+    """Alembic's settings for an open connection."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
 
 
 def _parsed(url: str) -> URL:
@@ -100,46 +143,32 @@ def _parsed(url: str) -> URL:
 
 
 def _engine(url: URL) -> Engine:
-    common: dict[str, Any] = {
-        "pool_size": CONNECTIONS,
-        "max_overflow": 0,
-        "pool_timeout": PATIENCE,
-        "hide_parameters": True,
-    }
+    options: dict[str, Any] = {
+        "pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": LOCK_TIMEOUT, "hide_parameters": True,
+    }  # fmt: skip
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, **common, connect_args={"timeout": PATIENCE, "check_same_thread": False})
+        engine = create_engine(url, **options, connect_args={"timeout": LOCK_TIMEOUT, "check_same_thread": False})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    # A database that was made without a character set would give bytes where words are expected.
-    words = {"connect_timeout": PATIENCE, "client_encoding": "utf8"}
+    # A database that was created without a character set would return bytes instead of text.
+    arguments = {"connect_timeout": LOCK_TIMEOUT, "client_encoding": "utf8"}
     try:
-        return create_engine(url, **common, pool_pre_ping=True, connect_args=words)
+        return create_engine(url, **options, pool_pre_ping=True, connect_args=arguments)
     except (ModuleNotFoundError, NoSuchModuleError) as missing:
         raise DatabaseUrlError("PostgreSQL needs: pip install 'medgrape[postgres]'.") from missing
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 (whatever the driver gives)
-    connection.isolation_level = None  # we say BEGIN ourselves, below
+    connection.isolation_level = None  # BEGIN is sent by _begin_sqlite
     cursor = connection.cursor()
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "recursive_triggers=ON",
-        f"busy_timeout={PATIENCE * 1000}",
-    ):
+    wait = f"busy_timeout={LOCK_TIMEOUT * 1000}"
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "recursive_triggers=ON", wait):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Writers take the lock at once: one that began as a reader would be refused when it comes to write."""
+    """Writers take the lock at once: SQLite refuses one that began as a reader when it comes to write."""
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def what_is_wrong(error: Exception) -> str:
-    """What to tell an operator about a database that does not answer, in one line."""
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -1,13 +1,14 @@
-"""The log: events in one chain, each with a hash of the one before it, and sealed with a key the database has not.
+"""The event log: a hash chain in the database, sealed with a key that the database does not hold.
 
-A row that was altered, moved or taken out breaks the chain. Rows taken from its end are missed because the chain's end
-is written down twice more: in a table, and in a file of the room's folder, which no access to the database reaches.
-The plain hashes let anybody check an export; the seals tell whoever holds the key that no other hand wrote it anew.
+Changing, moving or removing a row breaks the chain. Rows removed from its end are detected because the chain's end is
+stored twice more: in a table, and in a file of the room's folder (the anchor), which database access cannot reach.
+Anybody can check the plain hashes of an export; the seals prove to the holder of the key that nobody rewrote the chain.
 """
 
 import hashlib
 import hmac
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -19,18 +20,65 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from medgrape.files import whole_file
-from medgrape.server.storage.anchor import Anchor, End
 from medgrape.server.storage.tables import ChainRow, EventRow, stamp
 
+ChainEnd = tuple[int, str]
+"""Number and hash of an event; 0 and "" before the first one."""
+_CHAIN_END = select(ChainRow.seq, ChainRow.hash)
+_LOCKED_CHAIN_END = _CHAIN_END.with_for_update()
+_INSERT_EVENT, _MOVE_CHAIN_END = insert(EventRow), update(ChainRow)
 _HEAD = "head"
-_END = select(ChainRow.seq, ChainRow.hash).with_for_update()
-_ADD, _MOVE = insert(EventRow), update(ChainRow)
-_MOST_TOLD = 20
+_MAX_FAULTS = 20
+_ANCHOR_LINE = 128
+"""Bytes of one of the anchor's two lines."""
+
+
+class Anchor:
+    """A file with the end of the chain: two lines, overwritten in turn, so that a crash can spoil only one of them.
+
+    Several workers write without waiting for each other. A late one writes an older event into its line; the other
+    line then holds the newer one. So the file may lag behind, but never runs ahead. It is created once, with the room,
+    and never again: a file that somebody removed stays missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def make(self) -> None:
+        """Create the file for a log without events, synced to disk."""
+        with self.path.open("xb") as file:
+            file.write(self._line(0, "") * 2)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, seq: int, event_hash: str) -> None:
+        """Store an event that the database has committed."""
+        handle = os.open(self.path, os.O_WRONLY)
+        try:
+            os.pwrite(handle, self._line(seq, event_hash), seq % 2 * _ANCHOR_LINE)
+        finally:
+            os.close(handle)
+
+    def read(self) -> ChainEnd | None:
+        """The last event stored; None if the file is missing or damaged."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        ends = []
+        for line in (content[:_ANCHOR_LINE], content[_ANCHOR_LINE : 2 * _ANCHOR_LINE]):
+            with suppress(ValueError, TypeError):
+                seq, event_hash = json.loads(line)
+                ends.append((int(seq), str(event_hash)))
+        return max(ends, default=None)
+
+    def _line(self, seq: int, event_hash: str) -> bytes:
+        return (json.dumps([seq, event_hash]).ljust(_ANCHOR_LINE - 1) + "\n").encode()
 
 
 @dataclass(frozen=True)
 class NewEvent:
-    """Something to be written down."""
+    """An event before it is part of the chain."""
 
     actor: str
     kind: str
@@ -42,7 +90,7 @@ class NewEvent:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that was written down."""
+    """An event of the chain; the fields are the columns of its table."""
 
     seq: int
     at: str
@@ -62,159 +110,139 @@ class Event:
         return dict(json.loads(self.body))
 
     def expected_hash(self) -> str:
-        """What ``hash`` must be."""
-        told = {name: value for name, value in vars(self).items() if name not in ("hash", "seal")}
-        return hashlib.sha256(_canonical(told).encode()).hexdigest()
+        """The hash of all other fields but the seal."""
+        hashed = {name: value for name, value in vars(self).items() if name not in ("hash", "seal")}
+        return hashlib.sha256(_canonical(hashed).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a log is what was written."""
+    """Result of checking a log."""
 
     events: int
     head: str
-    """The last event's hash: written down elsewhere, it proves later that nothing was taken away."""
+    """Hash of the last event: kept elsewhere, it proves later that nothing was removed."""
     faults: tuple[str, ...]
 
     @property
     def whole(self) -> bool:
-        """Nothing altered, nothing missing."""
+        """Whether nothing was changed and nothing is missing."""
         return not self.faults
 
 
 class EventLog:
-    """The one place that adds events."""
+    """Adds events to the chain and checks it."""
 
     def __init__(self, key: bytes, anchor: Path) -> None:
         self._key = key
         self._anchor = Anchor(anchor)
 
-    def add(self, session: Session, deed: NewEvent) -> Event:
-        """Write it down as part of what ``session`` does; others who add wait until that is done."""
+    def add(self, session: Session, new: NewEvent) -> Event:
+        """Append an event within the session's transaction; other writers wait until it ends."""
         session.flush()
         connection = session.connection()
-        seq, previous = connection.execute(_END).one()
-        now, body = stamp(datetime.now(UTC)), _canonical(deed.body)
-        bare = Event(seq + 1, now, deed.actor, deed.kind, deed.film, deed.study, deed.model, body, previous, "", "")
+        seq, previous = connection.execute(_LOCKED_CHAIN_END).one()
+        now, body = stamp(datetime.now(UTC)), _canonical(new.body)
+        bare = Event(seq + 1, now, new.actor, new.kind, new.film, new.study, new.model, body, previous, "", "")
         event = replace(bare, hash=bare.expected_hash())
         event = replace(event, seal=self._seal(event.hash))
-        connection.execute(_ADD, asdict(event))
-        connection.execute(_MOVE, {"seq": event.seq, "hash": event.hash})
+        connection.execute(_INSERT_EVENT, asdict(event))
+        connection.execute(_MOVE_CHAIN_END, {"seq": event.seq, "hash": event.hash})
         if self._holds(session, self._anchor.read(), (seq, previous)):
             session.info[_HEAD] = (event.seq, event.hash)
         return event
 
-    def note_head(self, session: Session) -> None:
-        """Write the chain's end into the folder, once it is safe; it may lag behind, and never runs ahead."""
+    def write_anchor(self, session: Session) -> None:
+        """Write the end of the chain into the folder after the commit."""
         if _HEAD in session.info:
             with suppress(OSError):  # on a full disk it lags behind
                 self._anchor.write(*session.info[_HEAD])
 
     def accept(self, session: Session) -> None:
-        """Remember the chain's end as it is, whatever was remembered before: for somebody who looked into a fault."""
-        seq, found = session.connection().execute(select(ChainRow.seq, ChainRow.hash)).one()
+        """Store the chain's end as it is now, whatever was stored before: for an admin who looked into a fault."""
+        seq, event_hash = session.connection().execute(_CHAIN_END).one()
         self._anchor.path.unlink(missing_ok=True)
         self._anchor.make()
-        self._anchor.write(seq, found)
+        self._anchor.write(seq, event_hash)
 
     def verify(self, session: Session, expected: str | None = None) -> Verdict:
-        """Look at every row; ``expected`` is a hash that somebody wrote down earlier, which some event must have.
+        """Check every row; ``expected`` is a hash noted earlier, which some event must have.
 
-        What the folder remembers is read first, and all rows at one moment: people may be at work meanwhile.
+        The anchor is read first, and all rows in one snapshot, because the server may be writing meanwhile.
         """
-        remembered = self._anchor.read()
+        anchored = self._anchor.read()
         if session.get_bind().dialect.name == "postgresql":
             session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-        seq, found = session.execute(select(ChainRow.seq, ChainRow.hash)).one()
+        seq, event_hash = session.execute(_CHAIN_END).one()
         faults: list[str] = []
-        last, count = ("", 0), 0
+        last: ChainEnd = (0, "")
+        count = 0
         for event in events_in(session):
-            faults.extend(_faults(event, *last, self._seal(event.hash)))
-            last, count = (event.hash, event.seq), count + 1
-        if (last[1], last[0]) != (seq, found):
-            faults.append(f"the log ends with event {last[1]}, but event {seq} was written last")
+            faults.extend(_faults(event, last, self._seal(event.hash)))
+            last, count = (event.seq, event.hash), count + 1
+        if last != (seq, event_hash):
+            faults.append(f"the log ends with event {last[0]}, but event {seq} was written last")
         if expected is not None and not has_hash(session, expected):
             faults.append(f"no event has the hash {expected}")
-        if not self._holds(session, remembered, (seq, found)):
-            faults.append(_unanchored(remembered, self._anchor.path.name))
-        return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
+        if not self._holds(session, anchored, (seq, event_hash)):
+            name = self._anchor.path.name
+            faults.append(
+                f"{name}, in which the room's folder remembers the last event, is missing or damaged"
+                if anchored is None
+                else f"event {anchored[0]}, which the room's folder remembers, is missing or another"
+            )
+        return Verdict(count, last[1], tuple(faults[:_MAX_FAULTS]))
 
     def belongs(self, session: Session) -> bool:
-        """Whether database and folder are a pair.
+        """Whether database and folder belong together.
 
-        The database holds the event that the folder remembers as the last; or, where the folder remembers none, its
-        first event is sealed with the folder's key.
+        The database must hold the event that the anchor stores. Where the anchor stores none, the first event must be
+        sealed with the folder's key.
         """
-        remembered, end = self._anchor.read(), session.execute(select(ChainRow.seq, ChainRow.hash)).one()
-        first = session.execute(select(EventRow.hash, EventRow.seal).where(EventRow.seq == 1)).one_or_none()
-        if remembered is None or (remembered[0] == 0 and end.seq > 0):
+        anchored, end = self._anchor.read(), session.execute(_CHAIN_END).one()
+        if anchored is None or (anchored[0] == 0 and end.seq > 0):
+            first = session.execute(select(EventRow.hash, EventRow.seal).where(EventRow.seq == 1)).one_or_none()
             return first is not None and first.seal == self._seal(first.hash)
-        return self._holds(session, remembered, (end.seq, end.hash))
+        return self._holds(session, anchored, (end.seq, end.hash))
 
-    def _holds(self, session: Session, remembered: End | None, end: End) -> bool:
-        """Whether what the folder remembers is still part of a chain that ends so."""
-        if remembered is None or remembered[0] > end[0]:
+    def _holds(self, session: Session, anchored: ChainEnd | None, end: ChainEnd) -> bool:
+        """Whether the anchored event is part of the chain that ends with ``end``."""
+        if anchored is None or anchored[0] > end[0]:
             return False
-        if remembered[0] in (0, end[0]):
-            return remembered[0] == 0 or remembered == end
-        return session.scalar(select(EventRow.hash).where(EventRow.seq == remembered[0])) == remembered[1]
+        if anchored[0] in (0, end[0]):
+            return anchored[0] == 0 or anchored == end
+        return session.scalar(select(EventRow.hash).where(EventRow.seq == anchored[0])) == anchored[1]
 
-    def _seal(self, found: str) -> str:
-        return hmac.new(self._key, found.encode(), hashlib.sha256).hexdigest()
-
-
-def _unanchored(remembered: End | None, name: str) -> str:
-    if remembered is None:
-        return f"{name}, in which the room's folder remembers the last event, is missing or damaged"
-    return f"event {remembered[0]}, which the room's folder remembers, is missing or another"
-
-
-def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:
-    """Every event in order, a few at a time."""
-    rows = session.execute(select(EventRow.__table__).where(EventRow.seq > after).order_by(EventRow.seq))
-    for row in rows.yield_per(500).mappings():
-        yield Event(**row)
+    def _seal(self, event_hash: str) -> str:
+        return hmac.new(self._key, event_hash.encode(), hashlib.sha256).hexdigest()
 
 
 def verify_export(lines: Iterator[str], expected: str | None = None) -> Verdict:
-    """Look at an exported log, for which no database and no key is needed: is each event the next one's ancestor?
+    """Check the chain of an exported log, without database and key.
 
-    ``expected`` is a hash that somebody wrote down earlier; some event must have it.
+    ``expected`` is a hash noted earlier, which some event must have.
     """
     faults: list[str] = []
     found = expected is None
-    last, count = ("", 0), 0
+    last: ChainEnd = (0, "")
+    count = 0
     for number, line in enumerate(lines, 1):
         event = _parsed(line)
         if event is None:
             faults.append(f"line {number} is no event")
             continue
-        faults.extend(_faults(event, *last, event.seal))
+        faults.extend(_faults(event, last, event.seal))
         found |= event.hash == expected
-        last, count = (event.hash, event.seq), count + 1
+        last, count = (event.seq, event.hash), count + 1
     if count == 0:
         faults.append("there is no event in it")
     if not found:
         faults.append(f"no event has the hash {expected}")
-    return Verdict(count, last[0], tuple(faults[:_MOST_TOLD]))
+    return Verdict(count, last[1], tuple(faults[:_MAX_FAULTS]))
 
 
-def export(session: Session, path: Path) -> int:
-    """All events as lines of JSON, in a file that is whole or not there; how many."""
-    count = 0
-    with whole_file(path) as draft, draft.open("w", encoding="utf-8") as file:
-        for event in events_in(session):
-            file.write(line_of(event))
-            count += 1
-    return count
-
-
-def line_of(event: Event) -> str:
-    """As it is exported."""
-    return json.dumps(asdict(event)) + "\n"
-
-
-def _faults(event: Event, previous: str, seq: int, seal: str) -> Iterator[str]:
+def _faults(event: Event, last: ChainEnd, seal: str) -> Iterator[str]:
+    seq, previous = last
     if event.seq != seq + 1:
         missing = f"event {seq + 1} is" if event.seq == seq + 2 else f"events {seq + 1} to {event.seq - 1} are"
         yield f"{missing} missing"
@@ -228,24 +256,45 @@ def _faults(event: Event, previous: str, seq: int, seal: str) -> Iterator[str]:
 
 def _parsed(line: str) -> Event | None:
     try:
-        told = json.loads(line)
-        event = Event(**told)
+        event = Event(**json.loads(line))
     except (ValueError, TypeError):
         return None
     texts = (event.at, event.actor, event.kind, event.body, event.previous, event.hash, event.seal)
-    return event if isinstance(event.seq, int) and all(isinstance(one, str) for one in texts) else None
+    return event if isinstance(event.seq, int) and all(isinstance(text, str) for text in texts) else None
 
 
-def _canonical(told: Mapping[str, Any]) -> str:
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:
+    """Every event in order, read in chunks."""
+    rows = session.execute(select(EventRow.__table__).where(EventRow.seq > after).order_by(EventRow.seq))
+    for row in rows.yield_per(500).mappings():
+        yield Event(**row)
+
+
+def export(session: Session, path: Path) -> int:
+    """Write all events as JSON lines, atomically; returns their number."""
+    count = 0
+    with whole_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+        for event in events_in(session):
+            file.write(line_of(event))
+            count += 1
+    return count
+
+
+def line_of(event: Event) -> str:
+    """An event as a line of an export."""
+    return json.dumps(asdict(event)) + "\n"
 
 
 def latest(session: Session, count: int) -> list[Event]:
-    """The last events, the first of them first."""
+    """The last events in order."""
     rows = session.execute(select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(count)).mappings()
     return [Event(**row) for row in rows][::-1]
 
 
-def has_hash(session: Session, found: str) -> bool:
+def has_hash(session: Session, event_hash: str) -> bool:
     """Whether some event has this hash."""
-    return session.scalar(select(EventRow.seq).where(EventRow.hash == found)) is not None
+    return session.scalar(select(EventRow.seq).where(EventRow.hash == event_hash)) is not None

@@ -1,4 +1,4 @@
-"""Every table. Times are text in UTC, so that both databases keep and sort them alike, to the microsecond."""
+"""The tables. Times are text in UTC, so that both databases store and sort them alike, to the microsecond."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,17 +6,12 @@ from typing import Any
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-_FORM = "%Y-%m-%dT%H:%M:%S.%fZ"
+_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def stamp(when: datetime) -> str:
-    """A moment as it is kept: ``2026-11-18T09:30:00.000000Z``."""
-    return when.astimezone(UTC).strftime(_FORM)
-
-
-def moment(kept: str) -> datetime:
-    """The inverse of ``stamp``."""
-    return datetime.strptime(kept, _FORM).replace(tzinfo=UTC)
+    """A time as text: ``2026-11-18T09:30:00.000000Z``."""
+    return when.astimezone(UTC).strftime(_FORMAT)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -25,22 +20,22 @@ class Moment(TypeDecorator[datetime]):
     impl, cache_ok = String(27), True
 
     def process_bind_param(self, value: datetime | None, _dialect: object) -> str | None:
-        """Into the database."""
+        """To the database."""
         return None if value is None else stamp(value)
 
     def process_result_value(self, value: str | None, _dialect: object) -> datetime | None:
-        """Out of it."""
-        return None if value is None else moment(value)
+        """From the database."""
+        return None if value is None else datetime.strptime(value, _FORMAT).replace(tzinfo=UTC)
 
 
 class Base(DeclarativeBase):
-    """What all tables have in common."""
+    """Base class of all tables."""
 
     type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON()}  # noqa: RUF012 (SQLAlchemy's own way)
 
 
 class UserRow(Base):
-    """Somebody who may use the server."""
+    """A user of the server."""
 
     __tablename__ = "users"
 
@@ -48,9 +43,9 @@ class UserRow(Base):
     name: Mapped[str] = mapped_column(String(64), unique=True)
     role: Mapped[str] = mapped_column(String(16))
     password: Mapped[str | None] = mapped_column(String(256))
-    """Argon2; None for those who come through OIDC, by token, or from this machine alone."""
+    """Argon2 hash; None for users who log in by OIDC or token, and for the local user."""
     subject: Mapped[str | None] = mapped_column(String(512), unique=True)
-    """Issuer and subject by which an OIDC provider knows them."""
+    """OIDC issuer and subject."""
     disabled: Mapped[bool] = mapped_column(default=False)
     failures: Mapped[int] = mapped_column(default=0)
     """Wrong passwords since the last right one."""
@@ -59,7 +54,7 @@ class UserRow(Base):
 
 
 class SessionRow(Base):
-    """Somebody who logged in; ``key`` is a hash of what the cookie holds."""
+    """A login session; ``key`` is a hash of the cookie's content."""
 
     __tablename__ = "sessions"
 
@@ -70,7 +65,7 @@ class SessionRow(Base):
 
 
 class TokenRow(Base):
-    """A key for a machine; only a hash of it is kept."""
+    """A bearer token; only its hash is stored."""
 
     __tablename__ = "tokens"
 
@@ -85,23 +80,20 @@ class TokenRow(Base):
 
 
 class FilmRow(Base):
-    """A film that arrived; its file lies in the room's folder under its id."""
+    """An uploaded film; its file lies in the room's folder under its id."""
 
     __tablename__ = "films"
     __table_args__ = (
         Index(
-            "one_film_for_each_content",
-            "content",
-            unique=True,
-            sqlite_where=text("deleted_at IS NULL"),
+            "one_film_for_each_content", "content", unique=True, sqlite_where=text("deleted_at IS NULL"),
             postgresql_where=text("deleted_at IS NULL"),
         ),
         Index("films_by_arrival", "arrived_at", "id"),
-    )
+    )  # fmt: skip
 
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     content: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the file as it came: two uploads of one file are one film."""
+    """SHA-256 of the uploaded file: two uploads of one file are one film."""
     suffix: Mapped[str] = mapped_column(String(8))
     facts: Mapped[dict[str, Any]]
     view: Mapped[str | None] = mapped_column(String(16))
@@ -113,7 +105,7 @@ class FilmRow(Base):
 
 
 class ModelRow(Base):
-    """A run that the server knows, by a hash of its manifest."""
+    """A run known to the server, by a hash of its manifest."""
 
     __tablename__ = "models"
 
@@ -121,17 +113,17 @@ class ModelRow(Base):
     name: Mapped[str] = mapped_column(String(128))
     folder: Mapped[str] = mapped_column(Text)
     made_here: Mapped[bool]
-    """Whether the server wrote it, when somebody taught or curated a model."""
+    """Whether it was created here, by teaching or curating a model."""
     parent: Mapped[str | None] = mapped_column(String(16))
     what: Mapped[str] = mapped_column(Text)
-    """In one sentence, how it came about."""
+    """How it was made, in one sentence."""
     added_at: Mapped[datetime]
     added_by: Mapped[str] = mapped_column(String(64))
     removed_at: Mapped[datetime | None]
 
 
 class ImpressionRow(Base):
-    """What a model says of a film that nobody has corrected."""
+    """Prediction of a model for a film without corrections."""
 
     __tablename__ = "impressions"
 
@@ -142,7 +134,7 @@ class ImpressionRow(Base):
 
 
 class StudyRow(Base):
-    """One film in front of one model and one person. What was done in it stands in the events."""
+    """One film, one model, one reader. Its steps are events."""
 
     __tablename__ = "studies"
     __table_args__ = (UniqueConstraint("film_id", "model", "reader_id", name="one_study_for_each_reader"),)
@@ -152,15 +144,15 @@ class StudyRow(Base):
     model: Mapped[str] = mapped_column(ForeignKey("models.version"))
     reader_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     revision: Mapped[int] = mapped_column(default=0)
-    """Counted up with every step: a correction made, withdrawn or redrawn, undo and redo."""
+    """Number of steps: corrections made, withdrawn or redrawn, undo and redo."""
     prediction: Mapped[dict[str, Any]]
-    """As it stands after the last of them."""
+    """After the last step."""
     opened_at: Mapped[datetime]
     changed_at: Mapped[datetime]
 
 
 class EventRow(Base):
-    """Something that was done. Rows are only ever added."""
+    """An event of the log. Rows are only ever added."""
 
     __tablename__ = "events"
 
@@ -172,14 +164,14 @@ class EventRow(Base):
     study: Mapped[str | None] = mapped_column(String(16), index=True)
     model: Mapped[str | None] = mapped_column(String(16))
     body: Mapped[str] = mapped_column(Text)
-    """JSON, as it was hashed."""
+    """JSON, as hashed."""
     previous: Mapped[str] = mapped_column(String(64))
     hash: Mapped[str] = mapped_column(String(64))
     seal: Mapped[str] = mapped_column(String(64))
 
 
 class ChainRow(Base):
-    """Where the chain of events ends; locked by whoever adds to it."""
+    """End of the chain of events; locked while an event is added."""
 
     __tablename__ = "chain"
 
@@ -189,7 +181,7 @@ class ChainRow(Base):
 
 
 class JobRow(Base):
-    """Work that takes longer than a request."""
+    """A background job."""
 
     __tablename__ = "jobs"
 
@@ -202,13 +194,13 @@ class JobRow(Base):
     result: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
     beat_at: Mapped[datetime]
-    """When whoever does it was last seen alive."""
+    """Last heartbeat of its worker."""
     cancelled: Mapped[bool] = mapped_column(default=False)
-    """Whether somebody asked for it to stop."""
+    """Whether somebody asked to cancel it."""
 
 
 class SettingRow(Base):
-    """What is in force for everybody, such as the model that films are opened with."""
+    """A setting for all users, such as the model in use."""
 
     __tablename__ = "settings"
 

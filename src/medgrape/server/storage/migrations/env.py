@@ -1,4 +1,4 @@
-"""What Alembic runs: always on a connection that ``migrating.py`` opened."""
+"""What Alembic runs: always on a connection that ``database.migrate`` opened."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""A4 sheets, each with the notice, what it is about and its number."""
+"""A4 pages as PDF, each with the notice, what it is about and its number; fonts and paragraphs."""
 
 import io
 import threading
@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 from xml.sax.saxutils import escape
 
-from PIL import Image as Pictures
+from PIL.Image import Image
 from reportlab.lib.colors import HexColor
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
@@ -17,7 +17,7 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageTemplate, Paragraph
-from reportlab.platypus import Image as Plate
+from reportlab.platypus import Image as ImageFlowable
 
 from medgrape import __version__
 from medgrape.explain.layout import legible, typeface
@@ -26,7 +26,6 @@ from medgrape.explain.words import NOTICE
 PLAIN, BOLD = "medgrape", "medgrape-bold"
 INK, FAINT, RULE, AMBER = HexColor("#1A1A1F"), HexColor("#5C5C68"), HexColor("#C9C9D2"), HexColor("#FFF1CC")
 UNPRINTABLE = "Letters that cannot be printed here stand as ?; reading.json has them."
-_RIGHT_TO_LEFT = {"R", "AL"}
 
 
 @cache
@@ -37,8 +36,7 @@ def _register() -> None:
 
 
 @cache
-def style(size: float, *, bold: bool = False, faint: bool = False, right: bool = False) -> ParagraphStyle:
-    """How a text looks."""
+def _style(size: float, *, bold: bool = False, faint: bool = False, right: bool = False) -> ParagraphStyle:
     _register()
     return ParagraphStyle(
         f"{size}{bold}{faint}{right}", fontName=BOLD if bold else PLAIN, fontSize=size, leading=1.32 * size,
@@ -46,42 +44,39 @@ def style(size: float, *, bold: bool = False, faint: bool = False, right: bool =
     )  # fmt: skip
 
 
-def said(text: str) -> str:
-    """What somebody typed, as it may stand in a paragraph: letters that can be printed, and no markup.
+def escaped(text: str) -> str:
+    """Replace letters that cannot be printed by ?, and escape markup, in something that a person typed.
 
-    Writing that runs from right to left would come out in the wrong order, which is worse than not at all.
+    Writing that runs from right to left would come out in the wrong order, so it is replaced as well.
     """
-    printed = legible(_straight(text))
+    left_to_right = "".join("?" if unicodedata.bidirectional(letter) in ("R", "AL") else letter for letter in text)
+    printed = legible(left_to_right)
     return escape(printed) + (f" [{UNPRINTABLE}]" if printed.count("?") > text.count("?") else "")
 
 
-def _straight(text: str) -> str:
-    return "".join("?" if unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT else letter for letter in text)
+def paragraph(text: str, size: float = 8, *, bold: bool = False, faint: bool = False, right: bool = False) -> Paragraph:
+    """Return a paragraph of plain text."""
+    return Paragraph(escaped(text), _style(size, bold=bold, faint=faint, right=right))
 
 
-def words(text: str, size: float = 8, *, bold: bool = False, faint: bool = False, right: bool = False) -> Paragraph:
-    """A paragraph of plain text."""
-    return Paragraph(said(text), style(size, bold=bold, faint=faint, right=right))
-
-
-def marked_up(markup: str, size: float = 8, *, faint: bool = False) -> Paragraph:
-    """A paragraph of our own markup, in which whatever people typed went through ``said``."""
-    return Paragraph(markup, style(size, faint=faint))
+def markup(text: str, size: float = 8, *, faint: bool = False) -> Paragraph:
+    """Return a paragraph of markup, in which all that people typed went through ``escaped``."""
+    return Paragraph(text, _style(size, faint=faint))
 
 
 MARGIN, FOOT = 16 * mm, 20 * mm
 WIDTH, HEIGHT = A4[0] - 2 * MARGIN, A4[1] - MARGIN - FOOT
-PRESS = threading.Lock()
-"""Held by whoever sets words and prints: reportlab's typefaces are one for all threads, and remember their letters."""
+PRINT_LOCK = threading.Lock()
+"""To hold while paragraphs are made and printed: reportlab's fonts are shared by all threads, and have a state."""
 
 
-class _Numbered(Canvas):  # type: ignore[misc]
-    """Puts the feet under the pages once it is known how many there are."""
+class _NumberedCanvas(Canvas):  # type: ignore[misc]
+    """Draws the footers at the end, when the number of pages is known."""
 
     about = ""
 
-    def __init__(self, *words: Any, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(*words, **options)
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **options)
         self._pages: list[dict[str, Any]] = []
 
     def showPage(self) -> None:  # noqa: N802 (reportlab's name)
@@ -91,11 +86,11 @@ class _Numbered(Canvas):  # type: ignore[misc]
     def save(self) -> None:
         for number, page in enumerate(self._pages, 1):
             self.__dict__.update(page)
-            self._foot(f"page {number} of {len(self._pages)}")
+            self._footer(f"page {number} of {len(self._pages)}")
             super().showPage()
         super().save()
 
-    def _foot(self, number: str) -> None:
+    def _footer(self, number: str) -> None:
         self.setStrokeColor(RULE)
         self.line(MARGIN, FOOT - 4 * mm, A4[0] - MARGIN, FOOT - 4 * mm)
         self.setFillColor(INK)
@@ -107,10 +102,10 @@ class _Numbered(Canvas):  # type: ignore[misc]
         self.drawRightString(A4[0] - MARGIN, FOOT - 8 * mm, number)
 
 
-def printed(parts: Sequence[Flowable], *, title: str, about: str, author: str) -> bytes:
-    """The parts one after the other on as many sheets as it takes."""
+def build_pdf(parts: Sequence[Flowable], *, title: str, about: str, author: str) -> bytes:
+    """Print the parts one after the other on as many pages as it takes."""
     out = io.BytesIO()
-    kind = type("_Feet", (_Numbered,), {"about": about})
+    kind = type("_Canvas", (_NumberedCanvas,), {"about": about})
     document = BaseDocTemplate(
         out, pagesize=A4, title=title, author=author, creator=f"medgrape {__version__}", subject=NOTICE, lang="en",
     )  # fmt: skip
@@ -120,9 +115,9 @@ def printed(parts: Sequence[Flowable], *, title: str, about: str, author: str) -
     return out.getvalue()
 
 
-def plate(picture: Pictures.Image, width: float, height: float) -> Plate:
-    """A picture, as large as fits."""
+def image(picture: Image, width: float, height: float) -> ImageFlowable:
+    """Return a picture as large as fits."""
     scale = min(width / picture.width, height / picture.height)
     out = io.BytesIO()
     picture.save(out, "PNG", compress_level=1)
-    return Plate(out, picture.width * scale, picture.height * scale)
+    return ImageFlowable(out, picture.width * scale, picture.height * scale)

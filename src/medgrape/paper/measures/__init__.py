@@ -1,1 +1,0 @@
-"""What is measured on a trained run, one module for each kind of job."""

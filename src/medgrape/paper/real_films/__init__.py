@@ -1,1 +1,0 @@
-"""The results on real films, from the published folders to the tables."""

@@ -1,1 +1,0 @@
-"""Readings to take along: JSON, PDF and DICOM."""

@@ -1,1 +1,0 @@
-"""Films and models at work: decoding, encoding and the cached features."""

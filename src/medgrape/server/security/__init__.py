@@ -1,1 +1,0 @@
-"""Who may do what, and how they prove who they are."""

@@ -1,1 +1,0 @@
-"""How the tables came to be what they are, a step at a time."""

@@ -1,1 +1,0 @@
-"""From what the server keeps to what it tells."""

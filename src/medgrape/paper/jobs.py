@@ -86,7 +86,8 @@ class Job(ABC):
         payload = read_json(self.result)
         if payload is not None and strict:
             self.refuse_other(payload, self.result)
-        return payload if payload is None or self._other(payload) is None else None
+            return payload
+        return None if payload is None or self._other(payload) is not None else payload
 
     def refuse_other(self, payload: Mapping[str, Any], path: Path) -> None:
         """Raise where a file was made from inputs other than those of this job."""
@@ -112,9 +113,14 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def write_json(path: Path, payload: Mapping[str, Any], indent: int | None = None) -> None:
-    """Write a file of a job atomically."""
+    """Write JSON atomically."""
+    write_text(path, json.dumps(payload, indent=indent, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
     with whole_file(path) as draft:
-        draft.write_text(json.dumps(payload, indent=indent, allow_nan=False) + "\n", "utf-8")
+        draft.write_text(text, "utf-8")
 
 
 @cache

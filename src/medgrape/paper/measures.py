@@ -20,7 +20,7 @@ from medgrape.evaluation.dispersion import dispersion
 from medgrape.evaluation.evaluate import Loaded, read_split
 from medgrape.evaluation.faithfulness import answer_of, faithfulness, random_order, saliency_of
 from medgrape.evaluation.few_shot import TrialPlan, leave_one_out
-from medgrape.evaluation.localisation import Localisation, box_energies, localise
+from medgrape.evaluation.localisation import Localisation, Pointing, box_energies, localise
 from medgrape.evaluation.readings import EvaluationError, Readings, true_classes
 from medgrape.evaluation.safety_check import check_figures
 from medgrape.evaluation.statistics import ROUNDS as RESAMPLINGS
@@ -50,7 +50,12 @@ def measure_films(loaded: Loaded, data: Path, track: Track) -> Figures:
         "constant.brier": None if constant is None else constant.brier,
         "auc": detect(readings).mean_auc,
     }
-    figures |= _pointing(places)
+    pointings = {"pair": places.per_pair, "film": places.per_film}
+    pointings |= {f"concept.{concept.name}": concept.pointing for concept in places.concepts}
+    for name, pointing in pointings.items():
+        if pointing is not None:
+            counts = {"count": pointing.count, "hits": pointing.mean.hits}
+            figures |= {f"pointing.{name}.{key}": value for key, value in (counts | pointing_shares(pointing)).items()}
     energies = box_energies(readings)
     if energies:
         figures["energy"] = float(np.mean([energy.share for energy in energies]))
@@ -77,19 +82,13 @@ def _classes(found: Classification) -> Iterator[tuple[str, Any]]:
         yield f"majority.f1.{figures.name}", trivial
 
 
-def _pointing(found: Localisation) -> Figures:
-    counted = {"pair": found.per_pair, "film": found.per_film}
-    counted |= {f"concept.{concept.name}": concept.pointing for concept in found.concepts}
-    figures: Figures = {}
-    for name, pointing in counted.items():
-        if pointing is not None:
-            shares = {
-                "count": pointing.count, "hits": pointing.mean.hits, "mean": pointing.mean.share,
-                "max": pointing.maximum.share, "cam": None if pointing.cam is None else pointing.cam.share,
-                "chance": pointing.chance, "fixed": pointing.fixed,
-            }  # fmt: skip
-            figures |= {f"pointing.{name}.{key}": share for key, share in shares.items()}
-    return figures
+def pointing_shares(pointing: Pointing) -> dict[str, float | None]:
+    """Shares of hits of all kinds of maps, and of the trivial baselines."""
+    return {
+        "mean": pointing.mean.share, "max": pointing.maximum.share,
+        "cam": None if pointing.cam is None else pointing.cam.share, "chance": pointing.chance,
+        "fixed": pointing.fixed,
+    }  # fmt: skip
 
 
 @torch.no_grad()

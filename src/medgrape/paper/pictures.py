@@ -27,7 +27,6 @@ from medgrape.paper.measures import evenly_spaced
 from medgrape.reader import Reader
 from medgrape.runs.checkpoint import LoadedRun
 from medgrape.safety.claims import commonest
-from medgrape.study import Study
 
 FILMS, QUALITY = 3, 88
 SMALL_ROOM, LARGE_ROOM = FilmSize(260, 260), FilmSize(420, 420)
@@ -153,41 +152,34 @@ def _corrections(
     if not isinstance(loaded, LoadedRun):
         return
     reader = Reader(loaded)
-    studies = [(film.film, film.boxes, reader.open(dataset.film_path(film.film))) for film in films]
-    film, (box, *_), before = studies[0]
+    studies = [reader.open(dataset.film_path(compared.film)) for compared in films]
+    before, film, box = studies[0], films[0].film, films[0].boxes[0]
     after = before.apply(box, concept, confirmed=True)
-    shares = (f"{name} {share:.2f} to {after.prediction[name]:.2f}" for name, share in before.prediction.items())
-    yield (
-        "correction",
-        _before_and_after(before, after, film, box, concept),
-        f"Left: the map as the model saw it. Right: after a reader drew the box. Classes: {', '.join(shares)}.",
-    )
-    for film, boxes, study in studies:
-        for box in boxes:
-            for claim in (name for name in dataset.concepts.names if name != concept):
-                check = study.check(box, claim)
-                if check.mismatch:
-                    claimed = f"Somebody draws this box and says it shows {dataset.concepts[claim].title}."
-                    yield "warning", _warning(study, film, box, claimed, check.reason), f"{claimed} {check.reason}"
-                    return
-
-
-def _before_and_after(before: Study, after: Study, film: FilmRecord, box: Box, concept: str) -> Image.Image:
     row, size = before.original.concepts.index(concept), fitted(film.size, LARGE_ROOM)
     panels = []
     for title, study in (("before", before), ("after the box", after)):
         scores = study.evidence.mean[row].numpy()
         panel = _heat(resized(study.film.pixels, size), scores)
         stamped(panel, badge("", colour(0), _DOT), _on_panel(_peak(scores, film), film, size))
-        panel = _with_boxes(panel, film, [box], _RIGHT)
-        panels.append(stacked([panel, paragraph(title, 400, size=SMALL)], gap=6))
-    return bordered(beside(panels, gap=_GAP), _GAP)
-
-
-def _warning(study: Study, film: FilmRecord, box: Box, claimed: str, reason: str) -> Image.Image:
-    pixels = resized(study.film.pixels, fitted(film.size, LARGE_ROOM))
-    text = [paragraph(claimed, 420, size=SMALL, most=4), paragraph(reason, 420, size=SMALL, ink=_WRONG, most=8)]
-    return bordered(beside([_with_boxes(_grey(pixels), film, [box], _WRONG), stacked(text, gap=8)], gap=_GAP), _GAP)
+        panels.append(stacked([_with_boxes(panel, film, [box], _RIGHT), paragraph(title, 400, size=SMALL)], gap=6))
+    shares = (f"{name} {share:.2f} to {after.prediction[name]:.2f}" for name, share in before.prediction.items())
+    caption = f"Left: the map as the model saw it. Right: after a reader drew the box. Classes: {', '.join(shares)}."
+    yield "correction", bordered(beside(panels, gap=_GAP), _GAP), caption
+    others = [name for name in dataset.concepts.names if name != concept]
+    claims = ((place, box, claim) for place, one in enumerate(films) for box in one.boxes for claim in others)
+    for place, box, claim in claims:
+        check = studies[place].check(box, claim)
+        if check.mismatch:
+            claimed = f"Somebody draws this box and says it shows {dataset.concepts[claim].title}."
+            text = [
+                paragraph(claimed, 420, size=SMALL, most=4),
+                paragraph(check.reason, 420, size=SMALL, ink=_WRONG, most=8),
+            ]
+            film = films[place].film
+            pixels = resized(studies[place].film.pixels, fitted(film.size, LARGE_ROOM))
+            panels = [_with_boxes(_grey(pixels), film, [box], _WRONG), stacked(text, gap=8)]
+            yield "warning", bordered(beside(panels, gap=_GAP), _GAP), f"{claimed} {check.reason}"
+            return
 
 
 def _grey(pixels: np.ndarray) -> Image.Image:

@@ -4,7 +4,7 @@ Results, runs and kept stages are files below ``--out``, which every node must s
 that it needs and that do not exist yet; a job that needs a claimed one waits until it exists.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from medgrape.config import Config
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError, os_error_message
-from medgrape.paper.jobs import PaperJob, Tell, Workspace, tell_done
+from medgrape.paper.jobs import PaperJob, Tell, tell_done
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.manifest import MANIFEST
 from medgrape.training.plan import shared_stages
@@ -44,6 +44,8 @@ class Board:
 
     def next(self) -> Waiting | None:
         """Take the first job whose claims are free. Latency is measured last, with nothing else running."""
+        if any(waiting.job.kind == "latency" for waiting in self.running.values()):
+            return None
         claimed = {claim for waiting in self.running.values() for claim in waiting.claims} - self.made
         for waiting in self.waiting:
             alone = waiting.job.kind == "latency"
@@ -53,11 +55,6 @@ class Board:
                 self.waiting.remove(waiting)
                 return waiting
         return None
-
-    @property
-    def measures_latency(self) -> bool:
-        """Whether latency is being measured, so that nothing else may start."""
-        return any(waiting.job.kind == "latency" for waiting in self.running.values())
 
     def give_back(self, waiting: Waiting) -> None:
         """Put back a job whose worker died, unless it has killed several workers."""
@@ -81,34 +78,22 @@ def do_all_on_cluster(
     _cache_films([job for _, job in left], track)
     task = ray.remote(max_retries=0)(_do)
     while board.waiting or board.running:
-        for waiting in _startable(board, cluster_cores()):
+        while len(board.running) < cluster_cores() and (waiting := board.next()) is not None:
             tell(f"{waiting.number} of {len(jobs)}: {waiting.job.title}")
             board.running[task.options(num_cpus=1).remote(waiting.job)] = waiting
         (done, *_), _ = ray.wait(list(board.running))
-        _settle(ray, done, board)
+        waiting = board.running.pop(done)
+        try:
+            mistake = ray.get(done)
+        except ray.exceptions.RayTaskError:  # a bug in the task, not a failure of the node
+            raise
+        except ray.exceptions.RayError:
+            board.give_back(waiting)
+            continue
+        if mistake is not None:
+            raise UserError(f"{waiting.job.name}: {mistake}")
+        board.made |= waiting.claims
         after_each()
-
-
-def _startable(board: Board, cores: int) -> Iterator[Waiting]:
-    while len(board.running) < cores and not board.measures_latency:
-        waiting = board.next()
-        if waiting is None:
-            return
-        yield waiting
-
-
-def _settle(ray: Any, task: Any, board: Board) -> None:  # noqa: ANN401 (untyped)
-    waiting = board.running.pop(task)
-    try:
-        mistake = ray.get(task)
-    except ray.exceptions.RayTaskError:  # a bug in the task, not a failure of the node
-        raise
-    except ray.exceptions.RayError:
-        board.give_back(waiting)
-        return
-    if mistake is not None:
-        raise UserError(f"{waiting.job.name}: {mistake}")
-    board.made |= waiting.claims
 
 
 def _do(job: PaperJob) -> str | None:
@@ -146,9 +131,8 @@ def _cache_films(jobs: Sequence[PaperJob], track: Track) -> None:
 
 def on_any_node(job: PaperJob) -> PaperJob:
     """Make the paths of a job absolute, because a node works in another folder."""
-    space = job.workspace
     data = {
-        role: facts if facts.folder is None else facts.model_copy(update={"folder": facts.folder.resolve()})
-        for role, facts in space.data.items()
+        role: facts.model_copy(update={"folder": facts.folder and facts.folder.resolve()})
+        for role, facts in job.workspace.data.items()
     }
-    return replace(job, workspace=Workspace(space.bases, data, space.out.resolve(), space.draws, space.faithful))
+    return replace(job, workspace=replace(job.workspace, data=data, out=job.workspace.out.resolve()))

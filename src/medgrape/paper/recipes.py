@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -94,6 +95,7 @@ class Recipe:
         return _changed(base.model_dump() | {"seed": seed}, change, f"The recipe {self.name!r}")
 
 
+@cache
 def fixed_recipes() -> dict[str, Recipe]:
     """Return the recipes that suit every data set, by name."""
     tables = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))["recipe"]

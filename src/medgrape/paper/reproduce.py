@@ -4,7 +4,7 @@ import base64
 import json
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,7 @@ from medgrape.errors import UserError
 from medgrape.evaluation.page import filled
 from medgrape.evaluation.report import NOTICE
 from medgrape.evaluation.statistics import ROUNDS
-from medgrape.files import whole_file
-from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all, write_json
+from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all, write_json, write_text
 from medgrape.paper.recipes import FULL, QUICK, DataFacts, second_base
 from medgrape.paper.results import Results
 from medgrape.paper.suites import SUITES
@@ -168,12 +167,12 @@ def _write_report(results: Results, options: str) -> dict[str, Any]:
     warnings = _warnings(results, suites)
     folder = results.workspace.out / "report"
     for table in tables:
-        _write(folder / f"{table.suite}.csv", as_csv(table))
-        _write(folder / f"{table.suite}.tex", as_latex(table))
+        write_text(folder / f"{table.suite}.csv", as_csv(table))
+        write_text(folder / f"{table.suite}.tex", as_latex(table))
     jobs = {job for suite in suites for job in suite.needs(results)}
     states = states_of_software(job.found() for job in jobs)
     several = [f"Results come from {len(states)} states of the software: {', '.join(states)}."]
-    _write(folder / "index.html", _page(results, tables, [*warnings, *(several if len(states) > 1 else [])]))
+    write_text(folder / "index.html", _page(results, tables, [*warnings, *(several if len(states) > 1 else [])]))
     return {
         "report": str(folder / "index.html"),
         "tables": [
@@ -189,7 +188,7 @@ def _is_started(results: Results, suite: Suite) -> bool:
     return not jobs or any(job.found() is not None for job in jobs)
 
 
-def states_of_software(results: Iterable[dict[str, Any] | None]) -> list[str]:
+def states_of_software(results: Iterable[Mapping[str, Any] | None]) -> list[str]:
     """Return the fingerprints of the software that made the results."""
     return sorted({result["software"] for result in results if result is not None})
 
@@ -226,7 +225,7 @@ def _page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) ->
         "rounds": ROUNDS,
         "shown": lambda cell: shown(cell, len(results.seeds)),
         "p": _p_value,
-        "data_uri": lambda name: _data_uri(space.out / "pictures" / name),
+        "base64_of": lambda name: base64.b64encode((space.out / "pictures" / name).read_bytes()).decode(),
     }
     return filled("reproduction.html", given, package="medgrape.paper", sheets=("reproduction.css",))
 
@@ -235,12 +234,3 @@ def _p_value(value: float | None) -> str:
     if value is None:
         return "–"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _data_uri(path: Path) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(path.read_bytes()).decode()
-
-
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(text, "utf-8")

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -33,18 +33,6 @@ class Cost:
     """Peak memory."""
 
 
-@dataclass
-class _StageWatch:
-    """A watch that remembers which share of each stage was done before."""
-
-    watch: Watch
-    before: dict[str, float] = field(default_factory=dict)
-
-    def __call__(self, label: str, total: int, done: int = 0) -> AbstractContextManager[Callable[[str], None]]:
-        self.before[label] = done / max(total, 1)
-        return self.watch(label, total, done)
-
-
 def train_in_child(order: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Cost:
     """Train in a child process, which ends with this process. The same order continues an interrupted training."""
     context = multiprocessing.get_context("spawn")
@@ -67,28 +55,31 @@ def _answer(receiver: Connection, process: BaseProcess, out: Path) -> dict[str, 
         answer: dict[str, Any] = json.loads(receiver.recv_bytes())
     except EOFError:
         process.join()
-        raise _error(process.exitcode or 0, out) from None
+        code = process.exitcode or 0
+        if code == STOPPED:
+            raise KeyboardInterrupt from None
+        if code < 0:
+            raise UserError(
+                f"The training of {out} was killed by signal {-code}; free some memory and give the command again."
+            ) from None
+        raise RuntimeError(f"the training of {out} ended with exit code {code}") from None
     if "mistake" in answer:
         raise UserError(answer["mistake"])
     return answer
 
 
-def _error(exit_code: int, out: Path) -> BaseException:
-    if exit_code == STOPPED:
-        return KeyboardInterrupt()
-    if exit_code < 0:
-        return UserError(
-            f"The training of {out} was killed by signal {-exit_code}; free some memory and give the command again."
-        )
-    return RuntimeError(f"the training of {out} ended with exit code {exit_code}")
-
-
 def _train(sender: Connection, order: TrainingJob, track: Track, watch: Watch) -> None:
     """Run in the child."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C
-    stages, began = _StageWatch(watch), time.monotonic()
+    before: dict[str, float] = {}  # share of each stage that was done before; a stage that is not here was done
+
+    def watch_stage(label: str, total: int, done: int = 0) -> AbstractContextManager[Callable[[str], None]]:
+        before[label] = done / max(total, 1)
+        return watch(label, total, done)
+
+    began = time.monotonic()
     try:
-        train(order, track=track, watch=stages)
+        train(order, track=track, watch=watch_stage)
     except UserError as mistake:
         sender.send_bytes(json.dumps({"mistake": str(mistake)}).encode())
     except OSError as error:  # a full disk, most likely
@@ -99,8 +90,8 @@ def _train(sender: Connection, order: TrainingJob, track: Track, watch: Watch) -
         seconds = time.monotonic() - began
         if order.config.training.processes == 1:  # the stages of other processes are not watched from here
             for line in (order.out / "log.jsonl").read_text("utf-8").splitlines():
-                epoch = json.loads(line)  # of a stage that was done before, or in part before
-                seconds += float(epoch["seconds"]) * stages.before.get(f"stage {epoch['stage']}", 1.0)
+                epoch = json.loads(line)
+                seconds += float(epoch["seconds"]) * before.get(f"stage {epoch['stage']}", 1.0)
         sender.send_bytes(json.dumps({"seconds": round(seconds, 1), "peak_bytes": peak_bytes()}).encode())
 
 

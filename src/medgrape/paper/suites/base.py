@@ -27,7 +27,6 @@ class Suite:
     """A table, or a few that the paper prints as one, with the jobs that it needs."""
 
     name: str
-    title: str
     labels: tuple[str, ...]
     """Labels of the paper's tables and figures; empty if the paper has it in its text only."""
     needs: Needs
@@ -35,10 +34,15 @@ class Suite:
     """The data set without which there is no table."""
     build: Build
 
+    @property
+    def title(self) -> str:
+        """What it shows: the docstring of the function that builds it."""
+        return (self.build.__doc__ or "").removesuffix(".")
 
-def suite(name: str, title: str, *labels: str, needs: Needs, role: Role = "first") -> Callable[[Build], Suite]:
+
+def suite(name: str, *labels: str, needs: Needs, role: Role = "first") -> Callable[[Build], Suite]:
     """Make a suite of the function that builds its table."""
-    return lambda build: Suite(name, title, labels, needs, role, build)
+    return lambda build: Suite(name, labels, needs, role, build)
 
 
 def films(*recipes: str, role: Role = "first") -> Needs:
@@ -88,26 +92,39 @@ def recipe_lines(
     """One line for each recipe; in the columns of these keys, compared with one of them."""
     paper = published().get(suite, {})
     shown = [column.key for column in columns]
-    return corrected(
-        [
-            Line(
-                row.title,
-                {key: results.value(row.recipe, key, row.role) for key in shown},
-                {key: text for key, text in paper.get(row.key, {}).items() if key in shown},
-                compared=_compared(results, row, against, [key for key in shown if key in keys]),
-            )
-            for row in rows
-        ]
-    )
+    lines = []
+    for row in rows:
+        compared: dict[str, Comparison | None] = {}
+        if against is not None and not row.again and row.recipe != against.recipe:
+            other = against.recipe
+            compared = {key: results.compared(row.recipe, other, key, row.role) for key in shown if key in keys}
+        line = Line(
+            row.title,
+            {key: results.value(row.recipe, key, row.role) for key in shown},
+            {key: text for key, text in paper.get(row.key, {}).items() if key in shown},
+            compared={key: comparison for key, comparison in compared.items() if comparison is not None},
+        )
+        lines.append(line)
+    return corrected(lines)
 
 
-def _compared(
-    results: Results, row: RecipeRow, against: RecipeRow | None, keys: Sequence[str]
-) -> dict[str, Comparison]:
-    if against is None or row.again or row.recipe == against.recipe:
-        return {}
-    found = {key: results.compared(row.recipe, against.recipe, key, row.role) for key in keys}
-    return {key: comparison for key, comparison in found.items() if comparison is not None}
+def recipe_table(
+    results: Results,
+    suite: str,
+    title: str,
+    rows: Sequence[RecipeRow],
+    columns: tuple[Column, ...],
+    *,
+    against: int = 0,
+    read: int,
+    keys: Sequence[str] = (MACRO_F1, POINTING),
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """A table of recipes and trivial baselines. Its reading compares row ``read`` with row ``against``."""
+    base = rows[against]
+    lines = recipe_lines(results, suite, rows, columns, base, keys)
+    lines += trivial_lines(results, base.recipe, columns, base.role)
+    return Table(title, columns, tuple(lines), versus(lines, lines[read], lines[against], F1), base.title, notes)
 
 
 def corrected(lines: Sequence[Line]) -> list[Line]:
@@ -122,7 +139,9 @@ def corrected(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
-def trivial_lines(results: Results, recipe: str, columns: Sequence[Column], role: Role = "first") -> list[Line]:
+def trivial_lines(
+    results: Results, recipe: str | Recipe, columns: Sequence[Column], role: Role = "first"
+) -> list[Line]:
     """Trivial baselines, which look at no film. They are the same in the results of every recipe."""
     by_title: dict[str, dict[str, Cell]] = {}
     for column in columns:
@@ -140,9 +159,9 @@ def _trivial_keys(key: str) -> dict[str, str]:
     return {"a map that is the same everywhere": "energy.flat"} if key == "energy" else {}
 
 
-def number(line: Line | None, key: str) -> float | None:
+def number(line: Line, key: str) -> float | None:
     """A figure of a line; None if there is no such figure."""
-    cell = None if line is None else line.ours.get(key)
+    cell = line.ours.get(key)
     return cell.mean if isinstance(cell, Value) else None
 
 
@@ -153,15 +172,10 @@ def ranked(lines: Sequence[Line], key: str, *, trivial: bool = False) -> list[tu
     )
 
 
-def named(lines: Sequence[Line], title: str) -> Line | None:
-    """The line of that title."""
-    return next((line for line in lines if line.title == title), None)
-
-
-def versus(lines: Sequence[Line], line: Line | None, against: Line | None, column: Column) -> str:
+def versus(lines: Sequence[Line], line: Line, against: Line, column: Column) -> str:
     """Compare a line with another and with the best trivial baseline, in one sentence."""
     ours, theirs = number(line, column.key), number(against, column.key)
-    if line is None or against is None or ours is None or theirs is None:
+    if ours is None or theirs is None:
         return NOT_MEASURED
     sentence = f"{column.title}: {line.title} {ours:.3f}, {against.title} {theirs:.3f}"
     compared = line.compared.get(column.key)

@@ -1,6 +1,6 @@
 """Tables of classes: modules, baselines, CSR against GRAPE, the second data set, end to end, class by class."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from medgrape.paper.results import Results
 from medgrape.paper.suites.base import (
@@ -12,11 +12,11 @@ from medgrape.paper.suites.base import (
     RecipeRow,
     corrected,
     films,
-    named,
     number,
     published,
     ranked,
     recipe_lines,
+    recipe_table,
     suite,
     trivial_lines,
     versus,
@@ -27,63 +27,37 @@ from medgrape.paper.tables import Cell, Column, Line, Table, Value
 MAPS = (F1, POINTS, PAIRS, ENERGY)
 
 
-@suite(
-    "modules",
-    "what each module adds to CSR",
-    "tab:tbx11k",
-    needs=films("csr", "grape", "csr-text", "grape-text", "ours"),
-)
+@suite("modules", "tab:tbx11k", needs=films("csr", "grape", "csr-text", "grape-text", "ours"))
 def modules(results: Results) -> Table:
-    """What each module adds."""
-    csr = RecipeRow("csr", "CSR")
+    """What each module adds to CSR."""
     rows = (
-        csr,
+        RecipeRow("csr", "CSR"),
         RecipeRow("grape", "+ graph head"),
         RecipeRow("csr-text", "+ text"),
         RecipeRow("grape-text", "+ graph head + text"),
         RecipeRow("grape", "GRAPE: graph head + safety check", "safety", again=True),
         RecipeRow("ours"),
     )
-    lines = recipe_lines(results, "modules", rows, MAPS, csr) + trivial_lines(results, "csr", MAPS)
-    return Table(
-        "What each module adds",
-        MAPS,
-        tuple(lines),
-        versus(lines, named(lines, "+ graph head"), lines[0], F1),
-        csr.title,
-        ("The safety check changes no class and no map, so its row is that of the graph head, here as in the paper.",),
-        dots_plot("modules", lines, F1),
-    )
+    note = "The safety check changes no class and no map, so its row is that of the graph head, here as in the paper."
+    table = recipe_table(results, "modules", "What each module adds", rows, MAPS, read=1, notes=(note,))
+    return replace(table, plots=dots_plot("modules", table.lines, F1))
 
 
-@suite(
-    "baselines",
-    "plain backbone, end-to-end GRAPE, CBM, PIP-Net",
-    "tab:tbx11k",
-    needs=films("black-box", "end-to-end", "cbm", "pip-net", "grape", "ours"),
-)
+@suite("baselines", "tab:tbx11k", needs=films("black-box", "end-to-end", "cbm", "pip-net", "grape", "ours"))
 def baselines(results: Results) -> Table:
-    """Other methods on the same backbone."""
-    grape = RecipeRow("grape")
-    rows = (*map(RecipeRow, ("black-box", "end-to-end", "cbm", "pip-net")), grape, RecipeRow("ours"))
-    lines = recipe_lines(results, "baselines", rows, MAPS, grape) + trivial_lines(results, "grape", MAPS)
-    return Table(
-        "Other methods on the same backbone",
-        MAPS,
-        tuple(lines),
-        versus(lines, lines[0], named(lines, grape.title), F1),
-        grape.title,
-        (
-            "The plain backbone knows no findings: its map is that of the class it answers. PIP-Net's parts have no "
-            "names: a finding's map is the sum of the parts that go with it on training films.",
-        ),
-        dots_plot("baselines", lines, PAIRS),
+    """Other methods on the same backbone: plain backbone, end-to-end GRAPE, CBM, PIP-Net."""
+    rows = [RecipeRow(name) for name in ("black-box", "end-to-end", "cbm", "pip-net", "grape", "ours")]
+    note = (
+        "The plain backbone knows no findings: its map is that of the class it answers. PIP-Net's parts have no "
+        "names: a finding's map is the sum of the parts that go with it on training films."
     )
+    title = "Other methods on the same backbone"
+    table = recipe_table(results, "baselines", title, rows, MAPS, against=4, read=0, notes=(note,))
+    return replace(table, plots=dots_plot("baselines", table.lines, PAIRS))
 
 
 @suite(
     "compare",
-    "CSR against GRAPE over all seeds, both data sets",
     "tab:compare",
     needs=lambda r: (*r.jobs("films", "csr", "grape"), *r.jobs("films", "csr", "grape-text", role="second")),
 )
@@ -104,38 +78,26 @@ def compare(results: Results) -> Table:
     return Table("CSR against GRAPE", columns, tuple(lines), reading, "CSR on the same set", notes)
 
 
-@suite(
-    "nih",
-    "the modules on the second data set",
-    "tab:nih",
-    needs=films("csr", "grape", "csr-text", "grape-text", role="second"),
-    role="second",
-)
+@suite("nih", "tab:nih", needs=films("csr", "grape", "csr-text", "grape-text", role="second"), role="second")
 def nih(results: Results) -> Table:
     """The modules on the second data set."""
-    csr = RecipeRow("csr", "CSR", role="second")
     rows = (
-        csr,
+        RecipeRow("csr", "CSR", role="second"),
         RecipeRow("grape", "+ graph head + safety check", role="second"),
         RecipeRow("csr-text", "+ safety check + text", role="second"),
         RecipeRow("grape-text", "GRAPE (all)", role="second"),
     )
-    lines = recipe_lines(results, "nih", rows, MAPS, csr) + trivial_lines(results, "csr", MAPS, "second")
-    reading = versus(lines, lines[3], lines[0], F1)
-    return Table("The modules on the second data set", MAPS, tuple(lines), reading, csr.title)
+    return recipe_table(results, "nih", "The modules on the second data set", rows, MAPS, read=3)
 
 
-@suite("end-to-end", "stages against everything at once", "tab:n4", needs=films("grape", "end-to-end"))
+@suite("end-to-end", "tab:n4", needs=films("grape", "end-to-end"))
 def end_to_end(results: Results) -> Table:
     """Training in stages against training end to end."""
-    staged = RecipeRow("grape", "Staged")
-    rows = (staged, RecipeRow("end-to-end", "End to end"))
-    lines = recipe_lines(results, "end-to-end", rows, MAPS, staged) + trivial_lines(results, "grape", MAPS)
-    reading = versus(lines, lines[1], lines[0], F1)
-    return Table("Stages, or everything at once", MAPS, tuple(lines), reading, staged.title)
+    rows = (RecipeRow("grape", "Staged"), RecipeRow("end-to-end", "End to end"))
+    return recipe_table(results, "end-to-end", "Stages, or everything at once", rows, MAPS, read=1)
 
 
-@suite("classes", "F1 of each class", "tab:perclass_f1", needs=films("csr", "grape", "ours"))
+@suite("classes", "tab:perclass_f1", needs=films("csr", "grape", "ours"))
 def by_class(results: Results) -> Table:
     """F1 of each class."""
     columns = tuple(Column(f"f1.{name}", name, "higher") for name in results.dataset("first").classes)
@@ -154,16 +116,14 @@ def by_class(results: Results) -> Table:
     return Table("F1 of each class", columns, tuple(lines), reading)
 
 
-@suite(
-    "calibration",
-    "calibration error and Brier score of the classes",
-    needs=films("csr", "grape", "ours", "black-box", "end-to-end", "cbm", "pip-net"),
-)
+CALIBRATED = ("csr", "grape", "ours", "black-box", "end-to-end", "cbm", "pip-net")
+
+
+@suite("calibration", needs=films(*CALIBRATED))
 def calibration(results: Results) -> Table:
-    """Calibration error and Brier score."""
+    """Calibration error and Brier score of the class probabilities."""
     columns = (Column("ece", "Calibration error", "lower"), Column("brier", "Brier score", "lower"))
-    names = ("csr", "grape", "ours", "black-box", "end-to-end", "cbm", "pip-net")
-    lines = recipe_lines(results, "calibration", [RecipeRow(name) for name in names], columns)
+    lines = recipe_lines(results, "calibration", [RecipeRow(name) for name in CALIBRATED], columns)
     constant = {key: results.value("csr", f"constant.{key}") for key in ("ece", "brier")}
     lines.append(Line("always the training frequencies", constant, trivial=True))
     scores, trivial = ranked(lines, "brier"), number(lines[-1], "brier")
@@ -175,32 +135,30 @@ def calibration(results: Results) -> Table:
     return Table("Calibration", columns, tuple(lines), reading, notes=notes)
 
 
-@suite("confusion", "confusion matrices of CSR and GRAPE", "tab:confusion", needs=films("csr", "grape"))
+@suite("confusion", "tab:confusion", needs=films("csr", "grape"))
 def confusion(results: Results) -> Table:
     """Confusion matrices of CSR and GRAPE, with the first seed."""
     names, seed = results.dataset("first").classes, results.seeds[0]
     columns = (*(Column(f"said.{name}", f"said: {name}") for name in names), Column("recall", "Recall", "higher"))
     lines, errors = [], []
     for recipe in ("csr", "grape"):
-        figures = results.by_seed("films", recipe).get(seed)
-        if figures is not None:
-            matrix: list[list[int]] = figures["confusion"]
-            lines += [_confusion_line(recipe, names, place, counts) for place, counts in enumerate(matrix)]
-            wrong = sum(map(sum, matrix)) - sum(row[place] for place, row in enumerate(matrix))
-            errors.append(f"{RecipeRow(recipe).title} errs on {wrong:,} of {figures['films']:,} films")
-            if recipe == "grape" and figures["majority"] is not None:
-                missed = round((1 - figures["majority.accuracy"]) * figures["films"])
-                errors.append(f"always “{figures['majority']}” on {missed:,}")
+        title, figures = RecipeRow(recipe).title, results.by_seed("films", recipe).get(seed)
+        if figures is None:
+            continue
+        matrix: list[list[int]] = figures["confusion"]
+        for place, (true_class, counts) in enumerate(zip(names, matrix, strict=True)):
+            cells: dict[str, Cell] = {
+                f"said.{name}": Value(count, whole=True) for name, count in zip(names, counts, strict=True)
+            }
+            cells["recall"] = Value(counts[place] / sum(counts)) if sum(counts) else None
+            paper = published()["confusion"].get(f"{recipe}-{true_class}", {})
+            paper = {key if key == "recall" else f"said.{key}": text for key, text in paper.items()}
+            lines.append(Line(f"{title}: {true_class}", cells, paper))
+        wrong = sum(map(sum, matrix)) - sum(row[place] for place, row in enumerate(matrix))
+        errors.append(f"{title} errs on {wrong:,} of {figures['films']:,} films")
+        if recipe == "grape" and figures["majority"] is not None:
+            missed = round((1 - figures["majority.accuracy"]) * figures["films"])
+            errors.append(f"always “{figures['majority']}” on {missed:,}")
     reading = f"With seed {seed}: {'; '.join(errors)}." if errors else NOT_MEASURED
     notes = (f"Rows: what the films are. Of seed {seed} alone.",)
     return Table("Who is taken for whom", columns, tuple(lines), reading, notes=notes)
-
-
-def _confusion_line(recipe: str, names: Sequence[str], place: int, counts: Sequence[int]) -> Line:
-    cells: dict[str, Cell] = {
-        f"said.{name}": Value(count, whole=True) for name, count in zip(names, counts, strict=True)
-    }
-    cells["recall"] = Value(counts[place] / sum(counts)) if sum(counts) else None
-    published_row = published()["confusion"].get(f"{recipe}-{names[place]}", {})
-    paper = {key if key == "recall" else f"said.{key}": text for key, text in published_row.items()}
-    return Line(f"{RecipeRow(recipe).title}: {names[place]}", cells, paper)

@@ -11,49 +11,19 @@ from medgrape.paper.results import Results
 from medgrape.paper.suites.base import NOT_MEASURED, films, published, suite
 from medgrape.paper.tables import Cell, Column, Line, Table
 
-_PAPER_SETTINGS = {
-    "model.prototypes": "100",
-    "model.width": "256",
-    "stages.prototypes.scale": "10",
-    "stages.prototypes.sharpness": "5",
-    "stages.prototypes.margin": "0.1",
-    "stages.prototypes.alignment": "0.1",
-    "stages.head.label_smoothing": "0.05",
-    "model.tau": "0.1; NIH 0.05",
-    "safety.lead": "0.05",
-    "stages.concepts.batch": "128",
-    "stages.concepts.learning_rate": "1e-4; NIH 5e-5",
-    "stages.concepts.weight_decay": "1e-4",
-    "stages.concepts.epochs": "30",
-    "stages.prototypes.learning_rate": "1e-4; NIH 5e-5",
-    "stages.prototypes.weight_decay": "1e-4",
-    "stages.prototypes.epochs": "20",
-    "stages.head.learning_rate": "1e-3; NIH 5e-4",
-    "stages.head.weight_decay": "1e-4",
-    "stages.head.epochs": "20",
-    "stages.end_to_end.epochs": "70",
-    "backbone.name": "ResNet-50",
-    "preprocessing.size": "224",
-}
-
 
 def latency_job(results: Results) -> PaperJob:
     """The models of the first seed, timed once."""
     return results.single_job("latency", "grape", "csr")
 
 
-@suite(
-    "latency", "time of a prediction, graph head against linear head", "tab:speed", needs=lambda r: (latency_job(r),)
-)
+@suite("latency", "tab:speed", needs=lambda r: (latency_job(r),))
 def latency(results: Results) -> Table:
-    """Time of a prediction with the graph head and with the linear one."""
+    """Time of a prediction with the graph head and with the linear head."""
     columns = (
-        Column("mean", "Mean, ms", "lower"),
-        Column("sd", "SD, ms"),
-        Column("p95", "P95, ms", "lower"),
-        Column("film", "µs a film", "lower"),
-        Column("overhead", "Overhead", "lower"),
-    )
+        Column("mean", "Mean, ms", "lower"), Column("sd", "SD, ms"), Column("p95", "P95, ms", "lower"),
+        Column("film", "µs a film", "lower"), Column("overhead", "Overhead", "lower"),
+    )  # fmt: skip
     found = latency_job(results).found()
     lines, reading, where = [], NOT_MEASURED, "a CPU"
     if found is not None:
@@ -75,21 +45,16 @@ def latency(results: Results) -> Table:
     return Table("How long a prediction takes", columns, tuple(lines), reading, notes=notes)
 
 
-@suite("context", "what others published", "tab:sota", needs=films("csr", "grape", "cbm", "pip-net"))
+@suite("context", "tab:sota", needs=films("csr", "grape", "cbm", "pip-net"))
 def context(results: Results) -> Table:
     """What others published, and whether it can be compared."""
     columns = (
-        Column("data", "Data"),
-        Column("figure", "Figure"),
-        Column("value", "Published"),
-        Column("ours", "Ours, on our films"),
-        Column("comparable", "Comparable?"),
-    )
-    rows: list[dict[str, Any]] = tomllib.loads(Path(__file__).parents[1].joinpath("context.toml").read_text("utf-8"))[
-        "published"
-    ]
+        Column("data", "Data"), Column("figure", "Figure"), Column("value", "Published"),
+        Column("ours", "Ours, on our films"), Column("comparable", "Comparable?"),
+    )  # fmt: skip
+    text = Path(__file__).parents[1].joinpath("context.toml").read_text("utf-8")
     lines = []
-    for row in rows:
+    for row in tomllib.loads(text)["published"]:
         cells: dict[str, Cell] = {key: row[key] for key in ("data", "figure", "value", "comparable")}
         role: Role = row.get("role", "first")
         cells["ours"] = results.value(row["ours"], "macro_f1", role) if "ours" in row and results.has(role) else None
@@ -98,19 +63,17 @@ def context(results: Results) -> Table:
     return Table("What others published", columns, tuple(lines), reading)
 
 
-@suite(
-    "settings", "the paper's settings and these runs'", "tab:hparams_fixed", "tab:hparams_dataset", needs=lambda _: ()
-)
+@suite("settings", "tab:hparams_fixed", "tab:hparams_dataset", needs=lambda _: ())
 def settings(results: Results) -> Table:
     """The paper's settings, and those of these runs."""
     tables: dict[str, Any] = results.workspace.base.model_dump(mode="json")
     lines, differing = [], 0
-    for key, paper in _PAPER_SETTINGS.items():
+    for key, paper in published()["settings"].items():
         value: Any = tables
         for part in key.split("."):
             value = value[part]
-        lines.append(Line(key, {"value": str(value)}, {"value": paper}))
-        differing += not _same(str(value), paper)
+        lines.append(Line(key, {"value": str(value)}, paper))
+        differing += not _same(str(value), paper["value"])
     built = f"{HIDDEN} wide, {ATTENTION_HEADS} attention heads"
     lines.append(Line("graph head", {"value": built}, {"value": "64 wide, 4 attention heads"}))
     reading = f"{differing} of {len(lines)} settings differ from the paper's on TBX11K."

@@ -64,65 +64,44 @@ def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
     lines = _lines(results, suite, "grape-text", role)
     if role == "first":
         lines += _lines(results, suite, "ours", role, "medgrape's recipe: ")
-    titles = {concept.name: concept.title for concept in results.dataset(role).concepts}
+    concepts = results.dataset(role).concepts
     columns = tuple(
-        Column(concept["name"], f"{titles[concept['name']]} ({concept['pairs']} pairs)", "higher")
+        Column(concept["name"], f"{concepts[concept['name']].title} ({concept['pairs']} pairs)", "higher")
         for concept in _concepts(results, "grape-text", role)
     )
+    reading = "Not measured: no finding has boxes on training and on test films, or the job is not done yet."
+    if columns:
+        key, reading = columns[0].key, NOT_MEASURED
+        one_film, full, fixed = (number(lines[place], key) for place in (1, 4, 6))
+        if one_film is not None and full is not None:
+            reading = f"{columns[0].title}: one film points at {one_film:.3f}, all training films at {full:.3f}"
+            reading += "." if fixed is None else f"; one fixed point at {fixed:.3f}."
     found = results.found("few-shot", "grape-text", role)
     warnings = dict.fromkeys(warning for figures in found for warning in figures.get("warnings", []))
-    return Table(
-        title,
-        columns,
-        tuple(lines),
-        _reading(lines, columns),
-        notes=(_NOTE, *warnings),
-        plots=shots_plot(suite, lines, columns),
-    )
+    plots = shots_plot(suite, lines, columns)
+    return Table(title, columns, tuple(lines), reading, notes=(_NOTE, *warnings), plots=plots)
 
 
-def _reading(lines: list[Line], columns: tuple[Column, ...]) -> str:
-    if not columns:
-        return "Not measured: no finding has boxes on training and on test films, or the job is not done yet."
-    key, name = columns[0].key, columns[0].title
-    one_film, full, fixed = number(lines[1], key), number(lines[4], key), number(lines[6], key)
-    if one_film is None or full is None:
-        return NOT_MEASURED
-    sentence = f"{name}: one film points at {one_film:.3f}, all training films at {full:.3f}"
-    return sentence + ("." if fixed is None else f"; one fixed point at {fixed:.3f}.")
-
-
-@suite(
-    "few-shot",
-    "findings learnt from a sentence and few films",
-    "tab:zeroshot",
-    needs=lambda r: r.jobs("few-shot", "grape-text", "ours"),
-)
+@suite("few-shot", "tab:zeroshot", needs=lambda r: r.jobs("few-shot", "grape-text", "ours"))
 def first(results: Results) -> Table:
-    """Few films on the first data set."""
+    """Findings learnt from a sentence and few films."""
     return _few_shot(results, "few-shot", "A finding learnt from few films", "first")
 
 
 @suite(
     "few-shot-second",
-    "the same on the second data set",
     "tab:zeroshot_nih",
     needs=lambda r: r.jobs("few-shot", "grape-text", role="second"),
     role="second",
 )
 def second(results: Results) -> Table:
-    """Few films on the second data set."""
+    """Findings learnt from a sentence and few films, on the second data set."""
     return _few_shot(results, "few-shot-second", "The same on the second data set", "second")
 
 
-@suite(
-    "end-to-end-few-shot",
-    "the same with stages and end to end",
-    "tab:n4_zeroshot",
-    needs=lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"),
-)
+@suite("end-to-end-few-shot", "tab:n4_zeroshot", needs=lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"))
 def end_to_end(results: Results) -> Table:
-    """Training in stages against training end to end, for the finding with the most boxes."""
+    """Findings learnt from few films after training in stages and end to end."""
     concepts = _concepts(results, "grape-text", "first")
     name = max(concepts, key=lambda concept: int(concept["pairs"]))["name"] if concepts else ""
     recipes = {"staged": "grape-text", "whole": "end-to-end-text"}

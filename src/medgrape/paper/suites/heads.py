@@ -10,13 +10,12 @@ from medgrape.paper.suites.base import (
     PAIRS,
     RecipeRow,
     films,
-    named,
     number,
     ranked,
     recipe_lines,
+    recipe_table,
     suite,
     trivial_lines,
-    versus,
 )
 from medgrape.paper.tables import Column, Table, Value
 
@@ -24,38 +23,31 @@ MOST_EDGES = 20
 _SAME_MAPS = "Heads share all earlier stages, so maps, and with them pointing, are the same for every head."
 
 
-@suite(
-    "heads",
-    "linear, ML-GCN, ADD-GCN and GAT heads",
-    "tab:graph_heads",
-    needs=films("csr", "ml-gcn", "add-gcn", "grape"),
-)
+@suite("heads", "tab:graph_heads", needs=films("csr", "ml-gcn", "add-gcn", "grape"))
 def heads(results: Results) -> Table:
-    """Graph heads against the linear head."""
-    csr, columns = RecipeRow("csr", "Linear (CSR)"), (F1, PAIRS)
-    rows = (csr, RecipeRow("ml-gcn", "ML-GCN"), RecipeRow("add-gcn", "ADD-GCN"), RecipeRow("grape", "GAT (GRAPE)"))
-    lines = recipe_lines(results, "heads", rows, columns, csr, (F1.key,)) + trivial_lines(results, "csr", columns)
-    reading = versus(lines, lines[3], lines[0], F1)
-    return Table("Graph heads", columns, tuple(lines), reading, csr.title, (_SAME_MAPS,))
+    """Linear, ML-GCN, ADD-GCN and GAT heads."""
+    titles = {"csr": "Linear (CSR)", "ml-gcn": "ML-GCN", "add-gcn": "ADD-GCN", "grape": "GAT (GRAPE)"}
+    rows, columns = [RecipeRow(name, title) for name, title in titles.items()], (F1, PAIRS)
+    return recipe_table(results, "heads", "Graph heads", rows, columns, read=3, keys=(F1.key,), notes=(_SAME_MAPS,))
 
 
-@suite("mlp", "an MLP with as many parameters as the GAT", "tab:n6_mlp", needs=films("csr", "mlp", "grape"))
+@suite("mlp", "tab:n6_mlp", needs=films("csr", "mlp", "grape"))
 def mlp(results: Results) -> Table:
-    """The graph head against an MLP with as many parameters."""
-    columns = (F1, PAIRS, Column("parameters.head", "Parameters"))
-    gat = RecipeRow("grape", "GAT (GRAPE)")
-    rows = (RecipeRow("csr", "Linear (CSR)"), RecipeRow("mlp", "MLP, matched"), gat)
-    lines = [
-        replace(line, ours={**line.ours, "parameters.head": results.value(row.recipe, "parameters.head", whole=True)})
-        for line, row in zip(recipe_lines(results, "mlp", rows, columns, gat, (F1.key,)), rows, strict=True)
-    ]
-    lines += trivial_lines(results, "csr", columns)
+    """An MLP with as many parameters as the GAT."""
+    parameters = Column("parameters.head", "Parameters")
+    rows = (RecipeRow("csr", "Linear (CSR)"), RecipeRow("mlp", "MLP, matched"), RecipeRow("grape", "GAT (GRAPE)"))
     notes = (
         _SAME_MAPS,
         "The paper's pointing figures here (0.165, 0.171) fit its 164 active pairs alone, so they are left out.",
     )
-    reading = versus(lines, named(lines, "MLP, matched"), named(lines, gat.title), F1)
-    return Table("Graph, or just more parameters", columns, tuple(lines), reading, gat.title, notes)
+    columns, title = (F1, PAIRS, parameters), "Graph, or just more parameters"
+    table = recipe_table(results, "mlp", title, rows, columns, against=2, read=1, keys=(F1.key,), notes=notes)
+    counts = [results.value(row.recipe, parameters.key, whole=True) for row in rows]
+    counted = [
+        replace(line, ours={**line.ours, parameters.key: count})
+        for line, count in zip(table.lines[: len(rows)], counts, strict=True)
+    ]
+    return replace(table, lines=(*counted, *table.lines[len(rows) :]))
 
 
 def cut_edges(results: Results) -> tuple[Edge, ...]:
@@ -63,12 +55,7 @@ def cut_edges(results: Results) -> tuple[Edge, ...]:
     return edges(results.dataset("first"), results.workspace.base.model.tau)[:MOST_EDGES]
 
 
-@suite(
-    "edges",
-    "the head learnt again without each edge",
-    "tab:edge_ablation",
-    needs=lambda r: r.jobs("films", "grape", *(edge.recipe for edge in cut_edges(r))),
-)
+@suite("edges", "tab:edge_ablation", needs=lambda r: r.jobs("films", "grape", *(edge.recipe for edge in cut_edges(r))))
 def edge_importance(results: Results) -> Table:
     """The head learnt again without each edge."""
     whole = RecipeRow("grape", "the whole graph", "all")
@@ -97,14 +84,9 @@ def _tau(results: Results, tau: float) -> Recipe:
     return fixed_recipes()["grape"] if tau == results.workspace.base.model.tau else tau_recipe(tau)
 
 
-@suite(
-    "tau",
-    "thresholds of the concept graph",
-    "tab:tau_sweep",
-    needs=lambda r: r.jobs("films", *(_tau(r, tau) for tau in TAUS)),
-)
+@suite("tau", "tab:tau_sweep", needs=lambda r: r.jobs("films", *(_tau(r, tau) for tau in TAUS)))
 def tau_sweep(results: Results) -> Table:
-    """The head learnt again with other thresholds of the graph."""
+    """The head learnt again with other thresholds of the concept graph."""
     columns = (F1, PAIRS, Column("edges", "Edges"))
     rows = [RecipeRow(_tau(results, tau), f"tau = {tau:.2f}", f"{tau:.2f}") for tau in TAUS]
     lines = [

@@ -16,22 +16,14 @@ METHODS = ("black-box", "cbm", "pip-net", "csr", "grape", "ours")
 PICTURED = ("black-box", "cbm", "pip-net", "csr", "end-to-end", "grape", "ours")
 
 
-@suite(
-    "pointing",
-    "the pointing game finding by finding",
-    "tab:pg_perconcept",
-    needs=lambda r: r.jobs("films", "grape", "ours"),
-)
+@suite("pointing", "tab:pg_perconcept", needs=lambda r: r.jobs("films", "grape", "ours"))
 def pointing(results: Results) -> Table:
     """The pointing game, finding by finding."""
     columns = (
-        Column("count", "Pairs"),
-        Column("hits", "Hits"),
-        Column("mean", "GRAPE, mean map", "higher"),
-        Column("ours", "medgrape's recipe", "higher"),
-        Column("chance", "a random point"),
+        Column("count", "Pairs"), Column("hits", "Hits"), Column("mean", "GRAPE, mean map", "higher"),
+        Column("ours", "medgrape's recipe", "higher"), Column("chance", "a random point"),
         Column("fixed", "one fixed point"),
-    )
+    )  # fmt: skip
     titles = {f"concept.{concept.name}": concept.title for concept in results.dataset("first").concepts}
     titles |= {"pair": "all, per film and finding", "film": "all, per film"}
     lines = []
@@ -61,20 +53,13 @@ def _share(value: float | None) -> str:
     return "no known share" if value is None else f"{value:.3f}"
 
 
-@suite(
-    "faithfulness",
-    "insertion and deletion AUC of every method",
-    "tab:faithfulness",
-    needs=lambda r: r.jobs("faithfulness", *METHODS),
-)
+@suite("faithfulness", "tab:faithfulness", needs=lambda r: r.jobs("faithfulness", *METHODS))
 def faithfulness(results: Results) -> Table:
-    """Insertion and deletion."""
+    """Insertion and deletion AUC of every method."""
     columns = (
-        Column("own.deletion", "Deletion AUC", "lower"),
-        Column("random.deletion", "in random order"),
-        Column("own.insertion", "Insertion AUC", "higher"),
-        Column("random.insertion", "in random order"),
-    )
+        Column("own.deletion", "Deletion AUC", "lower"), Column("random.deletion", "in random order"),
+        Column("own.insertion", "Insertion AUC", "higher"), Column("random.insertion", "in random order"),
+    )  # fmt: skip
     lines = corrected(
         [
             Line(
@@ -120,17 +105,15 @@ def _against_random(results: Results, name: str) -> dict[str, Comparison]:
 
 @suite(
     "dispersion",
-    "cosines of prototypes with their text and with each other",
     "fig:proto_dispersion",
     needs=lambda r: (*r.jobs("films", "grape-text", "grape", "ours"), *r.jobs("films", "grape-text", role="second")),
 )
 def dispersion(results: Results) -> Table:
-    """How much the prototypes of a finding differ."""
+    """Cosines of prototypes with their text and with each other."""
     columns = (
-        Column("cosine.anchor", "Prototype and its text"),
-        Column("cosine.within", "Within a finding"),
+        Column("cosine.anchor", "Prototype and its text"), Column("cosine.within", "Within a finding"),
         Column("cosine.between", "Between findings"),
-    )
+    )  # fmt: skip
     rows: list[tuple[str, Role]] = [("grape-text", "first"), ("grape", "first"), ("ours", "first")]
     rows += [("grape-text", "second")] if results.has("second") else []
     lines, first_seeds = [], []
@@ -156,16 +139,9 @@ def picture_job(results: Results) -> PaperJob:
     return results.single_job("pictures", "ours", *PICTURED)
 
 
-@suite(
-    "pictures",
-    "maps of all methods, points, a correction, a warning",
-    "fig:simmaps_cmp_panel",
-    "fig:pg_dots",
-    "fig:interaction",
-    needs=lambda r: (picture_job(r),),
-)
+@suite("pictures", "fig:simmaps_cmp_panel", "fig:pg_dots", "fig:interaction", needs=lambda r: (picture_job(r),))
 def pictures(results: Results) -> Table:
-    """Maps side by side, points, a correction, a warning."""
+    """Films: maps of all methods, points, a correction, a warning."""
     found = picture_job(results).found()
     figures: dict[str, Any] = {} if found is None else found["figures"]
     folder = results.workspace.out / "pictures"

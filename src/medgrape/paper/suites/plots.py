@@ -18,14 +18,9 @@ _MARKS, _DASHES = "osD^vPX", ("-", "--", "-.", ":")
 
 def dots_plot(name: str, lines: Sequence[Line], column: Column) -> tuple[Plot, ...]:
     """A dot for each row with its spread over the seeds; trivial answers as lines."""
-    rows = [
-        (line.title, cell)
-        for line in lines
-        if not line.trivial and isinstance(cell := line.ours.get(column.key), Value)
-    ]
-    trivial = [
-        (line.title, cell) for line in lines if line.trivial and isinstance(cell := line.ours.get(column.key), Value)
-    ]
+    values = [(line, cell) for line in lines if isinstance(cell := line.ours.get(column.key), Value)]
+    rows = [(line.title, value) for line, value in values if not line.trivial]
+    trivial = [(line.title, value) for line, value in values if line.trivial]
     if not rows:
         return ()
     with plotting():
@@ -77,63 +72,49 @@ def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> t
 
 def histogram_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
     """Distribution of the cosines of prototypes with their text and with each other."""
-    kinds = (("histogram.anchor", "prototype and its text"), ("histogram.within", "prototypes of one finding"))
-    drawn = []
-    for key, title in kinds:
-        own = [(name, figures[key]) for name, figures in found if key in figures]
-        if own:
-            drawn.append(_histogram(key.split(".")[1], title, own))
-    return tuple(drawn)
-
-
-def _histogram(name: str, title: str, own: Sequence[tuple[str, list[float]]]) -> Plot:
-    with plotting():
-        figure, axes = _axes(3.0)
-        for place, (label, shares) in enumerate(own):
-            edges = np.linspace(-1, 1, len(shares) + 1)
-            axes.stairs(
-                shares,
-                edges,
-                color=colour((4, 0, 2, 5)[place % 4]),
-                linestyle=_DASHES[place % 4],
-                linewidth=1.8,
-                label=label,
-            )
-        paper = 0.995 if name == "anchor" else 0.990
-        axes.axvline(paper, color=INK, linewidth=0.8, linestyle=":", label=f"the paper's mean, {paper:.3f}")
-        axes.set(xlabel=f"cosine of a {title}" if name == "anchor" else f"cosine of two {title}", ylabel="share")
-        figure.legend(loc="outside upper center", ncols=2, fontsize=8)
-        words = "; ".join(f"{label}: mean {_mean(shares):.2f}" for label, shares in own)
-        return Plot(inline(figure, f"histogram-{name}", f"Cosines of {title}. {words}."), "")
+    plots = []
+    for name, title, axis, paper in (
+        ("anchor", "prototype and its text", "cosine of a prototype and its text", 0.995),
+        ("within", "prototypes of one finding", "cosine of two prototypes of one finding", 0.990),
+    ):
+        own = [(label, figures[f"histogram.{name}"]) for label, figures in found if f"histogram.{name}" in figures]
+        if not own:
+            continue
+        with plotting():
+            figure, axes = _axes(3.0)
+            for place, (label, shares) in enumerate(own):
+                style: dict[str, Any] = {"color": colour((4, 0, 2, 5)[place % 4]), "linestyle": _DASHES[place % 4]}
+                axes.stairs(shares, np.linspace(-1, 1, len(shares) + 1), linewidth=1.8, label=label, **style)
+            axes.axvline(paper, color=INK, linewidth=0.8, linestyle=":", label=f"the paper's mean, {paper:.3f}")
+            axes.set(xlabel=axis, ylabel="share")
+            figure.legend(loc="outside upper center", ncols=2, fontsize=8)
+            means = "; ".join(f"{label}: mean {_mean(shares):.2f}" for label, shares in own)
+            plots.append(Plot(inline(figure, f"histogram-{name}", f"Cosines of {title}. {means}."), ""))
+    return tuple(plots)
 
 
 def curves_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
     """Probability of the class while pixels are removed, or revealed, the most salient first."""
-    drawn = []
-    for kind, words in (("deletion", "removed"), ("insertion", "revealed")):
+    plots = []
+    for kind, change in (("deletion", "removed"), ("insertion", "revealed")):
         own = [(name, figures) for name, figures in found if f"own.{kind}.curve" in figures]
-        if own:
-            drawn.append(_curves(kind, words, own))
-    return tuple(drawn)
-
-
-def _curves(kind: str, words: str, own: Sequence[tuple[str, dict[str, Any]]]) -> Plot:
-    with plotting():
-        figure, axes = _axes(3.4)
-        for place, (name, figures) in enumerate(own):
-            for order, dash, label in (("own", "-", name), ("random", ":", None)):
-                curve = figures[f"{order}.{kind}.curve"]
-                axes.plot(np.linspace(0, 1, len(curve)), curve, color=colour(place), linestyle=dash, label=label)
-        axes.set(
-            xlabel=f"share of pixels {words}; dotted: in random order",
-            ylabel="probability of the class",
-            ylim=(0, 1.02),
-        )
-        figure.legend(loc="outside upper center", ncols=3, fontsize=8)
-        areas = "; ".join(
-            f"{name} {figures[f'own.{kind}']:.3f}, random {figures[f'random.{kind}']:.3f}" for name, figures in own
-        )
-        return Plot(inline(figure, f"curves-{kind}", f"{kind.capitalize()}: area under each curve: {areas}."), "")
+        if not own:
+            continue
+        with plotting():
+            figure, axes = _axes(3.4)
+            for place, (name, figures) in enumerate(own):
+                for order, dash, label in (("own", "-", name), ("random", ":", None)):
+                    curve = figures[f"{order}.{kind}.curve"]
+                    axes.plot(np.linspace(0, 1, len(curve)), curve, color=colour(place), linestyle=dash, label=label)
+            axes.set(xlabel=f"share of pixels {change}; dotted: in random order", ylabel="probability of the class")
+            axes.set_ylim(0, 1.02)
+            figure.legend(loc="outside upper center", ncols=3, fontsize=8)
+            areas = "; ".join(
+                f"{name} {figures[f'own.{kind}']:.3f}, random {figures[f'random.{kind}']:.3f}" for name, figures in own
+            )
+            text = f"{kind.capitalize()}: area under each curve: {areas}."
+            plots.append(Plot(inline(figure, f"curves-{kind}", text), ""))
+    return tuple(plots)
 
 
 def _axes(height: float) -> "tuple[Figure, Axes]":

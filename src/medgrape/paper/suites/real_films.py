@@ -1,7 +1,6 @@
 """Real films: each variant and seed, from the published folders of TBX11K and NIH to a row of the tables."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,23 +10,23 @@ from safetensors.torch import load_file
 
 from medgrape.config import RECIPES, Config
 from medgrape.datasets.dataset import SPLITS, Dataset, SplitRule, checksum
-from medgrape.datasets.draft import Draft, finish
+from medgrape.datasets.draft import finish
 from medgrape.datasets.sources.nih import read_nih
 from medgrape.datasets.sources.tbx11k import is_borrowed, read_tbx11k
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.evaluation.few_shot import TrialPlan, VocabularyTrial, leave_one_out
 from medgrape.evaluation.report import Evaluation
-from medgrape.evaluation.safety_check import CALIBRATED, MAJORITY, CheckFigures, ConceptAlarms, Rate
-from medgrape.files import whole_file
-from medgrape.paper.jobs import Job, read_json, settings_of, software, write_json
+from medgrape.evaluation.safety_check import CALIBRATED, MAJORITY, CheckFigures, ConceptAlarms
+from medgrape.paper.jobs import Job, read_json, settings_of, software, write_json, write_text
+from medgrape.paper.measures import pointing_shares
 from medgrape.paper.pictures import draw_hits
 from medgrape.paper.recipes import Variant, chosen_variants
 from medgrape.paper.reproduce import Request, states_of_software
 from medgrape.paper.tables import Column, Line, Table, Value, as_markdown, spread
 from medgrape.paper.training_cost import train_in_child
 from medgrape.progress import Track, Watch
-from medgrape.runs.checkpoint import LoadedRun, load_run
+from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import MANIFEST
 from medgrape.safety.calibration import NOT_CALIBRATED
 from medgrape.training.plan import FIRST
@@ -98,23 +97,23 @@ class RealFilmsJob(Job):
 
     def check(self) -> None:
         """Raise if the published folder is missing."""
-        self._folder()
-
-    def _folder(self) -> Path:
         data = self.variant.data
         if self.source is None:
             raise UserError(f"The variant {self.variant.name!r} needs --{data} FOLDER; or name others with --variant.")
         if not self.source.is_dir():
             raise UserError(f"There is no folder {self.source}; --{data} takes the published data set.")
-        return self.source
 
     def make(self, track: Track, watch: Watch) -> dict[str, Any]:
         """Prepare, train, calibrate, evaluate and draw."""
         self._prepare(track)
         trained = self._train(track, watch)
-        loaded = self._load()
+        loaded = load_run(self.run)
+        if loaded.run.config != self.config:
+            raise UserError(f"{self.run} was trained with other settings; remove it, or choose another --out.")
         evaluation, _ = evaluate_run(loaded, self.data, self.out / "reports" / self.name, track=track)
-        figures = film_figures(Dataset.load(self.data), evaluation)
+        dataset = Dataset.load(self.data)
+        figures: Figures = {f"films.{split}": len(dataset.in_split(split)) for split in SPLITS}
+        figures |= {"films.read": evaluation.films.read, "films.with_boxes": evaluation.films.with_boxes}
         if self.variant.data == "tbx11k":
             figures |= box_figures(evaluation)
             figures |= one_shot_figures(leave_one_out(loaded, self.data, ONE_FILM, track=track))
@@ -130,25 +129,25 @@ class RealFilmsJob(Job):
 
     def _prepare(self, track: Track) -> None:
         """Split the films by the seed, without official test films, because variants are chosen by these tables."""
-        source = self._folder()
+        self.check()
+        assert self.source is not None  # noqa: S101 (checked)
         if (self.data / "dataset.toml").is_file():
-            if Dataset.load(self.data).source.folder != str(source.resolve()):
-                raise UserError(f"{self.data} was prepared from another folder than {source}; choose another --out.")
+            if Dataset.load(self.data).source.folder != str(self.source.resolve()):
+                raise UserError(
+                    f"{self.data} was prepared from another folder than {self.source}; choose another --out."
+                )
             return
-        draft = self._draft(source, track)
+        if self.variant.data == "nih":
+            draft = read_nih(self.source, track=track)
+        else:
+            draft = read_tbx11k(self.source, extra=self.variant.extra, track=track)
+            if self.variant.extra and not any(is_borrowed(film.path) for film in draft.films):
+                raise UserError(
+                    f"The variant {self.variant.name!r} needs the films that TBX11K borrowed, in imgs/extra; "
+                    f"{self.source} has none."
+                )
         draft.films = [film for film in draft.films if film.split != "test"]
         finish(draft, self.data, SplitRule(VALIDATION, TEST, self.seed), allow_missing=True)
-
-    def _draft(self, source: Path, track: Track) -> Draft:
-        if self.variant.data == "nih":
-            return read_nih(source, track=track)
-        draft = read_tbx11k(source, extra=self.variant.extra, track=track)
-        if self.variant.extra and not any(is_borrowed(film.path) for film in draft.films):
-            raise UserError(
-                f"The variant {self.variant.name!r} needs the films that TBX11K borrowed, in imgs/extra; {source} has "
-                "none."
-            )
-        return draft
 
     def _train(self, track: Track, watch: Watch) -> dict[str, Any]:
         """Train, unless that is done. Return time and memory, with the inputs and the software of the training."""
@@ -156,19 +155,12 @@ class RealFilmsJob(Job):
         payload = read_json(path)
         if payload is None or not (self.run / MANIFEST).is_file():
             inputs = {"begun_with": self.begun_with, "software": software()}
-            order = TrainingJob(
-                self.config, self.data, self.run, stage_cache=self.out / "stages", cached_stages=(FIRST,)
-            )
+            kept = self.out / "stages"
+            order = TrainingJob(self.config, self.data, self.run, stage_cache=kept, cached_stages=(FIRST,))
             payload = asdict(train_in_child(order, track=track, watch=watch)) | inputs
             write_json(path, payload, self.indent)
         self.refuse_other(payload, self.run)
         return payload
-
-    def _load(self) -> LoadedRun:
-        loaded = load_run(self.run)
-        if loaded.run.config != self.config:
-            raise UserError(f"{self.run} was trained with other settings; remove it, or choose another --out.")
-        return loaded
 
 
 def run_path(out: Path, variant: str, seed: int) -> Path:
@@ -187,47 +179,31 @@ def _fingerprint(run: Path) -> str | None:
     return digest.hexdigest()[:12]
 
 
-def film_figures(dataset: Dataset, evaluation: Evaluation) -> Figures:
-    """Numbers of films."""
-    counts: Figures = {f"films.{split}": len(dataset.in_split(split)) for split in SPLITS}
-    return counts | {"films.read": evaluation.films.read, "films.with_boxes": evaluation.films.with_boxes}
-
-
 def box_figures(evaluation: Evaluation) -> Figures:
     """TBX11K: the pointing game and the safety check."""
     localisation, interaction = evaluation.localisation, evaluation.interaction
     figures: Figures = {}
-    pointings = {ALL: localisation.per_pair} | {one.name: one.pointing for one in localisation.concepts}
+    pointings = {ALL: localisation.per_pair} | {concept.name: concept.pointing for concept in localisation.concepts}
     for name, pointing in pointings.items():
         if pointing is not None:
-            shares = {
-                "pairs": pointing.count, "mean": pointing.mean.share, "max": pointing.maximum.share,
-                "cam": None if pointing.cam is None else pointing.cam.share, "chance": pointing.chance,
-                "fixed": pointing.fixed,
-            }  # fmt: skip
+            shares = {"pairs": pointing.count} | pointing_shares(pointing)
             figures |= {f"pointing.{name}.{figure}": value for figure, value in shares.items()}
     if interaction is not None:
-        for check, found in (("safety", CALIBRATED), ("majority", MAJORITY)):
-            figures |= _check_figures(check, interaction.named(found))
+        figures |= _check_figures("safety", interaction.named(CALIBRATED))
+        figures |= _check_figures("majority", interaction.named(MAJORITY))
         pairs = interaction.telling_apart.pairs
-        aucs = (pair.auc for pair in pairs if (pair.name, pair.against) == TOLD_APART)
-        figures["telling_apart"] = next(aucs, None)
+        figures["telling_apart"] = next((pair.auc for pair in pairs if (pair.name, pair.against) == TOLD_APART), None)
     return figures
 
 
 def _check_figures(check: str, found: CheckFigures | None) -> Figures:
     if found is None:
         return {}
-    figures: Figures = {f"{check}.balanced": _share(found.balanced)}
-    named: dict[str, CheckFigures | ConceptAlarms] = {ALL: found} | {one.name: one for one in found.concepts}
+    rates = {f"{check}.balanced": found.balanced}
+    named: dict[str, CheckFigures | ConceptAlarms] = {ALL: found} | {alarms.name: alarms for alarms in found.concepts}
     for name, alarms in named.items():
-        figures[f"{check}.{name}.caught"] = _share(alarms.caught)
-        figures[f"{check}.{name}.false_alarms"] = _share(alarms.false_alarms)
-    return figures
-
-
-def _share(rate: Rate | None) -> float | None:
-    return None if rate is None else rate.share
+        rates |= {f"{check}.{name}.caught": alarms.caught, f"{check}.{name}.false_alarms": alarms.false_alarms}
+    return {name: None if rate is None else rate.share for name, rate in rates.items()}
 
 
 def one_shot_figures(trial: VocabularyTrial) -> Figures:
@@ -293,9 +269,8 @@ class RealFilms(Request):
         """Write ``real-films.md`` and ``real-films.json`` from the results of all variants that are there."""
         found = summaries((*self._jobs((), ()), *self._jobs((), self.seeds)))
         payload = {"suite": NAME, "variants": [summary.to_json() for summary in found]}
-        for suffix, text in {"json": json.dumps(payload, indent=1, allow_nan=False) + "\n", "md": page(found)}.items():
-            with whole_file(self.out / f"{NAME}.{suffix}") as draft:
-                draft.write_text(text, "utf-8")
+        write_json(self.out / f"{NAME}.json", payload, indent=1)
+        write_text(self.out / f"{NAME}.md", page(found))
         return payload
 
 
@@ -363,38 +338,31 @@ def summaries(jobs: Iterable[RealFilmsJob]) -> tuple[Summary, ...]:
     return tuple(found)
 
 
-_COST_COLUMNS = (Column("minutes", "minutes", digits=1), Column("peak_gib", "peak GiB", digits=1))
-BOXED = (
-    Column(f"pointing.{ALL}.mean", "mean map"),
-    Column(f"pointing.{ALL}.max", "max map"),
-    Column(f"pointing.{ALL}.cam", "CAM"),
-    Column(f"pointing.{ALL}.chance", "random point"),
-    Column(f"pointing.{ALL}.fixed", "fixed prior"),
-    Column("safety.balanced", "safety check, balanced"),
-    Column("majority.balanced", "majority answer, balanced"),
-    Column("telling_apart", "active or obsolete, AUC (chance 0.5)"),
-    Column("one_shot", "1 film, share of full"),
-    *_COST_COLUMNS,
-)
-BOXED_CONCEPT = (
-    Column("pointing.{}.pairs", "pairs", digits=0),
-    Column("pointing.{}.mean", "mean map"),
-    Column("pointing.{}.max", "max map"),
-    Column("pointing.{}.cam", "CAM"),
-    Column("pointing.{}.chance", "random point"),
-    Column("pointing.{}.fixed", "fixed prior"),
-    Column("safety.{}.caught", "caught"),
-    Column("safety.{}.false_alarms", "false alarms"),
-    Column("majority.{}.caught", "majority: caught"),
-    Column("majority.{}.false_alarms", "majority: false alarms"),
-)
-LABELLED = (
-    Column("macro_f1", "macro-F1"),
-    Column("majority.macro_f1", "majority answer, macro-F1"),
-    Column(f"auc.{ALL}", "mean AUC (chance 0.5)"),
-    *_COST_COLUMNS,
-)
-LABELLED_CONCEPT = (Column("present.{}", "films that show it", digits=0), Column("auc.{}", "AUC (chance 0.5)"))
+_DIGITS = {"minutes": 1, "peak_gib": 1, "pointing.{}.pairs": 0, "present.{}": 0}
+
+
+def _columns(titles: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(Column(key, title, digits=_DIGITS.get(key, 3)) for title, key in titles.items())
+
+
+BOXED = _columns({
+    "mean map": "pointing.all.mean", "max map": "pointing.all.max", "CAM": "pointing.all.cam",
+    "random point": "pointing.all.chance", "fixed prior": "pointing.all.fixed",
+    "safety check, balanced": "safety.balanced", "majority answer, balanced": "majority.balanced",
+    "active or obsolete, AUC (chance 0.5)": "telling_apart", "1 film, share of full": "one_shot",
+    "minutes": "minutes", "peak GiB": "peak_gib",
+})  # fmt: skip
+BOXED_CONCEPT = _columns({
+    "pairs": "pointing.{}.pairs", "mean map": "pointing.{}.mean", "max map": "pointing.{}.max",
+    "CAM": "pointing.{}.cam", "random point": "pointing.{}.chance", "fixed prior": "pointing.{}.fixed",
+    "caught": "safety.{}.caught", "false alarms": "safety.{}.false_alarms",
+    "majority: caught": "majority.{}.caught", "majority: false alarms": "majority.{}.false_alarms",
+})  # fmt: skip
+LABELLED = _columns({
+    "macro-F1": "macro_f1", "majority answer, macro-F1": "majority.macro_f1", "mean AUC (chance 0.5)": "auc.all",
+    "minutes": "minutes", "peak GiB": "peak_gib",
+})  # fmt: skip
+LABELLED_CONCEPT = _columns({"films that show it": "present.{}", "AUC (chance 0.5)": "auc.{}"})
 FILMS = tuple(Column(f"films.{split}", split, digits=0) for split in ("train", "val", "test"))
 INTRODUCTION = """\
 # Real films, run again
@@ -414,7 +382,6 @@ def page(found: Sequence[Summary]) -> str:
         INTRODUCTION,
         *_section("TBX11K", boxed, BOXED, BOXED_CONCEPT),
         *_section("NIH ChestX-ray14", labelled, LABELLED, LABELLED_CONCEPT),
-        *_pictures(found),
         *_remarks(found),
     ]
     return "\n".join(parts)
@@ -425,22 +392,19 @@ def _section(
 ) -> Iterator[str]:
     if not found:
         return
-    count = Column("count", "n")
 
     def table(columns: tuple[Column, ...], shown: Sequence[Summary]) -> str:
         lines = [
             Line(row.variant.title, {"count": row.count, **{column.key: row.figure(column.key) for column in columns}})
             for row in shown
         ]
-        return as_markdown(Table("variant", (count, *columns), tuple(lines)))
+        return as_markdown(Table("variant", (Column("count", "n"), *columns), tuple(lines)))
 
-    concepts = Table(
-        "variant", (Column("finding", "finding"), *concept_columns), tuple(_by_concept(found, concept_columns))
-    )
+    concepts = tuple(_by_concept(found, concept_columns))
     yield f"## {title}\n"
     yield table(columns, found)
     yield f"### {title}, by finding\n"
-    yield as_markdown(concepts)
+    yield as_markdown(Table("variant", (Column("finding", "finding"), *concept_columns), concepts))
     yield f"### {title}, films\n"
     yield table(FILMS, [summary for summary in found if summary.results])
 
@@ -456,22 +420,18 @@ def _by_concept(found: Iterable[Summary], columns: tuple[Column, ...]) -> Iterat
                 yield Line(summary.variant.title, {"finding": concept, **figures})
 
 
-def _pictures(found: Iterable[Summary]) -> Iterator[str]:
-    for summary in found:
-        title, name = summary.variant.title, summary.variant.name
-        for seed, result in summary.results.items():
-            for kind, drawn in result["pictures"].items():
-                if drawn:
-                    films = ", ".join(f"{pair['film']} ({pair['concept']})" for pair in drawn)
-                    yield f"![{title}, {kind}](pictures/{name}-{kind}.png)\n"
-                    yield f"{title}, seed {seed}, {kind}, drawn by lot: {films}.\n"
-
-
 def _remarks(found: Sequence[Summary]) -> Iterator[str]:
-    states = states_of_software(dict(result) for summary in found for result in summary.results.values())
+    """Pictures, the software, and models that could not be calibrated."""
+    results = [(summary.variant, seed, result) for summary in found for seed, result in summary.results.items()]
+    for variant, seed, result in results:
+        for kind, drawn in result["pictures"].items():
+            if drawn:
+                films = ", ".join(f"{pair['film']} ({pair['concept']})" for pair in drawn)
+                yield f"![{variant.title}, {kind}](pictures/{variant.name}-{kind}.png)\n"
+                yield f"{variant.title}, seed {seed}, {kind}, drawn by lot: {films}.\n"
+    states = states_of_software(result for _, _, result in results)
     if states:
         yield f"Made by software {', '.join(states)}; which row by which is in real-films.json.\n"
-    for summary in found:
-        for seed, result in summary.results.items():
-            if result["uncalibrated"] and summary.variant.data == "tbx11k":
-                yield f"{summary.variant.title}, seed {seed}: not calibrated. {result['uncalibrated']}\n"
+    for variant, seed, result in results:
+        if result["uncalibrated"] and variant.data == "tbx11k":
+            yield f"{variant.title}, seed {seed}: not calibrated. {result['uncalibrated']}\n"

@@ -66,9 +66,9 @@ def _table(title: str, lines: Sequence[Line], note: str, columns: tuple[Column, 
     return Table(title, columns, tuple(lines), reading, notes=notes)
 
 
-@suite("eta", "leads from which the safety check warns", "tab:eta_sweep", needs=_grape)
+@suite("eta", "tab:eta_sweep", needs=_grape)
 def eta(results: Results) -> Table:
-    """By how much another finding must lead."""
+    """The safety check, by the lead from which it warns."""
     paper = published()["eta"]
     lines = [
         Line(f"lead {value:.2f}", _cells(results, f"eta.{value:.2f}", "grape"), paper.get(f"{value:.2f}", {}))
@@ -78,9 +78,9 @@ def eta(results: Results) -> Table:
     return _table("The check's lead", lines, f"Without the gate, as in the paper's sweep. {_boxes(results)}")
 
 
-@suite("gate", "variances up to which it believes (theta_V)", needs=lambda r: r.jobs("safety", "grape", "ours"))
+@suite("gate", needs=lambda r: r.jobs("safety", "grape", "ours"))
 def gate(results: Results) -> Table:
-    """Up to which variance the leading finding is believed."""
+    """The safety check, by the variance up to which it believes the leading finding (theta_V)."""
     lines = []
     for recipe, title in (("grape", "GRAPE"), ("ours", "medgrape's recipe")):
         for value in GATES:
@@ -92,9 +92,9 @@ def gate(results: Results) -> Table:
     return _table("The check's gate", lines, f"{note} {_boxes(results)}")
 
 
-@suite("safety", "the check against miscorrection rates", "tab:safety", needs=_grape)
+@suite("safety", "tab:safety", needs=_grape)
 def safety(results: Results) -> Table:
-    """The check at several shares of wrongly claimed boxes."""
+    """The safety check at several shares of wrongly claimed boxes."""
     paper = published()["safety"]
     lines = [
         Line(
@@ -130,9 +130,9 @@ def _drawn(results: Results, which: str, place: int) -> dict[str, Cell]:
     return cells
 
 
-@suite("dropout", "MC-dropout, both variants, at the same false alarms", "tab:n5", needs=_grape)
+@suite("dropout", "tab:n5", needs=_grape)
 def dropout(results: Results) -> Table:
-    """MC-dropout: uncertainty from thirty readings."""
+    """The safety check against MC-dropout, at the same false alarms."""
     passes = next((int(figures["passes"]) for figures in results.found("safety", "grape") if figures), 30)
     lines = []
     for check, title, count in (
@@ -151,9 +151,9 @@ def dropout(results: Results) -> Table:
     return _table("MC-dropout at the same false alarms", lines, note, columns)
 
 
-@suite("aggregation", "mean or maximum inside the box", "tab:mean_vs_max", needs=_grape)
+@suite("aggregation", "tab:mean_vs_max", needs=_grape)
 def aggregation(results: Results) -> Table:
-    """Mean or maximum inside the box."""
+    """The safety check with the mean or the maximum inside the box."""
     lines = [
         Line(title, _cells(results, check, "grape"), published()["aggregation"][check])
         for check, title in (("mean", "mean inside the box"), ("max", "maximum inside the box"))
@@ -162,28 +162,20 @@ def aggregation(results: Results) -> Table:
     return _table("Mean or maximum inside the box", lines, f"Lead 0.05, no gate. {_boxes(results)}")
 
 
-@suite(
-    "safety-by-concept",
-    "the check finding by finding, on many findings",
-    needs=lambda r: r.jobs("safety", "grape-text", role="second") or _grape(r),
-)
+@suite("safety-by-concept", needs=lambda r: r.jobs("safety", "grape-text", role="second") or _grape(r))
 def by_concept(results: Results) -> Table:
-    """The check, finding by finding, on the data set with more of them."""
+    """The safety check, finding by finding, on the data set with more of them."""
     role: Role = "second" if results.has("second") else "first"
     recipe = "grape-text" if role == "second" else "grape"
     found = results.found("safety", recipe, role)
     concepts, paper = results.dataset(role).concepts, published()["safety-by-concept"] if role == "second" else {}
     lines = [Line("all findings", _cells(results, "mean", recipe, role), paper.get("all", {}))]
     for concept in concepts:
-        checks = [_of_concept(figures, concept.name) for figures in found if figures]
-        cells = _rates(checks, (CAUGHT, FALSE))
+        checks = [figures["checks"]["mean"]["concepts"] for figures in found if figures]
+        alarms = [alarms for of_run in checks for alarms in of_run if alarms["name"] == concept.name]
+        cells = _rates(alarms, (CAUGHT, FALSE))
         if any(cells.values()):
             lines.append(Line(concept.title, cells, paper.get(concept.name, {})))
     lines.append(_majority(results, recipe, role))
     note = f"{len(concepts)} findings. Lead 0.05, no gate. {_boxes(results, recipe, role)}"
     return _table("The check, finding by finding", lines, note)
-
-
-def _of_concept(figures: dict[str, Any], concept: str) -> dict[str, Any]:
-    concepts = figures.get("checks", {}).get("mean", {}).get("concepts", [])
-    return next((alarms for alarms in concepts if alarms["name"] == concept), {})

@@ -20,14 +20,13 @@ from medgrape.model.backbones import build_backbone
 from medgrape.model.backbones.lite import ConvNorm, DilatedConv2d
 from medgrape.model.grape import Grape
 from medgrape.progress import quietly
-from medgrape.training.building import build_model, grid_of
+from medgrape.training.film_scores import open_scores
 from medgrape.training.films import TrainingFilms
-from medgrape.training.scores import open_scores
-from medgrape.training.stage import Lesson, hold_still
-from medgrape.training.stages.head import HeadLesson
-from medgrape.training.stages.prototypes import PrototypeLesson
-from medgrape.training.stages.vectors import open_vectors
-from medgrape.training.stored_features import Inputs, Views
+from medgrape.training.head_stage import HeadTraining
+from medgrape.training.pipeline import build_model
+from medgrape.training.prototype_stage import PrototypeTraining
+from medgrape.training.stage import StageTraining, freeze_except
+from medgrape.training.stored_features import FilmInputs, Views, open_vectors
 from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 
 TARGET, FASTER, SOMEWHAT_FASTER = 100.0, 2.0, 1.5
@@ -85,16 +84,16 @@ def stage_epochs(config: Config, folder: Path) -> tuple[Callable[[], None], ...]
     cached = FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films, device = TrainingFilms.of(dataset, cached, "train", "val"), torch.device("cpu")
     model = build_model(config, dataset, LexicalEncoder())
-    inputs = Inputs(
-        films, model.backbone, Views(0, augment=True), grid_of(model.backbone, config.preprocessing.size), device
+    inputs = FilmInputs(
+        films, model.backbone, Views(0, augment=True), model.backbone.grid(config.preprocessing.size), device
     )
     stages = config.stages
     vectors = open_vectors(model, inputs, stages.vectors, folder / "vectors", quietly, background=False)
     scores = open_scores(model, inputs, 1, torch.ones(len(films), dtype=torch.bool), folder / "scores", quietly)
     return (
         _looking(model, films, [place for split in ("train", "val") for place in films.positions(split)]),
-        _epoch(model, PrototypeLesson(model, vectors, films, stages.prototypes, 0, device), stages.prototypes.learns),
-        _epoch(model, HeadLesson(model, scores, films, stages.head, 0, device), stages.head.learns),
+        _epoch(model, PrototypeTraining(model, vectors, films, stages.prototypes, 0, device), stages.prototypes.learns),
+        _epoch(model, HeadTraining(model, scores, films, stages.head, 0, device), stages.head.learns),
     )
 
 
@@ -110,13 +109,13 @@ def _looking(model: Grape, films: TrainingFilms, places: Sequence[int]) -> Calla
     return run
 
 
-def _epoch(model: Grape, lesson: Lesson, learns: Sequence[str]) -> Callable[[], None]:
+def _epoch(model: Grape, stage: StageTraining, learns: Sequence[str]) -> Callable[[], None]:
     def run() -> None:
-        hold_still(model, learns)
-        optimiser = torch.optim.AdamW([w for w in lesson.learner.parameters() if w.requires_grad], lr=1e-5)
-        for batch in lesson.batches(1):
+        freeze_except(model, learns)
+        optimiser = torch.optim.AdamW([w for w in stage.learner.parameters() if w.requires_grad], lr=1e-5)
+        for batch in stage.batches(1):
             optimiser.zero_grad(set_to_none=True)
-            lesson.loss(lesson.learner, batch).backward()  # type: ignore[no-untyped-call]
+            stage.loss(stage.learner, batch).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 
     return run

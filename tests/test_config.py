@@ -9,7 +9,7 @@ def test_without_a_file_the_defaults_hold():
     assert load_config(None) == Config()
 
 
-def test_a_file_changes_only_what_it_says(tmp_path):
+def test_a_file_changes_only_its_keys(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text("[preprocessing]\nsize = 320\n")
     assert load_config(file).preprocessing.size == 320
@@ -24,7 +24,7 @@ def test_an_option_wins_over_the_file_and_a_default_does_not(tmp_path):
     assert (both.preprocessing.size, both.limits.max_pixels) == (512, 1000)
 
 
-def test_a_mistyped_key_is_told_the_nearest_one():
+def test_a_mistyped_key_gives_the_nearest_one():
     with pytest.raises(ConfigError, match=r"limits\.max_pixel.*did you mean 'max_pixels'"):
         parse_config({"limits": {"max_pixel": 3}})
     with pytest.raises(ConfigError, match="did you mean 'preprocessing'"):
@@ -32,7 +32,7 @@ def test_a_mistyped_key_is_told_the_nearest_one():
 
 
 @pytest.mark.parametrize("value", [0, -1, "224", 10.5, True])
-def test_a_size_that_makes_no_sense_is_refused_with_its_value(value):
+def test_an_invalid_size_is_refused_with_its_value(value):
     with pytest.raises(ConfigError, match=r"preprocessing\.size"):
         parse_config({"preprocessing": {"size": value}})
 
@@ -42,7 +42,7 @@ def test_settings_do_not_change_after_loading():
         Config().preprocessing.size = 3
 
 
-def test_a_file_that_is_missing_or_no_toml_is_one_sentence(tmp_path):
+def test_a_missing_or_invalid_file_gives_an_error(tmp_path):
     with pytest.raises(ConfigError, match="Cannot read"):
         load_config(tmp_path / "none.toml")
     broken = tmp_path / "broken.toml"

@@ -170,18 +170,18 @@ def test_another_version_that_computes_the_same_is_taken_and_one_that_does_not_i
 
 
 def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared, tmp_path):
-    order = TrainingJob(OWN, prepared, tmp_path / "run")
+    job = TrainingJob(OWN, prepared, tmp_path / "run")
     with on_path(site):
         from medgrape.training import run as running
-        from medgrape.training.run import agree
+        from medgrape.training.plan import agree
 
-        order.work.mkdir(parents=True)
-        agree(order.work, OWN, prepared, running._films(order, running.quietly))
+        job.work.mkdir(parents=True)
+        agree(job.work, OWN, prepared, running.cached_films(job, running.quietly))
     with (
         on_path(changed_site(site, tmp_path / "other", "0.2.0", "nothing", "nothing")),
         pytest.raises(TrainingError, match="other versions of the software"),
     ):
-        train(order)
+        train(job)
 
 
 def test_a_head_that_nobody_has_is_refused_before_a_film_is_read(site, prepared, tmp_path):

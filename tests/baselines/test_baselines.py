@@ -28,7 +28,7 @@ def features(backbone):
     return torch.randn(4, backbone.features, 3, 3, generator=torch.Generator().manual_seed(0))
 
 
-def test_a_black_box_shows_the_map_of_its_answer_whatever_finding_is_asked_for(backbone, features):
+def test_a_black_box_has_the_map_of_its_answer_for_every_finding(backbone, features):
     model = BlackBox(backbone, concepts=3, classes=2).eval()
     logits, maps = model.judge(features)
     every = model.classifier(features)
@@ -48,7 +48,7 @@ def test_the_classes_of_a_bottleneck_follow_from_the_findings_alone(backbone, fe
     torch.testing.assert_close(model.bottleneck(maps), maps.mean(dim=(-2, -1)))
 
 
-def test_films_of_unknown_class_cost_nothing():
+def test_films_of_unknown_class_give_no_loss():
     logits = torch.randn(3, 2)
     known, weights = torch.tensor([1, -100, 0]), torch.ones(2)
     kept = classes_loss(logits[[0, 2]], known[[0, 2]], weights, -100)
@@ -69,20 +69,20 @@ def test_pip_nets_losses_are_those_of_its_paper():
     assert float(presence_loss(there)) == pytest.approx(slow.presence(there.tolist()), rel=1e-5)
 
 
-def test_views_whose_patches_are_surely_the_same_part_are_aligned_and_others_are_not():
+def test_the_alignment_loss_is_zero_only_for_equal_parts():
     sure = torch.nn.functional.one_hot(torch.tensor([[0, 1], [2, 0]]), 3).float().permute(2, 0, 1)[None]
     assert float(alignment_loss(sure, sure)) == pytest.approx(0.0, abs=1e-6)
     assert float(alignment_loss(sure, sure.roll(1, dims=1))) > 10
 
 
-def test_each_view_learns_from_the_other_and_not_from_itself():
+def test_each_view_gets_gradients_from_the_other_only():
     one, other = parts_of(1, 3, 2, 2).requires_grad_(), parts_of(1, 3, 2, 2, seed=1).requires_grad_()
     alignment_loss(one, other).backward()
     same = (one.detach() * other.detach()).sum(dim=1, keepdim=True)
     torch.testing.assert_close(one.grad, -other.detach() / same / 8)
 
 
-def test_parts_vote_with_weights_that_are_never_negative(backbone, features):
+def test_weights_from_parts_to_classes_are_never_negative(backbone, features):
     model = PipNet(backbone, concepts=2, classes=3, parts=4).eval()
     with torch.no_grad():
         model.votes[0, 0] = -1.0
@@ -93,7 +93,7 @@ def test_parts_vote_with_weights_that_are_never_negative(backbone, features):
     torch.testing.assert_close(model.which_part(features).sum(dim=1), torch.ones(4, 3, 3))
 
 
-def test_a_part_that_is_hardly_there_counts_when_learning_and_not_when_reading(backbone):
+def test_faint_parts_count_in_training_but_not_in_reading(backbone):
     model = PipNet(backbone, concepts=1, classes=2, parts=0)
     faint = torch.zeros(1, backbone.features, 1, 1)
     faint[0, 0] = 9.0  # one sure part, all others below a tenth
@@ -104,7 +104,7 @@ def test_a_part_that_is_hardly_there_counts_when_learning_and_not_when_reading(b
     torch.testing.assert_close(reading, model.classes(only))
 
 
-def test_a_concepts_map_is_made_of_the_parts_that_go_with_it(backbone):
+def test_a_concepts_map_is_the_sum_of_correlated_parts(backbone):
     model = PipNet(backbone, concepts=2, classes=2, parts=3)
     shown = torch.tensor([[1.0, 0.0], [1.0, torch.nan], [0.0, 1.0], [0.0, 0.0]])
     present = torch.stack([shown[:, 0], 1 - shown[:, 0], torch.full((4,), 0.5)], dim=1)

@@ -1,4 +1,4 @@
-"""What was found out beside a run is told of exactly that run, and of no other."""
+"""Reports and audits that lie beside a run are shown for exactly that run, and for no other."""
 
 import json
 import shutil
@@ -30,8 +30,8 @@ def run(judged, tmp_path):
 
 
 @pytest.fixture
-def told(tmp_path, run):
-    """What a room tells of the run, asked at any time."""
+def evaluation(tmp_path, run):
+    """The evaluation that a room shows of the run, asked at any time."""
     with reading_room(tmp_path / "room", run) as room:
         model = room.model_in_use()
         yield lambda: room.get("rita", f"/models/{model}/evaluation").json()
@@ -42,8 +42,8 @@ def changed(path, **parts):
     path.write_text(json.dumps(content | parts), "utf-8")
 
 
-def test_the_figures_of_the_report_are_told_with_what_trivial_answers_get(told, run):
-    found, written = told()["report"], json.loads((report_folder(run, "test") / "report.json").read_text("utf-8"))
+def test_the_figures_of_the_report_are_shown_with_what_trivial_answers_get(evaluation, run):
+    found, written = evaluation()["report"], json.loads((report_folder(run, "test") / "report.json").read_text("utf-8"))
     for name in ("split", "data_set", "films", "known_films", "headline", "warnings"):
         assert found[name] == written[name]
     classes, pointing = written["classification"], written["localisation"]["per_pair"]
@@ -60,7 +60,7 @@ def test_the_figures_of_the_report_are_told_with_what_trivial_answers_get(told, 
     assert found["its_own"]
 
 
-def test_every_group_of_the_audit_is_told_with_its_flags(told, run):
+def test_every_group_of_the_audit_is_shown_with_its_flags(evaluation, run):
     path = audit_folder(run, "test") / "audit.json"
     written = json.loads(path.read_text("utf-8"))
     interval = {"low": -0.4, "high": -0.1}
@@ -72,7 +72,7 @@ def test_every_group_of_the_audit_is_told_with_its_flags(told, run):
     }  # fmt: skip
     written["tables"][0]["groups"][0]["figures"][0] = figure
     path.write_text(json.dumps(written), "utf-8")
-    found = told()["audit"]
+    found = evaluation()["audit"]
     assert found["measures"] == written["measures"]
     assert [table["title"] for table in found["tables"]] == ["sex", "view"]
     for table, origin in zip(found["tables"], written["tables"], strict=True):
@@ -87,36 +87,36 @@ def test_every_group_of_the_audit_is_told_with_its_flags(told, run):
     assert not any(one["flagged"] for one in others)
 
 
-def test_where_both_lie_there_nothing_is_missing(told):
-    assert told()["how"] is None
+def test_where_both_lie_there_nothing_is_missing(evaluation):
+    assert evaluation()["how"] is None
 
 
-def test_where_nothing_lies_there_the_commands_are_told(told, run):
+def test_where_nothing_lies_there_the_commands_are_named(evaluation, run):
     shutil.rmtree(report_folder(run, "test"))
     shutil.rmtree(audit_folder(run, "test"))
-    found = told()
+    found = evaluation()
     assert (found["report"], found["audit"]) == (None, None)
     assert "medgrape evaluate RUN --data DIR" in found["how"]
     assert "medgrape audit RUN --data DIR" in found["how"]
     assert str(run.parent) not in found["how"]
 
 
-def test_what_is_about_another_run_is_not_told(told, run):
+def test_what_is_about_another_run_is_not_shown(evaluation, run):
     changed(audit_folder(run, "test") / "audit.json", version="0" * 16)
     report = report_folder(run, "test") / "report.json"
     facts = json.loads(report.read_text("utf-8"))["facts"]
     changed(report, facts=facts | {"version": "0" * 16})
-    found = told()
+    found = evaluation()
     assert (found["report"], found["audit"]) == (None, None)
     assert found["how"].count("about another model") == 2
 
 
-def test_what_does_not_say_which_run_it_is_about_is_not_told(told, run):
+def test_what_does_not_say_which_run_it_is_about_is_not_shown(evaluation, run):
     path = audit_folder(run, "test") / "audit.json"
     content = json.loads(path.read_text("utf-8"))
     del content["version"]
     path.write_text(json.dumps(content), "utf-8")
-    assert told()["audit"] is None
+    assert evaluation()["audit"] is None
 
 
 @pytest.mark.parametrize(
@@ -134,30 +134,30 @@ def test_what_does_not_say_which_run_it_is_about_is_not_told(told, run):
     ],
     ids=lambda content: repr(content[:12]),
 )
-def test_a_file_that_is_damaged_is_as_good_as_none(told, run, content):
+def test_a_file_that_is_damaged_is_as_good_as_none(evaluation, run, content):
     for path in (report_folder(run, "test") / "report.json", audit_folder(run, "test") / "audit.json"):
         path.write_bytes(content)
-    found = told()
+    found = evaluation()
     assert (found["report"], found["audit"]) == (None, None)
     assert found["how"].count("damaged") == 2
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e999", '"much"', "[]"])
-def test_a_figure_that_is_none_makes_no_answer_that_cannot_be_read(told, run, value):
+def test_a_figure_that_is_none_makes_no_answer_that_cannot_be_read(evaluation, run, value):
     path = report_folder(run, "test") / "report.json"
     content = json.loads(path.read_text("utf-8"))
     content["classification"]["accuracy"] = "HERE"
     path.write_text(json.dumps(content).replace('"HERE"', value), "utf-8")
-    found = told()
+    found = evaluation()
     assert found["report"] is None
     assert found["audit"] is not None
 
 
-def test_validation_films_count_where_test_films_were_never_read(told, run):
-    assert told()["report"]["split"] == "test"
+def test_validation_films_count_where_test_films_were_never_read(evaluation, run):
+    assert evaluation()["report"]["split"] == "test"
     report_folder(run, "test").rename(report_folder(run, "val"))
     changed(report_folder(run, "val") / "report.json", split="val")
-    assert told()["report"]["split"] == "val"
+    assert evaluation()["report"]["split"] == "val"
 
 
 def test_a_model_that_was_made_here_has_neither_and_it_is_said_why(tmp_path, run):

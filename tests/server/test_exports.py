@@ -38,20 +38,20 @@ def words(answer):
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(answer.content)).pages)
 
 
-def test_a_reading_for_programs_holds_everything_that_is_told_elsewhere(shared_room, corrected, strict_run):
+def test_a_reading_for_programs_holds_everything_that_is_shown_elsewhere(shared_room, corrected, strict_run):
     address = f"/studies/{corrected}"
     answer = shared_room.get("rita", f"{address}/reading.json")
-    told = answer.json()
+    reading = answer.json()
     study = shared_room.get("rita", address).json()
-    assert told["study"] == study
-    assert told["explanation"] == shared_room.get("rita", f"{address}/explanation").json()
-    assert told["history"] == shared_room.get("rita", f"{address}/history").json()
-    assert told["history"][0]["reason"] == "Früher schon da: <b>β</b>"
+    assert reading["study"] == study
+    assert reading["explanation"] == shared_room.get("rita", f"{address}/explanation").json()
+    assert reading["history"] == shared_room.get("rita", f"{address}/history").json()
+    assert reading["history"][0]["reason"] == "Früher schon da: <b>β</b>"
     film = shared_room.get("rita", f"/films/{study['film']}").json()
-    assert told["film"] == {name: film[name] for name in ("id", "arrived_at", "facts", "sex", "age")}
+    assert reading["film"] == {name: film[name] for name in ("id", "arrived_at", "facts", "sex", "age")}
     fingerprint = load(strict_run).loaded.manifest.fingerprint
-    assert told["model"] == {"name": "strict_run", "version": study["model"], "fingerprint": fingerprint}
-    assert told["notice"] == "Research software, not a medical device."
+    assert reading["model"] == {"name": "strict_run", "version": study["model"], "fingerprint": fingerprint}
+    assert reading["notice"] == "Research software, not a medical device."
     assert answer.headers["content-disposition"] == f'attachment; filename="medgrape-{study["film"]}.json"'
 
 
@@ -70,10 +70,10 @@ def test_a_reading_is_printed_as_it_stands_and_as_it_stood(shared_room, correcte
 
 
 def test_looking_back_tells_no_later_step(shared_room, corrected):
-    told = shared_room.get("rita", f"/studies/{corrected}/reading.json?at=1").json()
-    assert [step["step"] for step in told["history"]] == [1]
-    assert (told["study"]["at"], told["study"]["revision"]) == (1, 2)
-    assert told["explanation"] == shared_room.get("rita", f"/studies/{corrected}/explanation?at=1").json()
+    reading = shared_room.get("rita", f"/studies/{corrected}/reading.json?at=1").json()
+    assert [step["step"] for step in reading["history"]] == [1]
+    assert (reading["study"]["at"], reading["study"]["revision"]) == (1, 2)
+    assert reading["explanation"] == shared_room.get("rita", f"/studies/{corrected}/explanation?at=1").json()
 
 
 def test_a_reading_of_somebody_else_is_for_curators_only(shared_room, corrected):
@@ -95,8 +95,8 @@ def test_pictures_of_a_study_as_it_stood_are_kept_for_a_day_and_others_are_not(s
 def test_an_explanation_tells_what_moved_the_classes_and_where_its_training_films_are(shared_room, corrected):
     address = f"/studies/{corrected}"
     study = shared_room.get("rita", address).json()
-    told = shared_room.get("rita", f"{address}/explanation").json()
-    found = {one["name"]: one for one in told["concepts"]}
+    explanation = shared_room.get("rita", f"{address}/explanation").json()
+    found = {one["name"]: one for one in explanation["concepts"]}
     assert found["active_tb"]["moves"] == dict.fromkeys(study["prediction"], 0.0)
     other = next(name for name in found if name != "active_tb")
     moved = shared_room.post("rita", f"{address}/rejections", json={"concept": other}).json()
@@ -167,17 +167,17 @@ def test_a_reading_for_archives_is_about_the_film_that_the_server_keeps(shared_r
     with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
         assert sorted(packed.namelist()) == ["boxes.dcm", "film.dcm", "maps.dcm", "report.dcm"]
         packed.extractall(tmp_path)
-    told = {path.name: dcmread(path) for path in tmp_path.iterdir()}
-    assert len({one.StudyInstanceUID for one in told.values()}) == 1
-    assert {one.PatientIdentityRemoved for one in told.values()} == {"YES"}
+    files = {path.name: dcmread(path) for path in tmp_path.iterdir()}
+    assert len({one.StudyInstanceUID for one in files.values()}) == 1
+    assert {one.PatientIdentityRemoved for one in files.values()} == {"YES"}
     for path in tmp_path.iterdir():
         assert SECRET.encode() not in path.read_bytes()
         assert path.name == "film.dcm" or not errors(path), path.name
-    drawn = told["boxes.dcm"].GraphicAnnotationSequence[0].GraphicObjectSequence[0]
-    columns = told["film.dcm"].Columns
+    drawn = files["boxes.dcm"].GraphicAnnotationSequence[0].GraphicObjectSequence[0]
+    columns = files["film.dcm"].Columns
     mirrored = [columns - 40, 5, columns - 5, 5, columns - 5, 80, columns - 40, 80, columns - 40, 5]
     assert list(drawn.GraphicData) == mirrored
-    assert "rita^" in str(told["report.dcm"]), "the observer"
+    assert "rita^" in str(files["report.dcm"]), "the observer"
 
 
 def test_a_reading_of_a_picture_cannot_go_to_an_archive_and_says_why(shared_room, corrected):

@@ -137,9 +137,9 @@ def test_callers_without_end_do_not_fill_the_memory():
 def test_figures_are_kept_of_methods_that_there_are_and_not_of_invented_ones(shared_room):
     for number in range(3):
         assert shared_room.ask("rita", f"INVENTED{number}", "/films").status_code == 405
-    told = shared_room.get("alma", "/metrics").text
-    assert "INVENTED" not in told
-    assert 'method="other"' in told
+    metrics = shared_room.get("alma", "/metrics").text
+    assert "INVENTED" not in metrics
+    assert 'method="other"' in metrics
 
 
 MISTAKES = [
@@ -175,7 +175,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("asked", MISTAKES, ids=lambda asked: f"{asked[1]} {asked[2]}")
-def test_a_mistake_is_told_in_a_sentence_without_what_was_sent(shared_room, asked):
+def test_a_mistake_is_answered_in_a_sentence_without_what_was_sent(shared_room, asked):
     who, method, path, more = asked
     answer = shared_room.ask(who, method, path, **more)
     _check_problem(answer, shared_room)
@@ -192,7 +192,7 @@ def test_a_name_that_a_database_or_terminal_would_stumble_over_is_refused(room, 
         assert room.ask("alma", method, path + quote(odd), json={}).status_code in (200, 404)
 
 
-def test_a_file_that_cannot_be_used_is_told_without_its_place(shared_room, monkeypatch):
+def test_a_file_that_cannot_be_used_is_named_without_its_folder(shared_room, monkeypatch):
     film = shared_room.film("rita")
     monkeypatch.setattr(films.films, "film_row", _missing)
     answer = shared_room.get("rita", f"/films/{film}")
@@ -201,7 +201,7 @@ def test_a_file_that_cannot_be_used_is_told_without_its_place(shared_room, monke
     _check_problem(answer, shared_room)
 
 
-def test_who_may_not_wait_is_told_how_long_a_slow_server_takes(shared_room, monkeypatch):
+def test_a_busy_server_says_when_to_try_again(shared_room, monkeypatch):
     monkeypatch.setattr(health.models, "loaded", _slow)
     answer = shared_room.get(None, "/ready")
     assert (answer.status_code, answer.json()["code"]) == (503, "busy")
@@ -215,11 +215,11 @@ def test_an_address_tells_which_methods_it_has(shared_room):
 
 
 def _check_problem(answer, room):
-    told = answer.json()
+    problem = answer.json()
     assert answer.headers["content-type"] == "application/problem+json"
-    assert told["status"] == answer.status_code >= 400
-    assert re.fullmatch(r"[a-z_]+", told["code"])
-    assert re.fullmatch(r"[A-Z].*[^.]\.", told["detail"], re.DOTALL)
+    assert problem["status"] == answer.status_code >= 400
+    assert re.fullmatch(r"[a-z_]+", problem["code"])
+    assert re.fullmatch(r"[A-Z].*[^.]\.", problem["detail"], re.DOTALL)
     places = [str(room.room.folder.root), str(Path(films.__file__).parents[2]), os.sep + "tmp", "Traceback", 'File "']
     assert [given for given in (SECRET, *places, *room.tokens.values()) if given in answer.text] == []
 

@@ -48,8 +48,8 @@ def test_every_operation_says_what_it_does_and_what_may_go_wrong(described):
         assert {"401", "403", "404", "413", "422", "429", "503"} <= statuses, name
         for status in statuses:
             assert operation["responses"][status]["description"], name
-            told = operation["responses"][status].get("content", {})
-            assert (list(told) == ["application/problem+json"]) == (status >= "400"), f"{name} {status}"
+            content = operation["responses"][status].get("content", {})
+            assert (list(content) == ["application/problem+json"]) == (status >= "400"), f"{name} {status}"
 
 
 def test_every_operation_has_a_name_of_its_own(described):
@@ -75,8 +75,8 @@ def test_every_parameter_shows_what_to_put_there(described):
 
 def test_every_part_of_an_answer_shows_what_to_expect(described):
     for name, schema in described["components"]["schemas"].items():
-        for part, told in schema.get("properties", {}).items():
-            assert "examples" in schema or is_telling(told), f"{name}.{part}"
+        for part, subschema in schema.get("properties", {}).items():
+            assert "examples" in schema or is_telling(subschema), f"{name}.{part}"
 
 
 def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):

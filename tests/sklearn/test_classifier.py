@@ -57,7 +57,7 @@ def test_a_row_of_probabilities_for_each_film_in_the_order_of_the_classes(fitted
     assert fitted.score(tested.films, tested.classes) == pytest.approx(right.mean())
 
 
-def test_it_answers_as_its_reader_does(fitted, films):
+def test_predictions_equal_those_of_the_reader(fitted, films):
     (shares,) = fitted.predict_proba(films.films[:1])
     study = fitted.reader_.open(films.films[0].path)
 
@@ -65,7 +65,7 @@ def test_it_answers_as_its_reader_does(fitted, films):
     assert fitted.predict_proba([str(films.films[0].path)])[0] == pytest.approx(shares)
 
 
-def test_findings_and_boxes_come_along(fitted, drawn_dataset):
+def test_findings_and_boxes_are_used(fitted, drawn_dataset):
     run = fitted.reader_.loaded.run
     assert run.concepts == Dataset.load(drawn_dataset).concepts
     assert run.metrics["data"]["splits"]["train"]["with_boxes"] > 0
@@ -117,7 +117,7 @@ def test_other_films_under_the_same_names_are_another_fit(films, tmp_path):
         train(TrainingJob(classifier._configured(), data, first))
 
 
-def test_classes_keep_their_names_where_a_tool_numbers_them(films, fitted):
+def test_classes_keep_their_names_if_a_tool_numbers_them(films, fitted):
     classifier = mg.GrapeClassifier(TINY, settings={"stages.vectors.normal": ("healthy",)}, validation=0.3)
     shares = cross_val_predict(
         classifier, films.films, films.classes, cv=GroupKFold(2), groups=films.patients, method="predict_proba",
@@ -131,7 +131,7 @@ def test_classes_keep_their_names_where_a_tool_numbers_them(films, fitted):
     assert numbered.predict_proba(films.films[:3]) == pytest.approx(fitted.predict_proba(films.films[:3]))
 
 
-def test_fits_at_the_same_time_may_keep_their_films_in_one_place(drawn_dataset, tmp_path, monkeypatch):
+def test_parallel_fits_may_share_a_folder(drawn_dataset, tmp_path, monkeypatch):
     dataset, both, save = Dataset.load(drawn_dataset), threading.Barrier(2, timeout=60), Dataset.save
 
     def in_step(self, folder):
@@ -164,7 +164,7 @@ def test_a_search_in_two_processes_shares_runs_and_memory(films, tmp_path):
     assert search.predict(films.films).shape == films.classes.shape
 
 
-def test_paths_with_any_labels_will_do(films):
+def test_paths_with_any_labels_can_be_fitted(films):
     paths = [str(film.path) for film in films.films]
     ill = (films.classes != "healthy").astype(int)
     classifier = mg.GrapeClassifier(TINY, settings={"stages.vectors.normal": ()}, normal=["0"], validation=0.3)
@@ -187,7 +187,7 @@ def test_labels_keep_their_kind(films):
         _ = classifier.reader_
 
 
-def test_every_setting_can_be_asked_set_and_cloned():
+def test_every_setting_can_be_read_set_and_cloned():
     classifier = mg.GrapeClassifier("demo")
     assert classifier.get_params()["stages__concepts__epochs"] == 10
     changed = clone(classifier).set_params(stages__concepts__epochs=np.int64(3), model__tau=0.2, seed=7)
@@ -204,7 +204,7 @@ def test_every_setting_can_be_asked_set_and_cloned():
         clone(classifier).set_params(epochs=3)
 
 
-def test_settings_that_are_nowhere_are_named():
+def test_missing_settings_are_named():
     with pytest.raises(ConfigError, match=r"There are no settings at demmo.*did you mean 'demo'"):
         mg.GrapeClassifier("demmo").fit(["film.png"], ["ill"])
     with pytest.raises(ConfigError, match="not 5"):
@@ -241,7 +241,7 @@ def test_a_change_that_is_refused_leaves_the_classifier_as_it_was(refused):
         ({"settings": {"model.tau": 2.0}}, {"model__tau": 0.2}),
     ],
 )
-def test_a_classifier_with_bad_settings_can_be_looked_at_and_mended(bad, mended):
+def test_a_classifier_with_bad_settings_can_be_shown_and_corrected(bad, mended):
     classifier = mg.GrapeClassifier(**bad)
 
     assert "GrapeClassifier" in classifier._repr_html_()
@@ -249,7 +249,7 @@ def test_a_classifier_with_bad_settings_can_be_looked_at_and_mended(bad, mended)
     assert clone(classifier).set_params(**mended).get_params()["stages__concepts__epochs"] > 0
 
 
-def test_a_run_without_a_place_goes_with_its_classifier(films):
+def test_a_temporary_run_is_deleted_with_its_classifier(films):
     classifier = mg.GrapeClassifier(TINY)
     room = classifier._room()
     assert room.is_dir()
@@ -260,11 +260,11 @@ def test_a_run_without_a_place_goes_with_its_classifier(films):
         mg.GrapeClassifier(TINY).predict(films.films)
 
 
-def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, drawn_dataset):
+def test_unusable_input_gives_an_error(films, fitted, drawn_dataset):
     classifier = mg.GrapeClassifier(TINY)
     with pytest.raises(UserError, match=r"There are \d+ films and 2 y"):
         classifier.fit(films.films, ["a", "b"])
-    with pytest.raises(UserError, match="nobody knows the class"):
+    with pytest.raises(UserError, match="class of a path is unknown"):
         classifier.fit(["film.png"])
     with pytest.raises(UserError, match="not both at once"):
         classifier.fit([films.films[0], "film.png"], ["a", "b"])
@@ -280,7 +280,7 @@ def test_what_cannot_be_learnt_from_is_told_in_one_sentence(films, fitted, drawn
         fitted.predict(["nowhere.png"])
 
 
-def test_importing_medgrape_stays_quick():
+def test_importing_medgrape_does_not_import_torch():
     asked = "import sys, medgrape; print(sorted({'torch', 'sklearn', 'huggingface_hub'} & set(sys.modules)))"
     said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"

@@ -16,7 +16,7 @@ def films(drawn_dataset):
     return mg.labelled_films(drawn_dataset)
 
 
-def test_no_patient_both_teaches_and_chooses(films):
+def test_no_patient_is_in_training_and_validation(films):
     dataset = gathered(Given(films.films, films.classes, None), tuple(sorted(set(films.classes))), (), RULE)
     learnt, chosen = ({film.patient for film in dataset.in_split(split)} for split in ("train", "val"))
 
@@ -38,7 +38,7 @@ def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, drawn
     assert dataset.concepts == Dataset.load(drawn_dataset).concepts
 
 
-def test_of_mere_paths_the_classes_are_the_findings_but_for_the_normal_one(films):
+def test_for_paths_the_classes_are_the_findings_except_normal_ones(films):
     paths = [film.path for film in films.films[:4]]
     dataset = gathered(Given(paths, ["well", "ill", "ill", "3"], None), ("3", "ill", "well"), ["well"], RULE)
 
@@ -47,7 +47,7 @@ def test_of_mere_paths_the_classes_are_the_findings_but_for_the_normal_one(films
     assert len({film.patient for film in dataset.films}) == 4
 
 
-def test_a_path_that_is_drawn_twice_is_one_patient_who_never_both_teaches_and_chooses(films):
+def test_a_path_that_is_drawn_twice_is_one_patient_in_one_split(films):
     paths = [film.path for film in films.films[:12]] * 3
     dataset = gathered(Given(paths, ["ill"] * 36, None), ("ill",), (), RULE)
     learnt, chosen = ({film.path for film in dataset.in_split(split)} for split in ("train", "val"))
@@ -58,7 +58,7 @@ def test_a_path_that_is_drawn_twice_is_one_patient_who_never_both_teaches_and_ch
     assert len({film.id for film in dataset.films}) == 36
 
 
-def test_only_films_of_a_split_that_exists_are_handed_out(drawn_dataset, films):
+def test_an_unknown_split_is_refused(drawn_dataset, films):
     tested = mg.labelled_films(Dataset.load(drawn_dataset), "test")
     assert 0 < len(tested.films) < len(films.films)
     with pytest.raises(UserError, match="not 'tets'"):
@@ -93,10 +93,10 @@ def test_labels_are_called_as_their_films_call_them_if_each_is_one_class(films):
         (["ill", "ill"], "the same label"),
         ([1, ("a",)], "Give y as one list"),
         ([["a", "b"], ["c", "d"]], "Give y as one list"),
-        (np.array(["a", 1], dtype=object), "put in an order"),
+        (np.array(["a", 1], dtype=object), "cannot be sorted"),
     ],
 )
-def test_labels_that_are_none_are_told_in_one_sentence(labels, sentence):
+def test_invalid_labels_give_an_error(labels, sentence):
     with pytest.raises(UserError, match=sentence):
         label_column(labels, 2)
 
@@ -110,10 +110,10 @@ def test_a_table_of_one_column_is_that_column():
     ("normal", "sentence"),
     [("healthy", r"write normal=\['healthy'\]"), (["helthy"], "did you mean 'healthy'"), ([0], "'0', which is none")],
 )
-def test_a_normal_class_that_is_none_is_not_passed_over(normal, sentence):
+def test_an_unknown_normal_class_is_refused(normal, sentence):
     with pytest.raises(UserError, match=sentence):
         normal_names(normal, ["healthy", "ill"])
 
 
-def test_a_normal_class_may_be_named_as_the_label_is():
+def test_normal_classes_may_be_given_as_labels():
     assert normal_names([0, False], ["0", "1", "False"]) == {"0", "False"}

@@ -15,11 +15,11 @@ from medgrape.training.run import TrainingJob, resumable, train
 from small_settings import small
 
 
-def attempt(order: TrainingJob, patience: float | None) -> bool:
+def attempt(job: TrainingJob, patience: float | None) -> bool:
     """Whether the training came to its end; with patience, it is killed after so many seconds."""
     child = os.fork()
     if child == 0:
-        train(order)
+        train(job)
         os._exit(0)
     end = None if patience is None else time.monotonic() + patience
     while True:
@@ -44,11 +44,11 @@ def main() -> None:
     killed, midway, finished, number = 0, 0, [str(folder / "timed")], 0
     while killed < kills:
         number += 1
-        order = TrainingJob(small(), drawn_dataset, folder / f"run{number}")
-        while not attempt(order, chance.uniform(0.05, 0.6) * whole if killed < kills else None):
+        job = TrainingJob(small(), drawn_dataset, folder / f"run{number}")
+        while not attempt(job, chance.uniform(0.05, 0.6) * whole if killed < kills else None):
             killed += 1
-            midway += resumable(order)
-        finished.append(str(order.out))
+            midway += resumable(job)
+        finished.append(str(job.out))
     sys.stdout.write(json.dumps({"kills": killed, "midway": midway, "finished": finished}))
 
 

@@ -1,4 +1,4 @@
-"""Starts trainings as torchrun and SLURM do, from the command line, and looks after what was started."""
+"""Start trainings as torchrun and SLURM do, from the command line, and end what was started."""
 
 import json
 import os
@@ -16,7 +16,7 @@ MODULE = ("-m", "medgrape", "train")
 
 
 def torchrun(*options):
-    """The command, up to what medgrape is told."""
+    """The command, up to the arguments of medgrape."""
     return [sys.executable, "-m", "torch.distributed.run", *options, *MODULE]
 
 
@@ -27,12 +27,12 @@ def free_port():
 
 
 @contextmanager
-def begun(command, folder, name="said", **environment):
-    """A command at work, its words in files; whatever of it is left in the end is ended."""
+def begun(command, folder, name="output", **environment):
+    """Run a command with its output in files, and end it with all its processes."""
     out, err = folder / f"{name}.out", folder / f"{name}.err"
-    with out.open("w") as told, err.open("w") as complained:
+    with out.open("w") as stdout, err.open("w") as stderr:
         process = subprocess.Popen(
-            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=told, stderr=complained,
+            [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
             env=os.environ | {"PYTHONWARNINGS": "default"} | environment,
         )  # fmt: skip
     family = [psutil.Process(process.pid)]
@@ -40,9 +40,9 @@ def begun(command, folder, name="said", **environment):
         yield process
     finally:
         family += members(process)
-        for one in family:
-            if one.is_running():
-                one.kill()
+        for member in family:
+            if member.is_running():
+                member.kill()
         process.wait()
 
 
@@ -59,18 +59,18 @@ def ranks(process):
     found = {}
     for child in members(process):
         try:
-            told = child.environ()
+            environment = child.environ()
         except psutil.Error:  # it has ended meanwhile
             continue
-        if child.ppid() == process.pid and "RANK" in told:
-            found[int(told["RANK"])] = child
+        if child.ppid() == process.pid and "RANK" in environment:
+            found[int(environment["RANK"])] = child
     return found
 
 
-def epochs_of(order: TrainingJob):
+def epochs_of(job: TrainingJob):
     """Every epoch that a training has written down while it is at work."""
     try:
-        return [json.loads(line) for line in (order.work / "log.jsonl").read_text().splitlines()]
+        return [json.loads(line) for line in (job.work / "log.jsonl").read_text().splitlines()]
     except FileNotFoundError:
         return []
 

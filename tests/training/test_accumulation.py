@@ -8,27 +8,27 @@ from lightning_fabric import Fabric
 from safetensors.torch import load_file
 from torch import nn
 
-from medgrape.config.training import Schedule
+from medgrape.config.settings import Schedule
 from medgrape.errors import UserError
 from medgrape.progress import unwatched
-from medgrape.training.journal import Journal
-from medgrape.training.loop import Workshop, learn, pace
+from medgrape.training.loop import TrainingContext, pace, run_stage
 from medgrape.training.run import TrainingJob, train
-from medgrape.training.stage import Figure
+from medgrape.training.stage import StageTraining, ValidationResult
+from medgrape.training.training_log import TrainingLog
 from small_settings import small
 
 FILMS = 22
 EPOCHS = 3
 
 
-class Lesson:
+class LineStage(StageTraining):
     """A straight line through points; batches in the order of the points, an incomplete one left over."""
 
     name = "line"
 
     def __init__(self, batch, accumulate, **schedule):
-        told = {"epochs": EPOCHS, "learning_rate": 0.05, "warmup": 0.3, "choose": "last"} | schedule
-        self.schedule = Schedule(batch=batch, accumulate=accumulate, **told)
+        settings = {"epochs": EPOCHS, "learning_rate": 0.05, "warmup": 0.3, "choose": "last"} | schedule
+        self.schedule = Schedule(batch=batch, accumulate=accumulate, **settings)
         self.points = torch.linspace(-1, 2, FILMS).unsqueeze(1)
         self.learner = nn.Linear(1, 1)
         nn.init.zeros_(self.learner.weight)
@@ -49,19 +49,19 @@ class Lesson:
         return (learner(batch) - 3 * batch.square() + 1).square().mean()
 
     def validate(self):
-        return Figure(0.0, 0.0, "nothing")
+        return ValidationResult(0.0, 0.0, "nothing")
 
 
 @pytest.fixture
 def learnt(tmp_path):
-    """Weights after a lesson, and how many steps the optimiser took."""
+    """Weights after a stage, and how many steps the optimiser took."""
 
-    def through(lesson):
-        folder = tmp_path / f"{lesson.schedule.batch}x{lesson.schedule.accumulate}x{lesson.schedule.clip}"
-        journal = Journal(folder)
-        journal.begin([])
-        state = learn(lesson, Workshop(Fabric(accelerator="cpu"), folder, 0, journal, unwatched))
-        journal.close()
+    def through(stage):
+        folder = tmp_path / f"{stage.schedule.batch}x{stage.schedule.accumulate}x{stage.schedule.clip}"
+        log = TrainingLog(folder)
+        log.begin([])
+        state = run_stage(stage, TrainingContext(Fabric(accelerator="cpu"), folder, 0, log, unwatched))
+        log.close()
         return torch.cat([state.best["weight"].flatten(), state.best["bias"]]), int(state.optimiser["0/step"])
 
     return through
@@ -69,52 +69,52 @@ def learnt(tmp_path):
 
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 @pytest.mark.parametrize(("batch", "accumulate"), [(1, 4), (2, 3), (5, 2), (4, 5), (2, 11)])
-def test_so_many_batches_to_a_step_are_one_larger_batch(learnt, batch, accumulate, clip):
+def test_accumulated_batches_train_like_one_larger_batch(learnt, batch, accumulate, clip):
     """Also where batches are left over at the end of an epoch: 22 films, batches of 5, two to a step."""
-    apart, steps = learnt(Lesson(batch, accumulate, clip=clip))
-    at_once, as_many = learnt(Lesson(batch * accumulate, 1, clip=clip))
+    apart, steps = learnt(LineStage(batch, accumulate, clip=clip))
+    at_once, as_many = learnt(LineStage(batch * accumulate, 1, clip=clip))
     assert steps == as_many
     torch.testing.assert_close(apart, at_once, rtol=1e-5, atol=1e-6)
 
 
-def test_gradients_are_the_mean_over_films_as_a_slow_twin_counts_them(learnt):
+def test_accumulated_gradients_equal_a_plain_loop_over_films(learnt):
     batch, accumulate = 2, 3
-    lesson = Lesson(batch, accumulate, clip=0.0)
+    stage = LineStage(batch, accumulate, clip=0.0)
     slow = nn.Linear(1, 1)
     nn.init.zeros_(slow.weight)
     nn.init.zeros_(slow.bias)
-    optimiser = torch.optim.AdamW(slow.parameters(), lr=1.0, weight_decay=lesson.schedule.weight_decay)
+    optimiser = torch.optim.AdamW(slow.parameters(), lr=1.0, weight_decay=stage.schedule.weight_decay)
     groups = FILMS // batch // accumulate
     for step in range(EPOCHS * groups):
         first = (step % groups) * batch * accumulate
         sums = [torch.zeros_like(weights) for weights in slow.parameters()]
-        for point in lesson.points[first : first + batch * accumulate]:
+        for point in stage.points[first : first + batch * accumulate]:
             cost = (slow(point) - 3 * point.square() + 1).square().sum()
             for total, gradient in zip(sums, torch.autograd.grad(cost, list(slow.parameters())), strict=True):
                 total += gradient
         for weights, total in zip(slow.parameters(), sums, strict=True):
             weights.grad = total / (batch * accumulate)
-        optimiser.param_groups[0]["lr"] = 0.05 * pace(lesson.schedule, step, EPOCHS * groups)
+        optimiser.param_groups[0]["lr"] = 0.05 * pace(stage.schedule, step, EPOCHS * groups)
         optimiser.step()
-    fast, steps = learnt(lesson)
+    fast, steps = learnt(stage)
     assert steps == EPOCHS * groups
     expected = torch.cat([weights.detach().flatten() for weights in slow.parameters()])
     torch.testing.assert_close(fast, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_batches_that_are_left_over_are_not_even_looked_at(learnt):
-    lesson = Lesson(batch=5, accumulate=3)  # four batches: one step of three
-    _, steps = learnt(lesson)
-    assert (steps, lesson.seen) == (EPOCHS, EPOCHS * 15)
+def test_batches_too_few_for_a_step_are_not_read(learnt):
+    stage = LineStage(batch=5, accumulate=3)  # four batches: one step of three
+    _, steps = learnt(stage)
+    assert (steps, stage.seen) == (EPOCHS, EPOCHS * 15)
 
 
-def test_more_batches_to_a_step_than_an_epoch_has_are_all_of_them(learnt):
-    lesson = Lesson(batch=5, accumulate=100)
-    _, steps = learnt(lesson)
-    assert (steps, lesson.seen) == (EPOCHS, EPOCHS * 20)
+def test_a_step_has_at_most_all_batches_of_an_epoch(learnt):
+    stage = LineStage(batch=5, accumulate=100)
+    _, steps = learnt(stage)
+    assert (steps, stage.seen) == (EPOCHS, EPOCHS * 20)
 
 
-def test_no_batch_to_a_step_is_refused():
+def test_a_step_of_zero_batches_is_refused():
     with pytest.raises(UserError, match="accumulate"):
         small(stages={"head": {"accumulate": 0}})
 
@@ -136,7 +136,7 @@ def test_stage_one_learns_the_same_from_four_films_twice_as_from_eight(drawn_dat
     assert not torch.allclose(begun["cam.maps.weight"], found[8]["cam.maps.weight"], atol=2e-4)
 
 
-def test_later_stages_take_several_batches_to_a_step_too(drawn_dataset, trained_run, tmp_path):
+def test_later_stages_accumulate_batches_too(drawn_dataset, trained_run, tmp_path):
     several = {"accumulate": 2}
     run = train(TrainingJob(small(stages={"prototypes": several, "head": several}), drawn_dataset, tmp_path / "run"))
     apart, usual = load_file(run / "model.safetensors"), load_file(trained_run / "model.safetensors")
@@ -145,12 +145,12 @@ def test_later_stages_take_several_batches_to_a_step_too(drawn_dataset, trained_
     assert not moved & {"backbone", "cam"}
 
 
-def test_half_precision_adds_gradients_up_in_full(drawn_dataset, tmp_path):
+def test_half_precision_accumulates_gradients_in_full_precision(drawn_dataset, tmp_path):
     losses = []
     for batch, accumulate in ((8, 1), (2, 4)):
-        told = {"batch": batch, "accumulate": accumulate, "epochs": 3}
-        config = small(stages={"concepts": told}, training={"precision": "bf16"})
+        settings = {"batch": batch, "accumulate": accumulate, "epochs": 3}
+        config = small(stages={"concepts": settings}, training={"precision": "bf16"})
         run = train(TrainingJob(config, drawn_dataset, tmp_path / f"{batch}"))
-        told = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-        losses.append([entry["train_loss"] for entry in told if entry["stage"] == "concepts"])
+        entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        losses.append([entry["train_loss"] for entry in entries if entry["stage"] == "concepts"])
     assert losses[1] == pytest.approx(losses[0], rel=0.02)

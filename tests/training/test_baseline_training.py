@@ -39,7 +39,7 @@ def compared(request, drawn_dataset, tmp_path_factory):
     return train(TrainingJob(settings(request.param), drawn_dataset, folder / request.param))
 
 
-def test_a_baseline_learns_is_sealed_and_reads_films(compared, drawn_dataset, tmp_path):
+def test_a_baseline_is_trained_sealed_and_evaluated(compared, drawn_dataset, tmp_path):
     loaded = load_any(compared)
     assert isinstance(loaded, LoadedBaseline)
     assert loaded.run.metrics["validation"]
@@ -48,11 +48,11 @@ def test_a_baseline_learns_is_sealed_and_reads_films(compared, drawn_dataset, tm
     assert evaluation.dispersion.within is None
     assert evaluation.localisation.per_pair.cam is None
     assert files.html.is_file()
-    told = json.loads(files.json.read_text())
-    assert told["facts"]["method"] == compared.name
+    payload = json.loads(files.json.read_text())
+    assert payload["facts"]["method"] == compared.name
 
 
-def test_only_evaluating_takes_a_baseline(compared):
+def test_loading_a_baseline_as_grape_is_refused(compared):
     with pytest.raises(RunError, match=f"is a run of {compared.name}, which has no prototypes"):
         load_run(compared)
 
@@ -70,7 +70,7 @@ def test_training_again_gives_the_same_bytes(compared, drawn_dataset, tmp_path):
     assert (again / "model.safetensors").read_bytes() == (compared / "model.safetensors").read_bytes()
 
 
-def test_a_run_that_is_there_is_not_trained_again(compared, drawn_dataset):
+def test_a_finished_baseline_is_not_trained_again(compared, drawn_dataset):
     before = (compared / "manifest.json").stat().st_mtime_ns
     train(TrainingJob(settings(compared.name), drawn_dataset, compared))
     assert (compared / "manifest.json").stat().st_mtime_ns == before
@@ -91,7 +91,7 @@ def test_pip_net_needs_two_views_beside_the_film(drawn_dataset, tmp_path):
             train(TrainingJob(config, drawn_dataset, tmp_path / f"run{place}"))
 
 
-def test_paired_views_lie_alike_and_differ_in_their_greys():
+def test_paired_views_have_the_same_position_and_different_grey_levels():
     views, films = Views(0, augment=True, paired=True), torch.rand(2, 1, 32, 32)
     first, second, next_pair = (views.lots([0, 1], number) for number in (1, 2, 3))
     torch.testing.assert_close(first.moves(), second.moves())

@@ -41,14 +41,14 @@ def test_scores_of_other_prototypes_are_not_taken_for_those_on_disk(reader, draw
 
 
 @pytest.mark.parametrize("how", ["smooth", "mirror"])
-def test_scores_of_films_read_another_way_have_a_folder_of_their_own(reader, drawn_dataset, how):
+def test_scores_of_films_that_are_prepared_differently_have_another_folder(reader, drawn_dataset, how):
     run = reader.loaded.run
     films = films_for(run, drawn_dataset)
     other = run.config.model_copy(update={"model": run.config.model.overridden(**{how: True})})
     assert _name(run, films, 2) != _name(replace(run, config=other), films, 2)
 
 
-def test_kept_scores_are_those_that_a_study_finds_with_the_patch_they_come_from(reader, drawn_dataset):
+def test_cached_scores_and_their_patches_equal_those_of_a_study(reader, drawn_dataset):
     run = reader.loaded.run
     films = films_for(run, drawn_dataset)
     found = kept_scores(run, films, drawn_dataset)
@@ -73,14 +73,14 @@ def test_usage_counts_films_on_which_a_prototype_is_the_strongest_of_its_concept
     assert ((used.in_box >= 0) & (used.in_box <= 1)).all()
 
 
-def test_the_share_in_a_box_is_what_the_film_shows(reader, drawn_dataset):
+def test_the_fraction_in_a_box_equals_a_count_by_hand(reader, drawn_dataset):
     """Counted again by hand, patch by patch."""
     run, films = reader.loaded.run, films_for(reader.loaded.run, drawn_dataset)
     row = reader.concepts.index("active_tb")
     touched = []
     for position in films.positions("train"):
         film = films.records[position]
-        boxes = [one.box for one in films.dataset.boxes_by_film.get(film.id, ()) if one.concept == "active_tb"]
+        boxes = [drawn.box for drawn in films.dataset.boxes_by_film.get(film.id, ()) if drawn.concept == "active_tb"]
         if not boxes:
             continue
         patches = run.model.patches(films.pixels([position]))[0]

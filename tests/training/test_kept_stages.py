@@ -12,7 +12,7 @@ from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 
-class Bystander:
+class StepCounter:
     """Counts the steps of each stage that is really gone through."""
 
     def __init__(self):
@@ -23,10 +23,10 @@ class Bystander:
         yield lambda news: self.steps.update([label])  # noqa: ARG005
 
 
-def learn(order):
+def train_and_count(job):
     """The run, and the stages that it went through."""
-    bystander = Bystander()
-    return train(order, watch=bystander), set(bystander.steps)
+    counter = StepCounter()
+    return train(job, watch=counter), set(counter.steps)
 
 
 ALL = {"stage concepts", "stage prototypes", "stage head"}
@@ -38,22 +38,23 @@ def kept_under(kept, name):
 
 
 def backbone(run):
-    return {name: one for name, one in load_file(run / "model.safetensors").items() if name.startswith("backbone")}
+    tensors = load_file(run / "model.safetensors")
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("backbone")}
 
 
 def log(run):
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn_dataset, tmp_path):
+def test_trainings_with_different_prototypes_share_the_first_stage(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
-    first, stages = learn(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
+    first, stages = train_and_count(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     assert stages == ALL
     changed = small(stages={"prototypes": {"background": False, "dispersion": 0.0}})
-    second, stages = learn(TrainingJob(changed, drawn_dataset, tmp_path / "second", kept))
+    second, stages = train_and_count(TrainingJob(changed, drawn_dataset, tmp_path / "second", kept))
     assert stages == ALL - {"stage concepts"}
-    assert all(torch.equal(one, backbone(second)[name]) for name, one in backbone(first).items())
-    assert log(second)[:2] == log(first)[:2], "the story of the first stage, with its seconds"
+    assert all(torch.equal(tensor, backbone(second)[name]) for name, tensor in backbone(first).items())
+    assert log(second)[:2] == log(first)[:2], "the log of the first stage, with its seconds"
     assert kept_under(kept, "concepts.safetensors") == kept_under(kept, "early") == 1
     assert kept_under(kept, "prototypes.safetensors") == kept_under(kept, "scores") == 2
 
@@ -66,17 +67,17 @@ def test_a_training_with_other_prototypes_takes_the_first_stage_of_another(drawn
         pytest.param({"text": {"encoder": "none"}}, marks=pytest.mark.slow),
     ],
 )
-def test_a_training_with_another_head_takes_everything_before_it(changed, drawn_dataset, tmp_path):
+def test_trainings_with_different_heads_share_everything_before_it(changed, drawn_dataset, tmp_path):
     """Another text encoder changes prototypes, but not the first stage."""
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     alone = train(TrainingJob(small(**changed), drawn_dataset, tmp_path / "alone"))
-    taken, stages = learn(TrainingJob(small(**changed), drawn_dataset, tmp_path / "second", kept))
+    taken, stages = train_and_count(TrainingJob(small(**changed), drawn_dataset, tmp_path / "second", kept))
     assert stages == (ALL - {"stage concepts"} if "text" in changed else {"stage head"})
     assert (taken / "model.safetensors").read_bytes() == (alone / "model.safetensors").read_bytes()
 
 
-def test_what_is_kept_is_not_changed_by_those_who_take_it(drawn_dataset, tmp_path):
+def test_shared_stages_are_not_changed_by_trainings_that_use_them(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
@@ -84,7 +85,7 @@ def test_what_is_kept_is_not_changed_by_those_who_take_it(drawn_dataset, tmp_pat
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(trained_run, drawn_dataset, tmp_path):
+def test_a_shared_first_stage_gives_the_same_run(trained_run, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(stages={"head": {"epochs": 1}}), drawn_dataset, tmp_path / "first", kept))
     taken = train(TrainingJob(small(), drawn_dataset, tmp_path / "second", kept))
@@ -92,15 +93,15 @@ def test_a_run_that_took_its_first_stage_is_the_one_that_learnt_it_itself(traine
 
 
 @pytest.mark.parametrize("tables", [{"stages": {"concepts": {"box_weight": 0.5}}}, {"preprocessing": {"size": 80}}])
-def test_a_first_stage_of_other_settings_is_not_taken(tables, drawn_dataset, tmp_path):
+def test_a_first_stage_with_other_settings_is_not_shared(tables, drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
-    assert learn(TrainingJob(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
+    assert train_and_count(TrainingJob(small(**tables), drawn_dataset, tmp_path / "second", kept))[1] == ALL
     assert kept_under(kept, "concepts.safetensors") == 2
 
 
-def test_another_seed_learns_its_own_first_stage(drawn_dataset, tmp_path):
+def test_a_first_stage_with_another_seed_is_not_shared(drawn_dataset, tmp_path):
     kept = tmp_path / "kept"
     train(TrainingJob(small(), drawn_dataset, tmp_path / "first", kept))
     other = small().model_copy(update={"seed": 1})
-    assert learn(TrainingJob(other, drawn_dataset, tmp_path / "second", kept))[1] == ALL
+    assert train_and_count(TrainingJob(other, drawn_dataset, tmp_path / "second", kept))[1] == ALL

@@ -32,22 +32,22 @@ SRUN = {
 }
 
 
-def test_torchrun_says_which_process_of_how_many_this_is():
+def test_rank_and_world_size_are_read_from_torchrun():
     assert process_info(TORCHRUN) == ProcessInfo("torchrun", rank=3, world=4, nodes=2, per_node=2)
     assert not process_info(TORCHRUN).is_rank_zero
 
 
-def test_srun_says_which_process_of_how_many_this_is():
+def test_rank_and_world_size_are_read_from_srun():
     assert process_info(SRUN, terminal=False) == ProcessInfo("slurm", rank=0, world=6, nodes=3, per_node=2)
     assert process_info(SRUN, terminal=False).is_rank_zero
 
 
-def test_torchrun_inside_an_allocation_of_slurm_wins():
+def test_torchrun_takes_precedence_over_slurm():
     assert process_info(SRUN | TORCHRUN, terminal=False).launcher == "torchrun"
 
 
 @pytest.mark.parametrize(
-    ("told", "terminal"),
+    ("environment", "terminal"),
     [
         pytest.param({}, False, id="no cluster"),
         pytest.param({"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_JOB_NAME": "train.sh"}, False, id="no srun"),
@@ -56,15 +56,15 @@ def test_torchrun_inside_an_allocation_of_slurm_wins():
         pytest.param(SRUN, True, id="somebody at a terminal"),
     ],
 )
-def test_a_process_that_nobody_started_beside_others_stands_alone(told, terminal):
-    assert process_info(told, terminal=terminal) is None
+def test_a_process_without_launcher_is_on_its_own(environment, terminal):
+    assert process_info(environment, terminal=terminal) is None
 
 
-@pytest.mark.parametrize("told", [TORCHRUN | {"WORLD_SIZE": "3"}, SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1,3,2"}])
-def test_machines_with_different_numbers_of_processes_are_refused(told, monkeypatch):
-    for name, value in told.items():
+@pytest.mark.parametrize("environment", [TORCHRUN | {"WORLD_SIZE": "3"}, SRUN | {"SLURM_STEP_TASKS_PER_NODE": "1,3,2"}])
+def test_machines_with_different_numbers_of_processes_are_refused(environment, monkeypatch):
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(TrainingError, match="every machine must have as many"):
+    with pytest.raises(TrainingError, match="every machine must have the same number"):
         launch(TrainingSettings(device="cpu"), pytest.fail)
 
 
@@ -77,7 +77,7 @@ def test_one_process_in_an_allocation_for_many_trains_by_itself(monkeypatch):
     assert worlds == [one_device("cpu").world_size] == [1]
 
 
-def test_a_process_ends_when_whoever_started_it_is_killed(tmp_path):
+def test_a_process_ends_when_its_parent_is_killed(tmp_path):
     """The parent is killed, so that it cannot tell anybody."""
     mark = tmp_path / "child"
     child = (

@@ -1,20 +1,20 @@
-"""The loop with a lesson of one number."""
+"""The loop with a stage of one number."""
 
 import pytest
 import torch
 from lightning_fabric import Fabric
 from torch import nn
 
-from medgrape.config.training import Schedule
+from medgrape.config.settings import Schedule
 from medgrape.progress import unwatched
 from medgrape.training.films import TrainingError
-from medgrape.training.journal import Journal
-from medgrape.training.loop import Workshop, learn
-from medgrape.training.stage import Figure
+from medgrape.training.loop import TrainingContext, run_stage
+from medgrape.training.stage import StageTraining, ValidationResult
+from medgrape.training.training_log import TrainingLog
 
 
-class Lesson:
-    """One weight is pulled towards 10; validation says what it is told to."""
+class ToyStage(StageTraining):
+    """One weight is pulled towards 10; validation returns the given scores."""
 
     name = "toy"
 
@@ -36,63 +36,63 @@ class Lesson:
     def validate(self):
         self.validated.append(float(self.learner.weight.detach()))
         score = self._scores[len(self.validated) - 1]
-        return Figure(score, loss=0.0, name="score")
+        return ValidationResult(score, loss=0.0, name="score")
 
 
 @pytest.fixture
-def workshop(tmp_path):
-    journal = Journal(tmp_path)
-    journal.begin([])
-    yield Workshop(Fabric(accelerator="cpu"), tmp_path, 0, journal, unwatched)
-    journal.close()
+def context(tmp_path):
+    log = TrainingLog(tmp_path)
+    log.begin([])
+    yield TrainingContext(Fabric(accelerator="cpu"), tmp_path, 0, log, unwatched)
+    log.close()
 
 
-def test_the_epoch_that_validation_likes_best_is_kept(workshop):
-    lesson = Lesson([0.1, 0.9, 0.5, 0.9])
-    state = learn(lesson, workshop)
+def test_the_epoch_with_the_best_validation_score_is_kept(context):
+    stage = ToyStage([0.1, 0.9, 0.5, 0.9])
+    state = run_stage(stage, context)
     assert state.best_epoch == 2  # the first of equals
-    assert float(lesson.learner.weight.detach()) == lesson.validated[1]
+    assert float(stage.learner.weight.detach()) == stage.validated[1]
     assert [entry["best"] for entry in state.history] == [True, True, False, False]
 
 
-def test_the_last_epoch_is_kept_where_the_settings_say_so(workshop):
-    lesson = Lesson([0.1, 0.9, 0.5, 0.2], choose="last")
-    state = learn(lesson, workshop)
+def test_the_last_epoch_is_kept_if_the_settings_say_so(context):
+    stage = ToyStage([0.1, 0.9, 0.5, 0.2], choose="last")
+    state = run_stage(stage, context)
     assert state.best_epoch == 4
-    assert float(lesson.learner.weight.detach()) == lesson.validated[3]
-    assert state.figure.score == 0.2  # what is told is what the kept epoch has
+    assert float(stage.learner.weight.detach()) == stage.validated[3]
+    assert state.result.score == 0.2  # the score of the kept epoch
 
 
-def test_training_stops_when_validation_has_not_improved_for_long_enough(workshop):
-    lesson = Lesson([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], patience=2)
-    state = learn(lesson, workshop)
+def test_early_stopping_ends_a_stage_without_improvement(context):
+    stage = ToyStage([0.1, 0.5, 0.4, 0.3, 0.9, 0.9], patience=2)
+    state = run_stage(stage, context)
     assert (state.epoch, state.best_epoch, state.finished) == (4, 2, True)
 
 
-def test_a_finished_stage_is_not_run_again(workshop):
-    first = Lesson([0.1, 0.2])
-    learn(first, workshop)
-    again = Lesson([0.0])
-    learn(again, workshop)
+def test_a_finished_stage_is_not_run_again(context):
+    first = ToyStage([0.1, 0.2])
+    run_stage(first, context)
+    again = ToyStage([0.0])
+    run_stage(again, context)
     assert again.validated == []
     assert torch.equal(again.learner.weight, first.learner.weight)
 
 
-def test_a_large_gradient_is_clipped(workshop):
+def test_a_large_gradient_is_clipped(context):
     """AdamW hides the gradient's size; what it remembers of it does not."""
-    lesson = Lesson([0.1], clip=0.01)
-    state = learn(lesson, workshop)
+    stage = ToyStage([0.1], clip=0.01)
+    state = run_stage(stage, context)
     assert float(state.optimiser["0/exp_avg"].abs()) <= 0.01
 
 
-def test_a_loss_that_is_no_number_stops_with_advice(workshop):
-    lesson = Lesson([0.1])
-    lesson.loss = lambda learner, batch: learner(batch).sum() * torch.nan
+def test_a_loss_of_nan_raises_an_error_with_advice(context):
+    stage = ToyStage([0.1])
+    stage.loss = lambda learner, batch: learner(batch).sum() * torch.nan
     with pytest.raises(TrainingError, match=r"lower stages\.toy\.learning_rate"):
-        learn(lesson, workshop)
+        run_stage(stage, context)
 
 
-def test_the_journal_draws_its_curves(workshop, tmp_path):
-    learn(Lesson([0.1, 0.7, 0.6]), workshop)
-    workshop.journal.draw()
+def test_the_log_draws_its_curves(context, tmp_path):
+    run_stage(ToyStage([0.1, 0.7, 0.6]), context)
+    context.log.draw()
     assert (tmp_path / "curves.png").stat().st_size > 5000

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from medgrape.model.cam import pool
 from medgrape.training.losses import (
     alignment_loss,
+    box_class_loss,
     box_loss,
     concept_loss,
     contrastive_loss,
@@ -13,7 +14,6 @@ from medgrape.training.losses import (
     masked_similarity,
     pointing_loss,
     soft_similarity,
-    telling_loss,
 )
 from oracles import equations
 
@@ -28,19 +28,19 @@ def test_stage_one_is_cross_entropy_on_averaged_maps():
     assert float(concept_loss(pool(maps, "mean"), labels, torch.ones(3))) == pytest.approx(slow, abs=1e-5)
 
 
-def test_pooling_by_the_top_averages_the_highest_tenth_of_the_patches():
+def test_top_pooling_averages_the_highest_tenth_of_the_patches():
     maps = torch.arange(16.0).reshape(1, 1, 4, 4)
     assert pool(maps, "top").tolist() == [[14.5]]  # two of sixteen
 
 
-def test_a_label_that_is_not_known_costs_nothing_and_teaches_nothing():
+def test_unknown_labels_give_no_loss_and_no_gradient():
     logits = torch.randn(2, 2, requires_grad=True)
     concept_loss(logits, torch.tensor([[1.0, torch.nan], [0.0, torch.nan]]), torch.ones(2)).backward()
     assert (logits.grad[:, 1] == 0).all()
     assert (logits.grad[:, 0] != 0).all()
 
 
-def test_halves_of_a_batch_average_to_the_whole():
+def test_the_mean_loss_of_two_halves_is_the_loss_of_the_batch():
     """What several processes rely on."""
     logits, labels = torch.randn(8, 3), torch.randint(0, 2, (8, 3)).float()
     labels[0, 0] = torch.nan
@@ -49,7 +49,7 @@ def test_halves_of_a_batch_average_to_the_whole():
     torch.testing.assert_close(sum(halves) / 2, whole)
 
 
-def test_boxes_teach_only_where_they_tell_the_whole_truth():
+def test_only_complete_boxes_give_gradients():
     maps = torch.zeros(2, 1, 2, 2, requires_grad=True)
     overlap = torch.zeros(2, 1, 2, 2)
     overlap[0, 0, 0, 1] = 0.9
@@ -59,7 +59,7 @@ def test_boxes_teach_only_where_they_tell_the_whole_truth():
     assert (maps.grad[1] == 0).all()
 
 
-def test_a_lesion_between_four_patches_is_not_taught_to_be_nowhere():
+def test_a_lesion_between_four_patches_is_a_positive_target():
     maps = torch.zeros(1, 1, 3, 3, requires_grad=True)
     overlap = torch.zeros(1, 1, 3, 3)
     overlap[0, 0, 0:2, 0:2] = 0.25
@@ -91,14 +91,14 @@ def test_alignment_follows_the_paper():
     assert float(alignment_loss(prototypes, anchors)) == pytest.approx(slow, abs=1e-6)
 
 
-def test_dispersion_punishes_prototypes_that_are_one_vector_and_not_those_apart():
+def test_dispersion_penalises_collapsed_prototypes_only():
     collapsed = unit(1, 1, 8).expand(2, 5, 8)
     assert float(dispersion_loss(collapsed)) == pytest.approx(0.25, abs=1e-5)
     assert float(dispersion_loss(torch.eye(5)[None])) == 0.0
     assert float(dispersion_loss(unit(3, 1, 8))) == 0.0  # a single prototype has no neighbour
 
 
-def test_a_sample_moves_no_prototype_of_a_concept_that_disagrees_about_it():
+def test_a_sample_gives_no_gradient_to_prototypes_with_high_variance():
     prototypes = torch.stack([torch.eye(4)[:2], torch.tensor([[0.6, 0.8, 0, 0], [0.8, 0.6, 0, 0]])]).requires_grad_()
     vector = torch.eye(4)[:1].clone().requires_grad_()  # cosines 1 and 0 with concept 0, 0.6 and 0.8 with concept 1
     masked_similarity(vector, prototypes, 5.0, mask_above=0.05).sum().backward()
@@ -110,7 +110,7 @@ def test_a_sample_moves_no_prototype_of_a_concept_that_disagrees_about_it():
     )
 
 
-def test_gradients_of_masked_similarity_are_those_of_two_passes_that_differ_in_what_learns():
+def test_masked_similarity_has_the_gradients_of_two_separate_passes():
     vectors, prototypes = unit(7, 6, seed=5).requires_grad_(), unit(3, 5, 6, seed=6).requires_grad_()
     masked_similarity(vectors, prototypes, 5.0, mask_above=0.1).square().sum().backward()
     fast = vectors.grad.clone(), prototypes.grad.clone()
@@ -125,7 +125,7 @@ def test_gradients_of_masked_similarity_are_those_of_two_passes_that_differ_in_w
     torch.testing.assert_close(fast, (vectors.grad, prototypes.grad))
 
 
-def test_without_rivals_a_box_says_nothing_about_other_findings_inside_it():
+def test_without_rivals_a_box_gives_other_findings_no_gradient():
     maps = torch.zeros(1, 2, 2, 2, requires_grad=True)
     overlap = torch.zeros(1, 2, 2, 2)
     overlap[0, 0, 0, 0] = 1.0
@@ -135,30 +135,30 @@ def test_without_rivals_a_box_says_nothing_about_other_findings_inside_it():
     assert (maps.grad[0, 1].flatten()[1:] > 0).all()
 
 
-def test_telling_findings_apart_is_cross_entropy_between_means_inside_the_box():
+def test_the_box_class_loss_is_cross_entropy_of_means_inside_the_box():
     maps = torch.randn(1, 3, 2, 2, requires_grad=True)
     overlap = torch.zeros(1, 3, 2, 2)
     overlap[0, 1, 0, 0], overlap[0, 1, 0, 1] = 1.0, 0.5
     means = [(maps[0, k, 0, 0] + 0.5 * maps[0, k, 0, 1]) / 1.5 for k in range(3)]
     slow = -2.0 * torch.log(means[1].exp() / (means[0].exp() + means[1].exp()))
-    told = telling_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
-    torch.testing.assert_close(told, slow)
-    told.backward()
+    loss = box_class_loss(maps, overlap, torch.tensor([1.0, 2.0, 0.0]))  # nobody drew a box of the third
+    torch.testing.assert_close(loss, slow)
+    loss.backward()
     assert maps.grad.isfinite().all()
     assert (maps.grad[0, 2] == 0).all()
 
 
-def test_a_film_without_boxes_or_with_all_of_them_moved_off_tells_nothing():
+def test_films_without_visible_boxes_give_no_box_class_loss():
     maps = torch.randn(2, 2, 3, 3, requires_grad=True)
     overlap = torch.zeros(2, 2, 3, 3)
     overlap[1, 0, 0, 0] = 0.01
-    loss = telling_loss(maps, overlap, torch.ones(2))
+    loss = box_class_loss(maps, overlap, torch.ones(2))
     loss.backward()
     assert loss.item() == 0.0
     assert (maps.grad == 0).all()
 
 
-def test_pointing_wants_each_finding_above_ordinary_tissue_in_its_own_map():
+def test_pointing_raises_findings_above_normal_tissue_in_their_own_map():
     means = torch.tensor([[0.5, 0.9], [0.2, 0.3], [0.4, 0.1]], requires_grad=True)
     truth = torch.tensor([0, 2, 2])  # one finding of the first concept, two patches of ordinary tissue
     loss = pointing_loss(means, truth, torch.tensor([1.0, 1.0, 1.0]))

@@ -55,23 +55,23 @@ def pair(settings, drawn_dataset, tmp_path_factory):
 
 
 @pytest.fixture
-def order(drawn_dataset, tmp_path):
+def job(drawn_dataset, tmp_path):
     return TrainingJob(CONFIG, drawn_dataset, tmp_path / "run")
 
 
 @pytest.fixture
-def arguments(settings, order):
-    return [settings, "--data", order.data, "--out", order.out]
+def arguments(settings, job):
+    return [settings, "--data", job.data, "--out", job.out]
 
 
-def midway(order, epochs):
+def midway(job, epochs):
     """Whether so many epochs of the first stage are written down; fails when there is nothing left to disturb."""
-    entries = epochs_of(order)
+    entries = epochs_of(job)
     assert len(first_stage(entries)) == len(entries) < EPOCHS, "the first stage was over before it was disturbed"
     return len(entries) >= epochs
 
 
-def test_two_processes_of_torchrun_leave_one_run_and_speak_with_one_voice(pair):
+def test_two_processes_of_torchrun_leave_one_run_and_only_rank_zero_prints(pair):
     out, ended = pair
     loaded = load_run(out)
     assert loaded.run.metrics["films"] == 35
@@ -84,7 +84,7 @@ def test_two_processes_of_torchrun_leave_one_run_and_speak_with_one_voice(pair):
     assert shared == {"concepts": 2, "prototypes": 1, "head": 1}
 
 
-def test_two_processes_learn_what_one_learns_but_for_rounding(pair, drawn_dataset, tmp_path):
+def test_two_processes_train_like_one_except_for_rounding(pair, drawn_dataset, tmp_path):
     alone = train(TrainingJob(CONFIG, drawn_dataset, tmp_path / "alone"))
     one, two = first_stage(log(alone)), first_stage(log(pair[0]))
     assert [entry["train_loss"] for entry in two[:4]] == pytest.approx([e["train_loss"] for e in one[:4]], rel=1e-3)
@@ -95,42 +95,44 @@ def test_two_processes_learn_what_one_learns_but_for_rounding(pair, drawn_datase
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_by_itself_when_any_of_its_processes_is_killed(pair, order, arguments, tmp_path):
+def test_torchrun_restarts_a_training_when_a_process_is_killed(pair, job, arguments, tmp_path):
     """First a helper is killed, then the leader, who held the lock; torchrun starts all anew each time."""
     command = [*torchrun("--nproc-per-node", "2", "--max-restarts", "3"), *arguments]
     with begun(command, tmp_path) as agent:
         generations = []
         for victim in (1, 0):
-            until(lambda: midway(order, 2 + 4 * len(generations)))
+            until(lambda: midway(job, 2 + 4 * len(generations)))
             generations.append(ranks(agent))
             generations[-1][victim].kill()
             old = {process.pid for process in generations[-1].values()}
-            until(lambda old=old: len(ranks(agent)) == 2 and not old & {one.pid for one in ranks(agent).values()})
-        assert agent.wait(timeout=90) == 0, (tmp_path / "said.err").read_text()
-    assert weights(order.out) == weights(pair[0])
-    assert log(order.out) == log(pair[0])
-    assert "fault in medgrape" not in (tmp_path / "said.err").read_text()
+            until(
+                lambda old=old: len(ranks(agent)) == 2 and not old & {process.pid for process in ranks(agent).values()}
+            )
+        assert agent.wait(timeout=90) == 0, (tmp_path / "output.err").read_text()
+    assert weights(job.out) == weights(pair[0])
+    assert log(job.out) == log(pair[0])
+    assert "fault in medgrape" not in (tmp_path / "output.err").read_text()
 
 
 @pytest.mark.slow
-def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(pair, order, arguments, tmp_path):
+def test_a_killed_torchrun_leaves_no_process_and_can_be_continued(pair, job, arguments, tmp_path):
     """With as many processes the bytes are the same; one process alone goes on from the same place, too."""
     command = [*torchrun("--nproc-per-node", "2"), *arguments]
     with begun(command, tmp_path) as agent:
-        until(lambda: midway(order, 2))
+        until(lambda: midway(job, 2))
         orphans = list(ranks(agent).values())
         agent.kill()
         agent.wait()
         gone, _ = psutil.wait_procs(orphans, timeout=30)
         assert len(gone) == 2
-    reached = len(epochs_of(order))
-    fewer = TrainingJob(order.config, order.data, tmp_path / "fewer")
-    shutil.copytree(order.work, fewer.work)
+    reached = len(epochs_of(job))
+    fewer = TrainingJob(job.config, job.data, tmp_path / "fewer")
+    shutil.copytree(job.work, fewer.work)
 
     with begun(command, tmp_path, "again") as agent:
         assert agent.wait(timeout=90) == 0, (tmp_path / "again.err").read_text()
-    assert f"Going on with the training of {order.out}." in (tmp_path / "again.out").read_text()
-    assert weights(order.out) == weights(pair[0])
+    assert f"Going on with the training of {job.out}." in (tmp_path / "again.out").read_text()
+    assert weights(job.out) == weights(pair[0])
 
     train(fewer)
     shared = [entry["processes"] for entry in first_stage(log(fewer.out))]
@@ -139,7 +141,7 @@ def test_torchrun_that_is_killed_leaves_nobody_behind_and_the_next_one_goes_on(p
 
 
 @pytest.mark.slow
-def test_two_machines_of_torchrun_do_what_two_processes_of_one_do(pair, order, arguments, tmp_path):
+def test_torchrun_on_two_machines_gives_the_same_run_as_two_processes(pair, job, arguments, tmp_path):
     """Two agents that meet at one port, as they would from two machines that share a disk."""
     port = free_port()
     options = ("--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port)
@@ -148,13 +150,13 @@ def test_two_machines_of_torchrun_do_what_two_processes_of_one_do(pair, order, a
         begun([*torchrun(*options, "--node-rank", "1"), *arguments], tmp_path, "second") as second,
     ):
         assert [agent.wait(timeout=120) for agent in (first, second)] == [0, 0], (tmp_path / "first.err").read_text()
-    assert weights(order.out) == weights(pair[0])
+    assert weights(job.out) == weights(pair[0])
     assert "Validation" in (tmp_path / "first.out").read_text()
     assert (tmp_path / "second.out").read_text() == ""
 
 
 @pytest.mark.slow
-def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, order, arguments, tmp_path):
+def test_two_tasks_of_slurm_give_the_same_run_as_torchrun(pair, job, arguments, tmp_path):
     """Without SLURM: its variables for a step of two tasks, given to two processes."""
     step = {
         "SLURM_JOB_ID": "4711", "SLURM_JOB_NAME": "train.sh", "SLURM_JOB_NODELIST": "localhost",
@@ -168,40 +170,40 @@ def test_two_tasks_of_slurm_do_what_two_processes_of_torchrun_do(pair, order, ar
         begun(command, tmp_path, "1", **step, SLURM_PROCID="1", SLURM_LOCALID="1") as second,
     ):
         assert [task.wait(timeout=120) for task in (first, second)] == [0, 0], (tmp_path / "0.err").read_text()
-    assert weights(order.out) == weights(pair[0])
+    assert weights(job.out) == weights(pair[0])
     assert (tmp_path / "1.out").read_text() == (tmp_path / "1.err").read_text() == ""
 
 
 @pytest.mark.slow
-def test_processes_of_our_own_end_with_a_sentence_when_one_of_them_is_killed(pair, order, tmp_path):
+def test_spawned_processes_end_with_one_message_when_one_is_killed(pair, job, tmp_path):
     """``training.processes`` starts them without torchrun, and a person again; they do what torchrun's do."""
     settings = tmp_path / "two.toml"
     config = small(stages=LONGER, training={"processes": 2})
     settings.write_text(tomli_w.dumps(config.model_dump(mode="json")))
-    command = [sys.executable, *MODULE, settings, "--data", order.data, "--out", order.out]
+    command = [sys.executable, *MODULE, settings, "--data", job.data, "--out", job.out]
     with begun(command, tmp_path) as parent:
-        until(lambda: midway(order, 2))
+        until(lambda: midway(job, 2))
         workers = [child for child in members(parent) if "spawn_main" in " ".join(child.cmdline())]
         max(workers, key=lambda worker: worker.pid).kill()
         assert parent.wait(timeout=60) == 2
-    assert "Another process of this training has ended" in (tmp_path / "said.err").read_text()
-    assert not order.out.exists()
+    assert "Another process of this training has ended" in (tmp_path / "output.err").read_text()
+    assert not job.out.exists()
     with begun(command, tmp_path, "again") as parent:
         assert parent.wait(timeout=90) == 0, (tmp_path / "again.err").read_text()
-    assert weights(order.out) == weights(pair[0])
+    assert weights(job.out) == weights(pair[0])
 
 
 @pytest.mark.slow
-def test_a_first_process_that_takes_long_is_waited_for_beyond_the_patience_for_gradients(tmp_path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", HERE / "patience.py"]
+def test_the_barrier_waits_longer_than_the_group_for_gradients(tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", HERE / "slow_rank_zero.py"]
     with begun(command, tmp_path) as agent:
-        assert agent.wait(timeout=60) == 0, (tmp_path / "said.err").read_text()
-    said = (tmp_path / "said.out").read_text()
-    assert "heard: at last" in said
-    assert "the line for gradients gave up" in said
+        assert agent.wait(timeout=60) == 0, (tmp_path / "output.err").read_text()
+    output = (tmp_path / "output.out").read_text()
+    assert "broadcast: at last" in output
+    assert "the process group for gradients timed out" in output
 
 
-def test_what_is_wrong_is_said_once_and_torchrun_fails(drawn_dataset, tmp_path):
+def test_an_error_is_printed_once_and_torchrun_fails(drawn_dataset, tmp_path):
     command = [
         *torchrun("--nproc-per-node", "2"),
         tmp_path / "nowhere.toml",
@@ -212,9 +214,9 @@ def test_what_is_wrong_is_said_once_and_torchrun_fails(drawn_dataset, tmp_path):
     ]
     with begun(command, tmp_path) as agent:
         assert agent.wait(timeout=60) != 0
-    said = (tmp_path / "said.err").read_text()
-    assert said.count("medgrape: There are no settings at") == 1
-    assert "Process 1" not in said
+    output = (tmp_path / "output.err").read_text()
+    assert output.count("medgrape: There are no settings at") == 1
+    assert "Process 1" not in output
 
 
 def test_a_finished_run_is_found_by_all_processes(pair, settings, drawn_dataset, tmp_path):
@@ -222,6 +224,6 @@ def test_a_finished_run_is_found_by_all_processes(pair, settings, drawn_dataset,
     before = weights(out)
     command = [*torchrun("--nproc-per-node", "2"), settings, "--data", drawn_dataset, "--out", out]
     with begun(command, tmp_path) as agent:
-        assert agent.wait(timeout=60) == 0, (tmp_path / "said.err").read_text()
-    assert (tmp_path / "said.out").read_text().count("Validation") == 1
+        assert agent.wait(timeout=60) == 0, (tmp_path / "output.err").read_text()
+    assert (tmp_path / "output.out").read_text().count("Validation") == 1
     assert weights(out) == before

@@ -1,4 +1,4 @@
-"""Trainings that tell MLflow of themselves, against MLflow's own server."""
+"""Trainings that log to MLflow, against MLflow's own server."""
 
 import hashlib
 import json
@@ -9,15 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cable import Cable
 from lightning_fabric import Fabric
+from tcp_proxy import TcpProxy
 
 from medgrape.config import parse_config
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.training import run as running
-from medgrape.training.journal import Journal, figures
-from medgrape.training.mlflow_log import FILES, Tracking, TrackingError, flattened, open_log, without_password
 from medgrape.training.run import TrainingJob, train
+from medgrape.training.training_log import (
+    FILES,
+    Tracking,
+    TrackingError,
+    TrainingLog,
+    figures,
+    flattened,
+    open_mlflow,
+    without_password,
+)
 from small_settings import small
 
 QUICK = small(stages={"concepts": {"epochs": 2}, "prototypes": {"epochs": 1}, "head": {"epochs": 2}})
@@ -42,18 +50,18 @@ def port(tmp_path_factory):
 
 
 @pytest.fixture
-def cable(port):
-    between = Cable(port)
+def proxy(port):
+    between = TcpProxy(port)
     yield between
     between.close()
 
 
 @pytest.fixture
-def tracking(cable, request) -> Tracking:
-    return Tracking(f"http://127.0.0.1:{cable.port}", experiment=request.node.name)
+def tracking(proxy, request) -> Tracking:
+    return Tracking(f"http://127.0.0.1:{proxy.port}", experiment=request.node.name)
 
 
-def told(port, experiment):
+def mlflow_run(port, experiment):
     """The client and the only run of an experiment."""
     from mlflow import MlflowClient
 
@@ -65,7 +73,7 @@ def told(port, experiment):
 def in_mlflow(client, run):
     """Every figure that MLflow has, as (name, epoch, value)."""
     histories = (client.get_metric_history(run.info.run_id, name) for name in run.data.metrics)
-    return sorted((one.key, one.step, one.value) for history in histories for one in history)
+    return sorted((metric.key, metric.step, metric.value) for history in histories for metric in history)
 
 
 def in_journal(folder):
@@ -73,13 +81,11 @@ def in_journal(folder):
     return sorted((name, entry["epoch"], value) for entry in entries for name, value in figures(entry).items())
 
 
-def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_hash_and_names_nobody(
-    tracking, port, drawn_dataset, tmp_path
-):
+def test_mlflow_has_the_log_the_settings_and_the_hash_but_no_patient(tracking, port, drawn_dataset, tmp_path):
     withheld = Dataset.load(drawn_dataset).films[0].id
     config = QUICK.model_copy(update={"exemplars": QUICK.exemplars.overridden(withheld=[withheld])})
     out = train(TrainingJob(config, drawn_dataset, tmp_path / "run", tracking=replace(tracking, files=True)))
-    client, run = told(port, tracking.experiment)
+    client, run = mlflow_run(port, tracking.experiment)
 
     assert in_mlflow(client, run) == in_journal(out)
     assert len(in_journal(out)) == 5 * 5
@@ -96,116 +102,114 @@ def test_mlflow_has_exactly_the_journal_s_figures_the_settings_and_the_run_s_has
     assert [path.name for path in sent.iterdir() if withheld.encode() in path.read_bytes()] == []
 
 
-def test_a_training_that_was_broken_off_goes_on_in_the_same_run_with_every_epoch_once(
+def test_a_continued_training_uses_the_same_mlflow_run_with_every_epoch_once(
     tracking, port, drawn_dataset, tmp_path, monkeypatch
 ):
-    order, add = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), Journal.add
+    job, add = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking), TrainingLog.add
 
     def stopped(self, entry):
-        if entry["stage"] == "prototypes":  # kept in the checkpoint, told to nobody
+        if entry["stage"] == "prototypes":  # in the checkpoint, but not in the log
             raise KeyboardInterrupt
         add(self, entry)
 
-    monkeypatch.setattr(Journal, "add", stopped)
+    monkeypatch.setattr(TrainingLog, "add", stopped)
     with pytest.raises(KeyboardInterrupt):
-        train(order)
-    monkeypatch.setattr(Journal, "add", add)
-    client, before = told(port, tracking.experiment)
+        train(job)
+    monkeypatch.setattr(TrainingLog, "add", add)
+    client, before = mlflow_run(port, tracking.experiment)
     assert before.info.status == "KILLED"
     assert {name.split("/")[0] for name in before.data.metrics} == {"concepts"}
 
-    out = train(order)
-    client, after = told(port, tracking.experiment)
+    out = train(job)
+    client, after = mlflow_run(port, tracking.experiment)
     assert after.info.run_id == before.info.run_id
     assert after.info.status == "FINISHED"
     assert in_mlflow(client, after) == in_journal(out)
 
 
-def test_a_server_that_is_away_when_a_training_begins_is_refused_before_a_film_is_read(
-    tracking, cable, drawn_dataset, tmp_path, monkeypatch
-):
-    cable.cut()
-    monkeypatch.setattr(running, "_films", lambda *_: pytest.fail("a film was read"))
+def test_an_unreachable_server_is_refused_before_a_film_is_read(tracking, proxy, drawn_dataset, tmp_path, monkeypatch):
+    proxy.cut()
+    monkeypatch.setattr(running, "cached_films", lambda *_: pytest.fail("a film was read"))
     with_password = replace(tracking, uri=tracking.uri.replace("//", "//alma:geheim@"))
     with pytest.raises(TrackingError) as refused:
         train(TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=with_password))
-    assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be told of this training (MlflowException")
+    assert str(refused.value).startswith(f"MLflow at {tracking.uri} cannot be used (MlflowException")
     assert str(refused.value).endswith("start it, or train without --mlflow.")
     assert "geheim" not in str(refused.value)
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_goes_away_midway_costs_no_epoch_of_the_training(
-    comes_back, tracking, cable, port, drawn_dataset, tmp_path, monkeypatch, caplog
+def test_losing_the_server_midway_does_not_stop_the_training(
+    comes_back, tracking, proxy, port, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    add = Journal.add
+    add = TrainingLog.add
 
     def disturbed(self, entry):
         if (entry["stage"], entry["epoch"]) == ("concepts", 2):
-            cable.cut()
+            proxy.cut()
         if comes_back and (entry["stage"], entry["epoch"]) == ("head", 2):
-            cable.mend()
+            proxy.restore()
         add(self, entry)
 
-    monkeypatch.setattr(Journal, "add", disturbed)
+    monkeypatch.setattr(TrainingLog, "add", disturbed)
     with caplog.at_level(logging.WARNING, "medgrape.training"):
         out = train(TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=tracking))
-    client, run = told(port, tracking.experiment)
-    said = said_by(caplog)
+    client, run = mlflow_run(port, tracking.experiment)
+    warnings = warnings_in(caplog)
 
     assert len(in_journal(out)) == 5 * 5
-    assert len(said) == 2
-    assert "the training goes on" in said[0]
+    assert len(warnings) == 2
+    assert "the training goes on" in warnings[0]
     if comes_back:
         assert in_mlflow(client, run) == in_journal(out)
-        assert said[1].endswith("is back and has every epoch.")
+        assert warnings[1].endswith("is back and has every epoch.")
         assert run.info.status == "FINISHED"
     else:
         assert {step for _, step, _ in in_mlflow(client, run)} == {1}
-        assert said[1].endswith("has missed the end and 4 epochs, which log.jsonl tells.")
+        assert warnings[1].endswith("missed the end and 4 epochs; see log.jsonl.")
 
 
 def epoch(stage, number):
     return {"stage": stage, "epoch": number, "train_loss": number / 8, "val_loss": number / 4}
 
 
-def said_by(caplog):
-    return [one.getMessage() for one in caplog.records if one.name == "medgrape.training"]
+def warnings_in(caplog):
+    return [record.getMessage() for record in caplog.records if record.name == "medgrape.training"]
 
 
 def away(*_given, **_named):
     raise ConnectionError
 
 
-def test_a_server_that_has_every_epoch_and_cannot_be_told_the_end_is_not_said_to_be_back(
+def test_a_server_that_misses_only_the_end_is_reported_as_such(
     tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    opened = open_log(tracking, QUICK, drawn_dataset, tmp_path, "run")
+    opened = open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run")
     opened.add(epoch("head", 1))
     monkeypatch.setattr(opened.client, "set_terminated", away)
     opened.finish(trained_run)
-    assert told(port, tracking.experiment)[1].info.status == "RUNNING"
-    assert said_by(caplog)[-1].endswith("has every epoch, but could not be told that the training has ended.")
+    assert mlflow_run(port, tracking.experiment)[1].info.status == "RUNNING"
+    assert warnings_in(caplog)[-1].endswith("has every epoch, but the run could not be marked as finished.")
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_once_or_is_said_to_have_missed_them(
+def test_a_server_that_is_lost_at_the_start_gets_every_epoch_once_or_is_reported(
     comes_back, tracking, port, trained_run, drawn_dataset, tmp_path, monkeypatch, caplog
 ):
-    open_log(tracking, QUICK, drawn_dataset, tmp_path, "run").add(epoch("concepts", 1))
-    again = open_log(tracking, QUICK, drawn_dataset, tmp_path, "run")
+    open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run").add(epoch("concepts", 1))
+    again = open_mlflow(tracking, QUICK, drawn_dataset, tmp_path, "run")
     with monkeypatch.context() as cut:
         cut.setattr(again.client, "get_metric_history", away)
         again.begin([epoch("concepts", 1), epoch("concepts", 2)])
         if not comes_back:
             again.finish(trained_run)
-            assert said_by(caplog)[-1].endswith("has missed the end and 2 epochs, which log.jsonl tells.")
+            assert warnings_in(caplog)[-1].endswith("missed the end and 2 epochs; see log.jsonl.")
             return
     again.add(epoch("head", 1))
     again.finish(trained_run)
-    losses = [(name, step) for name, step, _ in in_mlflow(*told(port, tracking.experiment)) if "train" in name]
+    losses = [(name, step) for name, step, _ in in_mlflow(*mlflow_run(port, tracking.experiment)) if "train" in name]
     assert losses == [("concepts/train_loss", 1), ("concepts/train_loss", 2), ("head/train_loss", 1)]
-    assert said_by(caplog)[-1].endswith("is back and has every epoch.")
+    assert warnings_in(caplog)[-1].endswith("is back and has every epoch.")
 
 
 @pytest.mark.parametrize(
@@ -217,12 +221,12 @@ def test_a_server_that_goes_away_before_it_says_what_it_knows_gets_every_epoch_o
         ("http://host:5000/path", "http://host:5000/path"),
     ],
 )
-def test_an_address_is_shown_without_whatever_stands_before_its_last_at(address, shown):
+def test_an_address_is_shown_without_user_and_password(address, shown):
     assert Tracking(address).shown == shown
     assert without_password(f"could not reach {address} at all") == f"could not reach {shown} at all"
 
 
-def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_path, drawn_dataset):
+def test_only_rank_zero_logs_to_mlflow(monkeypatch, tmp_path, drawn_dataset):
     class Helper(Fabric):
         is_global_zero = False
 
@@ -230,28 +234,28 @@ def test_of_several_processes_only_the_first_one_tells_mlflow(monkeypatch, tmp_p
             """Of nothing that it would be part of."""
 
     class Met:
-        def told(self, answer):
+        def broadcast(self, answer):
             return answer
 
-        see = wait = lambda *_: None
+        wait_for_file = wait = lambda *_: None
 
     given = []
-    monkeypatch.setattr(running.Meeting, "of", lambda _: Met())
-    monkeypatch.setattr(running, "open_log", lambda *_: pytest.fail("a helper told MLflow"))
-    monkeypatch.setattr(running, "_learn", lambda *_, told=None, **__: given.append(told))
-    order = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
-    running._work(Helper(), order, running.quietly, running.unwatched)
+    monkeypatch.setattr(running.Barrier, "of", lambda _: Met())
+    monkeypatch.setattr(running, "open_mlflow", lambda *_: pytest.fail("another process opened MLflow"))
+    monkeypatch.setattr(running, "_learn", lambda *_, mlflow=None, **__: given.append(mlflow))
+    job = TrainingJob(QUICK, drawn_dataset, tmp_path / "run", tracking=Tracking("http://127.0.0.1:1"))
+    running._work(Helper(), job, running.quietly, running.unwatched)
     assert given == [None]
 
 
-def test_films_and_patients_that_are_withheld_are_not_named_to_mlflow():
-    told = flattened(parse_config({"exemplars": {"withheld": ["Rumpelstiltskin"]}}).model_dump(mode="json"))
-    assert told["exemplars.withheld"] == "1"
-    assert "Rumpelstiltskin" not in json.dumps(told)
-    assert (told["seed"], told["model.head"], told["stages.concepts.like"]) == ("0", "gat", "{}")
+def test_withheld_films_and_patients_are_not_sent_to_mlflow():
+    params = flattened(parse_config({"exemplars": {"withheld": ["Rumpelstiltskin"]}}).model_dump(mode="json"))
+    assert params["exemplars.withheld"] == "1"
+    assert "Rumpelstiltskin" not in json.dumps(params)
+    assert (params["seed"], params["model.head"], params["stages.concepts.like"]) == ("0", "gat", "{}")
 
 
-def test_without_mlflow_a_person_is_told_what_to_install(monkeypatch, tmp_path, drawn_dataset):
+def test_a_missing_mlflow_gives_the_command_to_install_it(monkeypatch, tmp_path, drawn_dataset):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(TrackingError, match=r"pip install 'medgrape\[mlflow\]'"):
-        open_log(Tracking("http://127.0.0.1:1"), QUICK, drawn_dataset, tmp_path, "run")
+        open_mlflow(Tracking("http://127.0.0.1:1"), QUICK, drawn_dataset, tmp_path, "run")

@@ -45,7 +45,7 @@ def passes(monkeypatch):
     return counted
 
 
-def test_the_head_learns_and_nothing_before_it_moves(curated, fitted):
+def test_only_the_head_is_trained(curated, fitted):
     for part in ("backbone", "projector", "atlas"):
         after = weights(fitted.reader, part)
         assert all(torch.equal(tensor, after[name]) for name, tensor in weights(curated, part).items())
@@ -70,21 +70,21 @@ def test_maps_are_the_same_after_a_refit_and_the_prediction_follows_the_new_head
 
 
 def test_the_figures_are_counted_on_validation_films_with_the_trivial_answer_beside_them(reader, fitted, drawn_dataset):
-    told, dataset = fitted.figures, Dataset.load(drawn_dataset)
+    figures, dataset = fitted.figures, Dataset.load(drawn_dataset)
     tried = dataset.in_split("val")
     learnt = [film.class_name for film in dataset.in_split("train")]
-    assert told.films == len(tried)
-    assert told.trivial_answer == max(dataset.classes, key=learnt.count)
-    share = np.mean([film.class_name == told.trivial_answer for film in tried])
-    assert told.trivial.accuracy == pytest.approx(share, abs=1e-6)
+    assert figures.films == len(tried)
+    assert figures.trivial_answer == max(dataset.classes, key=learnt.count)
+    share = np.mean([film.class_name == figures.trivial_answer for film in tried])
+    assert figures.trivial.accuracy == pytest.approx(share, abs=1e-6)
     answers = {}
-    for name, one in (("before", reader), ("after", fitted.reader)):
-        shares = read_split(one.loaded, dataset, drawn_dataset, "val", quietly).readings.probabilities
+    for name, version in (("before", reader), ("after", fitted.reader)):
+        shares = read_split(version.loaded, dataset, drawn_dataset, "val", quietly).readings.probabilities
         answers[name] = [dataset.classes[place] for place in shares.argmax(axis=1)]
-    for name, standing in (("before", told.before), ("after", told.after)):
+    for name, metrics in (("before", figures.before), ("after", figures.after)):
         right = np.mean([answer == film.class_name for answer, film in zip(answers[name], tried, strict=True)])
-        assert standing.accuracy == pytest.approx(right, abs=1e-6)
-    assert told.changed == sum(a != b for a, b in zip(answers["before"], answers["after"], strict=True))
+        assert metrics.accuracy == pytest.approx(right, abs=1e-6)
+    assert figures.changed == sum(a != b for a, b in zip(answers["before"], answers["after"], strict=True))
 
 
 def test_two_refits_give_the_same_weights(curated, fitted, drawn_dataset):
@@ -109,7 +109,7 @@ def test_a_discarded_prototype_cannot_move_the_new_head(fitted, reader):
     assert not torch.equal(model.judge(scores).logits, model.judge(louder).logits)
 
 
-def test_a_refitted_run_says_on_what_and_keeps_its_figures_when_saved(fitted, tmp_path):
+def test_a_saved_refit_names_its_data_set_and_keeps_its_figures(fitted, tmp_path):
     saved = fitted.reader.save(tmp_path / "fitted").loaded.run
     assert saved.metrics["refit"] == fitted.figures.to_json()
     assert [change.what for change in saved.changes] == [
@@ -129,13 +129,13 @@ def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other
     learnt = films.positions("train")
     maps = mean_maps(run.model.patches(films.pixels(learnt)), run.model.atlas.in_use)
     peaks, shows = maps.amax(dim=(-2, -1))[:, row].numpy(), films.labels[learnt, row].numpy() == 1
-    told, before = fitted.reader.loaded.run.usual, reader.loaded.run.usual
-    assert float(told.present_peak[row]) == pytest.approx(np.median(peaks[shows]), abs=1e-5)
-    assert float(told.absent_peak[row]) == pytest.approx(np.median(peaks[~shows]), abs=1e-5)
-    assert float(told.present_peak[row]) != pytest.approx(float(before.present_peak[row]), abs=1e-5)
+    after, before = fitted.reader.loaded.run.usual, reader.loaded.run.usual
+    assert float(after.present_peak[row]) == pytest.approx(np.median(peaks[shows]), abs=1e-5)
+    assert float(after.absent_peak[row]) == pytest.approx(np.median(peaks[~shows]), abs=1e-5)
+    assert float(after.present_peak[row]) != pytest.approx(float(before.present_peak[row]), abs=1e-5)
     others = [place for place in range(3) if place != row]
-    assert torch.equal(told.present_peak[others], before.present_peak[others])
-    assert torch.equal(told.absent, before.absent)
+    assert torch.equal(after.present_peak[others], before.present_peak[others])
+    assert torch.equal(after.absent, before.absent)
 
 
 def test_a_run_refitted_on_another_data_set_says_so_and_may_not_be_tested_on_its_films(reader, tmp_path):
@@ -144,10 +144,10 @@ def test_a_run_refitted_on_another_data_set_says_so_and_may_not_be_tested_on_its
 
     other = tmp_path / "other"
     draw_dataset(PhantomOrder(films=24, seed=9, size=64), other, SplitRule(validation=0.3))
-    told = refit(reader, other)
-    assert not told.figures.its_own
-    assert "another data set" in told.reader.loaded.run.changes[-1].what
-    learnt = set(told.reader.loaded.run.learnt_from)
+    again = refit(reader, other)
+    assert not again.figures.its_own
+    assert "another data set" in again.reader.loaded.run.changes[-1].what
+    learnt = set(again.reader.loaded.run.learnt_from)
     assert learnt > set(reader.loaded.run.learnt_from)
     assert set(films_for(reader.loaded.run, other).fingerprints) <= learnt
 
@@ -167,9 +167,9 @@ def test_a_concept_that_the_data_set_does_not_know_moves_the_classes_only_if_the
 ):
     learnt = reader.learn("cavity", "A thick-walled lucency in the lung.")
     silent = learnt.grow_head() if joins else learnt
-    told = refit(silent, drawn_dataset)
-    assert told.figures.before == told.figures.unfitted
-    model = told.reader.loaded.run.model
+    again = refit(silent, drawn_dataset)
+    assert again.figures.before == again.figures.unfitted
+    model = again.reader.loaded.run.model
     scores = torch.rand(5, 4, 4)
     louder = scores.clone()
     louder[:, 3] += 0.5

@@ -19,9 +19,10 @@ from medgrape.errors import UserError
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import RunError
 from medgrape.safety.calibration import calibrate
-from medgrape.training.building import build_model
 from medgrape.training.films import TrainingError
-from medgrape.training.run import PARTS, TrainingJob, agree, train
+from medgrape.training.pipeline import build_model
+from medgrape.training.plan import PARTS, agree
+from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
 HERE = Path(__file__).resolve().parent
@@ -54,7 +55,7 @@ def log(run):
     return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-def test_a_run_holds_everything_and_leaves_no_workshop_behind(trained_run, drawn_dataset):
+def test_a_run_has_all_files_and_its_work_folder_is_removed(trained_run, drawn_dataset):
     assert {path.name for path in trained_run.iterdir()} == EXPECTED
     assert not (trained_run.parent / f".{trained_run.name}.training").exists()
     manifest = json.loads((trained_run / "manifest.json").read_text())
@@ -62,7 +63,7 @@ def test_a_run_holds_everything_and_leaves_no_workshop_behind(trained_run, drawn
     assert [entry["stage"] for entry in log(trained_run)] == ["concepts"] * 2 + ["prototypes"] * 3 + ["head"] * 3
 
 
-def test_tensorboard_reads_the_same_story(trained_run):
+def test_tensorboard_has_the_same_figures_as_the_log(trained_run):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(trained_run / "tensorboard")).Reload()
@@ -88,17 +89,17 @@ def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(trained_run,
 
 
 @pytest.mark.parametrize("key", ["config", "dataset", "films", "sources", "versions"])
-def test_what_was_begun_with_something_else_is_not_gone_on_with(key, drawn_dataset, tmp_path):
-    order = TrainingJob(small(), drawn_dataset, tmp_path / "run")
-    order.work.mkdir()
-    agree(order.work, order.config, drawn_dataset, cached_films(drawn_dataset))
-    plan = order.work / "plan.json"
+def test_a_training_that_began_with_other_inputs_is_not_continued(key, drawn_dataset, tmp_path):
+    job = TrainingJob(small(), drawn_dataset, tmp_path / "run")
+    job.work.mkdir()
+    agree(job.work, job.config, drawn_dataset, cached_films(drawn_dataset))
+    plan = job.work / "plan.json"
     plan.write_text(json.dumps(json.loads(plan.read_text()) | {key: "another"}))
     with pytest.raises(TrainingError, match=f"begun with other {PARTS[key]}"):
-        train(order)
+        train(job)
 
 
-def test_where_a_training_runs_may_change_while_it_is_gone_on_with(trained_run, drawn_dataset, tmp_path):
+def test_processes_and_threads_may_change_when_a_training_is_continued(trained_run, drawn_dataset, tmp_path):
     elsewhere = small(training={"processes": 2, "threads": 3})
     agree(tmp_path, small(), drawn_dataset, cached_films(drawn_dataset))
     agree(tmp_path, elsewhere, drawn_dataset, cached_films(drawn_dataset))
@@ -123,13 +124,13 @@ def cached_films(drawn_dataset):
         ({"text": {"encoder": "no-such-encoder"}}, "no-such-encoder"),
     ],
 )
-def test_what_cannot_come_to_its_end_is_told_before_the_first_epoch(tables, complaint, drawn_dataset, tmp_path):
+def test_contradictions_are_reported_before_the_first_epoch(tables, complaint, drawn_dataset, tmp_path):
     with pytest.raises(UserError, match=complaint):
         train(TrainingJob(small(**tables), drawn_dataset, tmp_path / "run"))
     assert not list((tmp_path / ".run.training").glob("*.safetensors"))
 
 
-def test_a_folder_with_something_else_in_it_is_not_written_over(drawn_dataset, tmp_path):
+def test_a_folder_with_other_files_is_not_overwritten(drawn_dataset, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(TrainingError, match="is no run"):
         train(TrainingJob(small(), drawn_dataset, tmp_path))
@@ -189,21 +190,21 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_data
 
     seen = {}
 
-    def keep(lesson, workshop, learn=pipeline.learn):
+    def keep(training, context, run_stage=pipeline.run_stage):
         model = watched["model"]
         before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        state = learn(lesson, workshop)
+        state = run_stage(training, context)
         after = model.state_dict()
         moved = {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
         early = [name for name in before if name.startswith("backbone.parts.")]
         frozen = [name for name in early if int(name.split(".")[2]) < model.backbone.frozen_parts]
-        seen[lesson.name] = (moved, all(torch.equal(before[name], after[name]) for name in frozen))
+        seen[training.name] = (moved, all(torch.equal(before[name], after[name]) for name in frozen))
         return state
 
     watched = {}
     build = pipeline.build_model
     monkeypatch.setattr(pipeline, "build_model", lambda *given: watched.setdefault("model", build(*given)))
-    monkeypatch.setattr(pipeline, "learn", keep)
+    monkeypatch.setattr(pipeline, "run_stage", keep)
     train(TrainingJob(small(), drawn_dataset, tmp_path / "run"))
     assert seen == {
         "concepts": ({"backbone", "cam"}, True),
@@ -212,7 +213,7 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_data
     }
 
 
-def test_batch_norms_learn_their_statistics_only_while_they_may(drawn_dataset, tmp_path):
+def test_batch_norm_statistics_change_only_if_the_settings_say_so(drawn_dataset, tmp_path):
     config = small(stages={"concepts": {"batch_statistics": True}})
     learnt = load_file(train(TrainingJob(config, drawn_dataset, tmp_path / "run")) / "model.safetensors")
     fixed = load_file(train(TrainingJob(small(), drawn_dataset, tmp_path / "fixed")) / "model.safetensors")
@@ -268,7 +269,7 @@ def test_paper_settings_train_on_a_backbone_of_seven_by_seven_patches(drawn_data
     assert sum(weights.numel() for weights in run.model.head.parameters()) == 43_587
 
 
-def test_training_calibrates_the_safety_check_where_the_settings_ask_for_it(trained_run, drawn_dataset, tmp_path):
+def test_training_calibrates_the_safety_check_if_the_settings_say_so(trained_run, drawn_dataset, tmp_path):
     """The thresholds are those of ``medgrape calibrate`` on the same run, and nothing was changed after training."""
     assert mg.load(trained_run).loaded.run.safety is None
     kept = tmp_path / "stages"
@@ -294,9 +295,7 @@ def after(trained_run, **concepts):
 LIKE = {"active_tb": ["active_tb", "obsolete_tb"], "obsolete_tb": ["obsolete_tb"], "pulmonary_tb": ["pulmonary_tb"]}
 
 
-def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epochs(
-    trained_run, drawn_dataset, tmp_path
-):
+def test_maps_are_initialised_with_the_mean_of_similar_findings(trained_run, drawn_dataset, tmp_path):
     earlier = load_run(trained_run).run.model
     run = load_run(train(TrainingJob(after(trained_run, epochs=0, like=LIKE), drawn_dataset, tmp_path / "run"))).run
     own, theirs = run.model.cam.maps.weight, earlier.cam.maps.weight
@@ -314,10 +313,10 @@ def test_maps_begin_as_the_mean_of_those_that_look_alike_and_stay_so_without_epo
     [
         ({"active_tb": ["active_bt"]}, 1, r"the run .* has no concept 'active_bt' \(did you mean 'active_tb'"),
         ({"activ_tb": ["active_tb"]}, 1, r"the data set has no concept 'activ_tb' \(did you mean 'active_tb'"),
-        ({"active_tb": ["active_tb"]}, 0, "nothing says how that of '(obsolete|pulmonary)_tb' begins"),
+        ({"active_tb": ["active_tb"]}, 0, "the map of '(obsolete|pulmonary)_tb' is not trained"),
     ],
 )
-def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(
+def test_impossible_initial_maps_are_reported_before_the_first_epoch(
     like, epochs, complaint, trained_run, drawn_dataset, tmp_path
 ):
     with pytest.raises(TrainingError, match=complaint):
@@ -325,13 +324,13 @@ def test_maps_that_cannot_begin_as_asked_are_told_before_the_first_epoch(
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_a_concept_that_was_added_after_training_has_no_map_to_begin_like(trained_run, drawn_dataset, tmp_path):
+def test_a_concept_added_after_training_has_no_map_to_copy(trained_run, drawn_dataset, tmp_path):
     taught = mg.load(trained_run).learn("cavity", "Thick-walled lucency.").save(tmp_path / "taught").loaded.folder
     with pytest.raises(TrainingError, match="has no concept 'cavity'"):
         train(TrainingJob(after(taught, epochs=1, like={"active_tb": ["cavity"]}), drawn_dataset, tmp_path / "run"))
 
 
-def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(trained_run, drawn_dataset):
+def test_a_map_that_is_neither_initialised_nor_trained_is_empty(trained_run, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
     said = {name: LIKE[name] for name in ("active_tb", "obsolete_tb")}
     for epochs, sees in ((0, False), (1, True)):
@@ -339,14 +338,14 @@ def test_a_map_that_nobody_speaks_of_and_that_never_learns_sees_nothing(trained_
         assert bool((cam(torch.randn(1, cam.maps.in_channels, 2, 2))[0, 2] > -10).any()) == sees
 
 
-def test_maps_begin_like_those_of_a_run_that_fits_and_of_nothing_else(trained_run, drawn_dataset, tmp_path):
+def test_maps_are_copied_only_from_a_run_that_fits(trained_run, drawn_dataset, tmp_path):
     with pytest.raises(TrainingError, match=r"give that run's folder as backbone\.weights"):
         train(TrainingJob(small(stages={"concepts": {"like": LIKE}}), drawn_dataset, tmp_path / "run"))
     with pytest.raises(UserError, match="at least 1 item"):
         after(trained_run, like={"active_tb": []})
 
 
-def test_films_are_learnt_and_read_with_their_mirror_images_where_asked_for(drawn_dataset, tmp_path):
+def test_mirror_images_are_used_in_training_and_reading_if_set(drawn_dataset, tmp_path):
     reader = mg.load(train(TrainingJob(small(model={"mirror": True}), drawn_dataset, tmp_path / "run")))
     assert reader.loaded.run.model.mirror
     film = Dataset.load(drawn_dataset).in_split("test")[0]

@@ -8,10 +8,9 @@ import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medgrape.training import barrier
-from medgrape.training.barrier import Meeting
+from medgrape.training import processes
 from medgrape.training.films import TrainingError, shuffled, whole_batch
-from medgrape.training.processes import agreed
+from medgrape.training.processes import Barrier, agree_on_name
 
 COUNTS = {"films": st.integers(1, 300), "batch": st.integers(1, 64), "world": st.integers(1, 8)}
 SEEDS = st.integers(0, 2**32 - 1)
@@ -34,7 +33,7 @@ def test_no_film_is_seen_twice_in_an_epoch_and_only_an_incomplete_batch_is_left_
 
 
 @given(films=st.integers(8, 300), parts=st.integers(1, 8), world=st.integers(1, 8), seed=SEEDS)
-def test_processes_together_see_the_batches_that_one_would_see(films, parts, world, seed):
+def test_processes_together_see_the_batches_of_a_single_process(films, parts, world, seed):
     batch = parts * world
     if films < batch:
         batch = films - films % world
@@ -44,7 +43,7 @@ def test_processes_together_see_the_batches_that_one_would_see(films, parts, wor
 
 
 @given(**COUNTS, seed=SEEDS)
-def test_every_process_has_as_much_to_do_and_the_same_every_time(films, batch, world, seed):
+def test_every_process_gets_equal_and_reproducible_batches(films, batch, world, seed):
     if min(films, batch) < world:
         return
     found = shares(films, batch, world, seed)
@@ -53,42 +52,42 @@ def test_every_process_has_as_much_to_do_and_the_same_every_time(films, batch, w
 
 
 @given(batch=st.integers(1, 16), accumulate=st.integers(1, 4), films=st.integers(64, 300), seed=SEEDS)
-def test_batches_in_a_row_make_up_a_larger_batch(batch, accumulate, films, seed):
+def test_consecutive_batches_make_up_a_larger_batch(batch, accumulate, films, seed):
     small = [set(part) for part in shuffled(range(films), batch, (0, 1), seed)]
     large = [set(part) for part in shuffled(range(films), batch * accumulate, (0, 1), seed)]
     for number, whole in enumerate(large):
         assert set().union(*small[number * accumulate : (number + 1) * accumulate]) == whole
 
 
-def test_a_disk_that_processes_do_not_share_is_told_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(barrier, "_SHARED_WITHIN", 0.3)
+def test_disks_that_are_not_shared_are_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_SHARED_WITHIN", 0.3)
     monkeypatch.setattr(dist, "get_rank", lambda: 5)
     with pytest.raises(TrainingError, match=r"process 5 does not see it.*disks that all processes share"):
-        Meeting(group=object()).expect((tmp_path / "plan.json").is_file, tmp_path / "plan.json")
+        Barrier(group=object()).wait_until((tmp_path / "plan.json").is_file, tmp_path / "plan.json")
 
 
-def test_what_appears_a_little_later_is_waited_for(tmp_path):
+def test_a_file_that_appears_later_is_waited_for(tmp_path):
     looks = iter([False, False, True])
-    Meeting(group=object()).expect(lambda: next(looks), tmp_path)
+    Barrier(group=object()).wait_until(lambda: next(looks), tmp_path)
     assert next(looks, None) is None
 
 
-def test_a_process_that_is_alone_waits_for_nobody(tmp_path):
-    alone = Meeting()
+def test_a_single_process_does_not_wait(tmp_path):
+    alone = Barrier()
     alone.wait()
-    alone.see(tmp_path / "never")
-    assert alone.told("a word") == "a word"
+    alone.wait_for_file(tmp_path / "never")
+    assert alone.broadcast("a word") == "a word"
 
 
 @given(world=st.integers(2, 5), dead=st.lists(st.integers(0, 4), max_size=4, unique=True))
 @settings(max_examples=10, deadline=None)
-def test_processes_of_an_attempt_agree_on_a_name_whatever_the_dead_have_said(world, dead):
+def test_processes_agree_on_a_name_whatever_earlier_attempts_stored(world, dead):
     """The store is that of an attempt that came to its end, or of which some processes had spoken."""
     store = dist.HashStore()
     with ThreadPoolExecutor(world) as crowd:
-        before = set(crowd.map(lambda rank: agreed(store, rank, world), range(world)))
+        before = set(crowd.map(lambda rank: agree_on_name(store, rank, world), range(world)))
         for rank in dead:  # an attempt of which only these had begun to speak
             store.set("call" if rank == 0 else f"answer {rank}", b"D" * (16 if rank == 0 else 32))
-        after = set(crowd.map(lambda rank: agreed(store, rank, world), reversed(range(world))))
+        after = set(crowd.map(lambda rank: agree_on_name(store, rank, world), reversed(range(world))))
     assert len(before) == len(after) == 1
     assert before != after

@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 from medgrape.config import ConceptStage, HeadStage, PrototypeStage, load_config
-from medgrape.config.training import Schedule
+from medgrape.config.settings import Schedule
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import Dataset, DrawnBox
 from medgrape.geometry import Box
 from medgrape.model.evidence import mean_maps
 from medgrape.progress import quietly
-from medgrape.training.building import build_model, grid_of
+from medgrape.training.concept_stage import ConceptTraining
 from medgrape.training.films import TrainingError, TrainingFilms, shuffled
+from medgrape.training.head_stage import head_loss
 from medgrape.training.loop import pace
 from medgrape.training.losses import (
     alignment_loss,
@@ -26,11 +27,9 @@ from medgrape.training.losses import (
     rarity_weights,
     soft_similarity,
 )
-from medgrape.training.stages.concepts import ConceptLesson
-from medgrape.training.stages.head import head_loss
-from medgrape.training.stages.prototypes import Batch, PrototypeLesson, prototype_loss
-from medgrape.training.stages.vectors import open_vectors
-from medgrape.training.stored_features import Inputs, Views, open_inputs, open_patches
+from medgrape.training.pipeline import build_model
+from medgrape.training.prototype_stage import PrototypeTraining, VectorBatch, prototype_loss
+from medgrape.training.stored_features import FilmInputs, Views, open_inputs, open_patches, open_vectors
 from medgrape.vocabulary.encoders.lexical import LexicalEncoder
 from small_settings import small
 
@@ -42,20 +41,20 @@ def inputs(drawn_dataset):
     cached = FilmCache(drawn_dataset / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films = TrainingFilms.of(dataset, cached, "train", "val")
     model = build_model(config, dataset, LexicalEncoder()).eval()
-    return model, Inputs(
-        films, model.backbone, Views(0, augment=True), grid_of(model.backbone, 64), torch.device("cpu")
+    return model, FilmInputs(
+        films, model.backbone, Views(0, augment=True), model.backbone.grid(64), torch.device("cpu")
     )
 
 
-def test_test_films_are_never_among_those_learnt_from(inputs):
+def test_films_are_never_among_training_films(inputs):
     _, given = inputs
     assert {film.split for film in given.films.records} == {"train", "val"}
 
 
-def test_what_lies_on_disk_is_what_the_frozen_parts_make_of_the_same_view(inputs, tmp_path):
+def test_cached_activations_equal_those_of_the_frozen_parts(inputs, tmp_path):
     _, given = inputs
     kept = open_inputs(given, 2, tmp_path / "early", quietly)
-    assert kept.kept is not None
+    assert kept.cached is not None
     for number in (0, 1):
         torch.testing.assert_close(kept.activations([3, 1], number), given.activations([3, 1], number))
         again, fresh = kept.targets([3, 1], number + 2), given.targets([3, 1], number)
@@ -72,7 +71,7 @@ def test_only_films_that_show_a_concept_give_a_vector_of_it(inputs, tmp_path):
     )
 
 
-def test_ordinary_tissue_comes_from_healthy_films_and_from_beside_findings(inputs, tmp_path):
+def test_normal_tissue_comes_from_healthy_films_and_from_beside_findings(inputs, tmp_path):
     model, given = inputs
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
     ordinary = found.films[found.groups == 3]
@@ -80,7 +79,7 @@ def test_ordinary_tissue_comes_from_healthy_films_and_from_beside_findings(input
     assert classes == {"healthy", "active_tb"}
 
 
-def test_patches_inside_a_box_are_vectors_of_their_own_where_asked_for(inputs, tmp_path):
+def test_patches_inside_a_box_are_vectors_if_set(inputs, tmp_path):
     """The left half of a film has eight of its sixteen patches."""
     model, given = inputs
     dataset = given.films.dataset
@@ -97,7 +96,7 @@ def test_patches_inside_a_box_are_vectors_of_their_own_where_asked_for(inputs, t
     assert counts == {0: 1, 3: 1 + 3, 99: 1 + 8}
 
 
-def test_where_boxes_are_not_to_teach_nothing_of_them_reaches_the_vectors(inputs, tmp_path):
+def test_vectors_do_not_depend_on_boxes_unless_set(inputs, tmp_path):
     model, given = inputs
     settings = small().stages.vectors.model_copy(update={"boxes": False})
     without = replace(given, films=replace(given.films, dataset=replace(given.films.dataset, boxes=())))
@@ -110,7 +109,7 @@ def test_where_boxes_are_not_to_teach_nothing_of_them_reaches_the_vectors(inputs
     np.testing.assert_array_equal(drawn.vectors, bare.vectors)
 
 
-def test_stages_after_the_first_see_a_film_as_a_reader_will_mirror_image_and_all(inputs, tmp_path):
+def test_later_stages_use_the_same_features_as_a_reader(inputs, tmp_path):
     model, given = inputs
     kept = open_inputs(given, 2, tmp_path / "early", quietly)
     one_way = kept.features(model, [2, 5], 0)
@@ -123,7 +122,7 @@ def test_stages_after_the_first_see_a_film_as_a_reader_will_mirror_image_and_all
     assert not torch.allclose(one_way, kept.features(model, [2, 5], 0), atol=1e-3)
 
 
-def test_without_boxes_the_patches_around_which_the_map_is_highest_are_vectors_too(inputs, tmp_path):
+def test_without_boxes_the_highest_patches_are_vectors_too(inputs, tmp_path):
     model, given = inputs
     settings = small().stages.vectors.model_copy(update={"boxes": False, "inside": 2})
     found = open_vectors(model, given, settings, tmp_path / "v", quietly, background=False)
@@ -136,7 +135,7 @@ def test_without_boxes_the_patches_around_which_the_map_is_highest_are_vectors_t
     np.testing.assert_allclose(taken[1:], highest, atol=1e-4)
 
 
-def test_as_much_ordinary_tissue_is_taken_as_asked_for(inputs, tmp_path):
+def test_the_number_of_normal_tissue_patches_is_as_set(inputs, tmp_path):
     model, given = inputs
     settings = small().stages.vectors.model_copy(update={"ordinary": 6, "normal": ()})
     found = open_vectors(model, given, settings, tmp_path / "v", quietly, background=True)
@@ -144,7 +143,7 @@ def test_as_much_ordinary_tissue_is_taken_as_asked_for(inputs, tmp_path):
     assert taken.max() == 6
 
 
-def test_a_film_of_which_nothing_is_known_is_not_looked_at_in_stage_one(inputs):
+def test_films_without_labels_are_left_out_of_stage_one(inputs):
     model, given = inputs
     unknown = given.films.positions("train")[0]
     labels = given.films.labels.clone()
@@ -152,11 +151,11 @@ def test_a_film_of_which_nothing_is_known_is_not_looked_at_in_stage_one(inputs):
     object.__setattr__(given.films, "labels", labels)
     for class_weight, looked_at in ((0.0, False), (1.0, True)):
         schedule = ConceptStage(batch=1, class_weight=class_weight)
-        lesson = ConceptLesson(model, given, schedule, 0, (0, 1))
-        assert lesson.steps() == len(given.films.positions("train")) - (not looked_at)
+        training = ConceptTraining(model, given, schedule, 0, (0, 1))
+        assert training.steps() == len(given.films.positions("train")) - (not looked_at)
 
 
-def test_without_kept_views_every_epoch_has_views_of_its_own(inputs, tmp_path):
+def test_without_cached_views_every_epoch_has_its_own_views(inputs, tmp_path):
     _, given = inputs
     opened = open_inputs(given, 0, tmp_path / "early", quietly)
     assert not (tmp_path / "early").exists()
@@ -169,7 +168,7 @@ def test_the_alignment_weight_is_applied_once(inputs):
     vectors, groups = torch.randn(6, model.backbone.features), torch.tensor([0, 1, 2, 3, 0, 1])
     weights = torch.ones(4)
     with_text, without = (
-        prototype_loss(model, Batch(vectors, groups), PrototypeStage(alignment=weight, mask_above=9.0), weights)
+        prototype_loss(model, VectorBatch(vectors, groups), PrototypeStage(alignment=weight, mask_above=9.0), weights)
         for weight in (0.1, 0.0)
     )
     expected = 0.1 * alignment_loss(model.atlas.prototypes, model.anchors())
@@ -184,7 +183,7 @@ def test_the_head_learns_from_smoothed_labels():
     torch.testing.assert_close(head_loss(logits, classes, HeadStage(), None), expected)
 
 
-def test_the_rate_rises_then_falls_along_a_cosine():
+def test_the_learning_rate_warms_up_and_follows_a_cosine():
     schedule = Schedule(warmup=0.1)
     paces = [pace(schedule, step, 100) for step in range(100)]
     assert paces[0] < paces[5] < paces[9] < paces[10] == 1.0
@@ -203,13 +202,13 @@ def test_rare_concepts_weigh_more_by_the_root_of_their_rarity():
     assert float(weights[2]) == 0.0
 
 
-def test_films_with_a_rare_finding_come_up_more_often_where_asked_for(inputs):
+def test_resampling_draws_films_with_rare_findings_more_often(inputs):
     labels = torch.tensor([[1.0, 1.0]] + [[0.0, 1.0]] * 3 + [[0.0, torch.nan]] * 12)
     assert film_rarity(labels).tolist() == pytest.approx([4.0] + [2.0] * 3 + [1.0] * 12)
     model, given = inputs
-    lesson = ConceptLesson(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
-    positions = [lesson._drawn(epoch) for epoch in range(1, 60)]
-    assert positions[0] == lesson._drawn(1)
+    training = ConceptTraining(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
+    positions = [training._resampled(epoch) for epoch in range(1, 60)]
+    assert positions[0] == training._resampled(1)
     assert positions[0] != positions[1]
     weights = film_rarity(given.films.labels[given.films.positions("train")])
     rarest, commonest = (given.films.positions("train")[int(place)] for place in (weights.argmax(), weights.argmin()))
@@ -217,7 +216,7 @@ def test_films_with_a_rare_finding_come_up_more_often_where_asked_for(inputs):
     assert drawn[rarest] > drawn[commonest]
 
 
-def test_vectors_are_the_same_from_patches_on_disk(inputs, tmp_path):
+def test_vectors_are_the_same_from_cached_patches(inputs, tmp_path):
     model, given = inputs
     patches = open_patches(model, given, tmp_path / "p", quietly)
     settings = small().stages.vectors
@@ -234,11 +233,11 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
     patches = open_patches(model, given, tmp_path / "p", quietly)
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
     schedule = PrototypeStage(detection=1.0, batch=4)
-    lesson = PrototypeLesson(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
-    batch = next(lesson.batches(1))
+    training = PrototypeTraining(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
+    batch = next(training.batches(1))
     assert batch.films is not None
     assert len(batch.films.features) == min(32, len(given.films.positions("train")))
-    without, with_films = (lesson.loss(lesson.learner, one) for one in (replace(batch, films=None), batch))
+    without, with_films = (training.loss(training.learner, one) for one in (replace(batch, films=None), batch))
     maps = mean_maps(model.projector.patches(batch.films.features), list(model.atlas.prototypes))
     torch.testing.assert_close(with_films - without, detection_loss(maps, batch.films.labels), atol=1e-5, rtol=1e-4)
 
@@ -246,9 +245,9 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
 def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(inputs, tmp_path):
     model, given = inputs
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
-    lesson = PrototypeLesson(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
-    lesson.place()
-    lesson.push()
+    training = PrototypeTraining(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
+    training.place()
+    training.push()
     shown = {film: film in set(given.films.positions("train")) for film in range(len(given.films))}
     projected = model.projector(torch.from_numpy(found.vectors.copy())).detach()
     for concept, prototypes in enumerate(model.atlas.contrasted.detach()):
@@ -259,7 +258,7 @@ def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(i
             torch.testing.assert_close(nearest, torch.ones_like(nearest))
 
 
-def test_processes_share_a_batch_and_miss_nothing():
+def test_processes_share_every_batch_completely():
     films = list(range(21))
     whole = list(shuffled(films, 6, (0, 1), 0, 1))
     halves = [list(shuffled(films, 6, (rank, 2), 0, 1)) for rank in (0, 1)]

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from medgrape.training.stages.prototypes import starting_points
+from medgrape.training.prototype_stage import starting_points
 
 
 def directions(count, width=8, seed=0):
@@ -26,14 +26,14 @@ def test_too_few_films_are_repeated_with_a_little_noise():
     assert len({tuple(row.tolist()) for row in start}) == 7
 
 
-def test_a_concept_without_films_starts_at_its_text_anchor_and_is_told():
+def test_a_concept_without_films_starts_at_its_text_anchor_and_is_reported():
     anchors = directions(2, seed=5)
     start = starting_points(directions(9), torch.zeros(9, dtype=torch.long), 2, 4, anchors, seed=0)
     assert start.untrained == (1,)
     assert ((start.prototypes[1] @ anchors[1]) > 0.98).all()
 
 
-def test_without_films_and_text_a_concept_starts_anywhere_and_is_told():
+def test_without_films_and_text_a_concept_starts_at_random_and_is_reported():
     start = starting_points(directions(9), torch.zeros(9, dtype=torch.long), 2, 4, None, seed=0)
     assert start.untrained == (1,)
     torch.testing.assert_close(start.prototypes[1].norm(dim=-1), torch.ones(4))

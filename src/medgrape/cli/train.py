@@ -34,9 +34,9 @@ def train(
         settings = _settings(config, seed)
 
         from medgrape.baselines.methods import load_any  # torch is slow to import
-        from medgrape.training.mlflow_log import Tracking
         from medgrape.training.run import TrainingJob, resumable
         from medgrape.training.run import train as run_training
+        from medgrape.training.training_log import Tracking
 
         tracking = None if mlflow is None else Tracking(mlflow, experiment, mlflow_files)
         order = TrainingJob(settings, data, out, tracking=tracking)

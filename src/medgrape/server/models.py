@@ -1,4 +1,4 @@
-"""Models that the room knows: given at the start, or made here by teaching and curating; one of them is in use."""
+"""Models of the room: given at the start, or made here by teaching and curating; one of them is in use."""
 
 import shutil
 from collections.abc import Sequence
@@ -20,48 +20,45 @@ IN_USE = "model_in_use"
 
 
 def register(store: RoomStore, runs: Sequence[Path]) -> list[ModelRow]:
-    """Make runs known, before the server starts; the first one that is new here becomes the one in use."""
-    found = []
-    for folder in runs:
-        unseal(folder)
-        found.append((folder.resolve(), version_of(folder)))
+    """Add runs before the server starts; the first one that is new becomes the model in use."""
+    versions = {}
+    for run in runs:
+        unseal(run)
+        versions[run.resolve()] = version_of(run)
+    rows, added = [], []
     with store.database.writing() as session:
-        rows = [_registered(store, session, folder, version) for folder, version in found]
-        fresh = [row for row, is_new in rows if is_new]
-        if fresh or in_use(session) is None:
-            note_use(store, session, SERVER, (fresh or [row for row, _ in rows])[0].version)
-        return [row for row, _ in rows]
-
-
-def _registered(store: RoomStore, session: Session, folder: Path, version: str) -> tuple[ModelRow, bool]:
-    row = session.get(ModelRow, version)
-    if row is not None:
-        if not row.made_here:
-            row.folder, row.removed_at = str(folder), None
-        return row, False
-    what = f"Given to the server as {folder.name}."
-    row = ModelRow(
-        version=version, name=folder.name[:128], folder=str(folder), made_here=False, parent=None, what=what,
-        added_at=datetime.now(UTC), added_by=SERVER, removed_at=None,
-    )  # fmt: skip
-    session.add(row)
-    store.record(session, SERVER, "model.added", model=version, name=row.name, what=what)
-    return row, True
+        for folder, version in versions.items():
+            row = session.get(ModelRow, version)
+            if row is None:
+                row = ModelRow(
+                    version=version, name=folder.name[:128], folder=str(folder), made_here=False, parent=None,
+                    what=f"Given to the server as {folder.name}.", added_at=datetime.now(UTC), added_by=SERVER,
+                    removed_at=None,
+                )  # fmt: skip
+                session.add(row)
+                store.record(session, SERVER, "model.added", model=version, name=row.name, what=row.what)
+                added.append(row)
+            elif not row.made_here:
+                row.folder, row.removed_at = str(folder), None
+            rows.append(row)
+        if added or in_use(session) is None:
+            _use(store, session, SERVER, (added or rows)[0].version)
+    return rows
 
 
 def in_use(session: Session) -> str | None:
-    """The version with which films are opened unless somebody asks for another."""
+    """Return the version of the model that opens films unless somebody asks for another."""
     row = session.get(SettingRow, IN_USE)
     return None if row is None else row.value
 
 
 def models(session: Session) -> Sequence[ModelRow]:
-    """All that were not removed, the oldest first."""
+    """Return all models that were not removed, the oldest first."""
     return session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None)).order_by(ModelRow.added_at)).all()
 
 
 def model_row(session: Session, version: str | None, *, lock: bool = False) -> ModelRow:
-    """A model by its version, or the one in use; locked, it stays until the session ends."""
+    """Return a model, or the one in use; if locked, it cannot be removed until the session ends."""
     wanted = version or in_use(session) or ""
     row = session.get(ModelRow, wanted, with_for_update=lock)
     if row is None or row.removed_at is not None:
@@ -69,8 +66,8 @@ def model_row(session: Session, version: str | None, *, lock: bool = False) -> M
     return row
 
 
-def note_use(store: RoomStore, session: Session, user: User | str, version: str) -> None:
-    """Write down that films are opened with this model from now on."""
+def _use(store: RoomStore, session: Session, user: User | str, version: str) -> None:
+    """Store and log which model is in use."""
     row = session.get(SettingRow, IN_USE)
     before = None if row is None else row.value
     if row is None:
@@ -81,7 +78,7 @@ def note_use(store: RoomStore, session: Session, user: User | str, version: str)
 
 
 def loaded(room: Room, row: ModelRow) -> LoadedModel:
-    """A model ready to read."""
+    """Return a model that is loaded and unaltered."""
     try:
         return room.model_cache.get(row.version, folder_of(room, row))
     except ModelUnavailableError as error:
@@ -95,7 +92,7 @@ def loaded(room: Room, row: ModelRow) -> LoadedModel:
 
 
 def folder_of(room: Room, row: ModelRow) -> Path:
-    """Where its files lie; a model that was made here lies in the room, wherever the room was moved to."""
+    """Return the folder of a model; one that was made here lies in the room, wherever the room was moved to."""
     return room.folder.models / row.folder if row.made_here else Path(row.folder)
 
 
@@ -106,12 +103,12 @@ def put_to_use(room: Room, user: User, version: str) -> ModelRow:
     loaded(room, row)
     with room.database.writing() as session:
         model_row(session, version, lock=True)  # it may be gone by now
-        note_use(room.store, session, user, version)
+        _use(room.store, session, user, version)
     return row
 
 
-def keep(room: Room, user: User, changed: Reader, parent: ModelRow, name: str, kind: str, **told: object) -> ModelRow:
-    """Write a model that somebody taught or curated into the room's folder and make it known, once."""
+def keep(room: Room, user: User, changed: Reader, parent: ModelRow, name: str, kind: str, **body: object) -> ModelRow:
+    """Store a model that somebody taught or curated; the same change twice gives the same model."""
     folder = room.folder.models / new_id()
     saved = changed.save(folder)
     version, what = version_of(folder), saved.loaded.run.changes[-1].what
@@ -122,15 +119,15 @@ def keep(room: Room, user: User, changed: Reader, parent: ModelRow, name: str, k
                 version=version, name=name[:128], folder=folder.name, made_here=True, parent=parent.version,
                 what=what, added_at=datetime.now(UTC), added_by=user.name, removed_at=None,
             )  # fmt: skip
-            told |= {"parent": parent.version, "name": row.name, "what": what}
-            room.store.record(session, user, kind, model=version, **told)
+            body |= {"parent": parent.version, "name": row.name, "what": what}
+            room.store.record(session, user, kind, model=version, **body)
             return session.merge(row)
-    shutil.rmtree(folder)  # who does the same thing again gets the same model
+    shutil.rmtree(folder)
     return known
 
 
 def remove(room: Room, user: User, version: str) -> None:
-    """Forget a model that was made here and that nothing depends on."""
+    """Remove a model that was made here and that nothing depends on."""
     with room.database.writing() as session:
         row = model_row(session, version, lock=True)
         if not row.made_here:

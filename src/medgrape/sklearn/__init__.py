@@ -1,4 +1,4 @@
-"""A model as scikit-learn knows models: fit, predict, and be searched over."""
+"""GRAPE for scikit-learn: a classifier that is fitted, cross-validated and searched like any other."""
 
 from medgrape.sklearn.classifier import GrapeClassifier
 from medgrape.sklearn.inputs import LabelledFilm, LabelledFilms, labelled_films

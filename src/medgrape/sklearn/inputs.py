@@ -1,4 +1,4 @@
-"""Whatever films somebody hands to ``fit``, as one data set with a split by patient."""
+"""The films that are passed to ``fit``, as one data set that is split by patient."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,10 +14,14 @@ from medgrape.datasets.dataset import SPLITS, Dataset, DrawnBox, FilmRecord, Sou
 from medgrape.errors import UserError, nearest
 from medgrape.films.reading import upright_size
 
+NAME, ROOT = "films handed to fit", Path("/")
+"""Name and root of these data sets. Their paths are absolute, so that the same films have the same checksum."""
+Films = list[tuple[FilmRecord, tuple[DrawnBox, ...]]]
+
 
 @dataclass(frozen=True)
 class LabelledFilm:
-    """One film of a prepared data set, with its findings and boxes."""
+    """A film of a prepared data set with its findings and boxes."""
 
     path: Path
     record: FilmRecord
@@ -30,79 +34,82 @@ class LabelledFilms:
     """Three columns of the same length."""
 
     films: np.ndarray
-    """Objects, each a ``LabelledFilm``: what scikit-learn calls X."""
+    """Array of ``LabelledFilm`` objects: ``X`` of scikit-learn."""
     classes: np.ndarray
-    """Text: y."""
+    """Names of classes: ``y``."""
     patients: np.ndarray
-    """Text: ``groups``, so that no patient is on both sides of a fold."""
+    """Names of patients: ``groups``, so that no patient is on both sides of a fold."""
 
 
 def labelled_films(data: Path | str | Dataset, *splits: str) -> LabelledFilms:
-    """The films of a prepared data set that have a file and a known class; of these splits, or of all."""
+    """Return the films of a prepared data set that have a file and a known class, of these splits or of all."""
     dataset = data if isinstance(data, Dataset) else Dataset.load(Path(data))
     for split in splits:
         if split not in SPLITS:
             raise UserError(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
-    wanted = [
+    records = [
         film for film in dataset.pictured if film.class_name in dataset.classes and film.split in (splits or SPLITS)
     ]
-    films = np.empty(len(wanted), dtype=object)
-    for place, film in enumerate(wanted):
+    films = np.empty(len(records), dtype=object)
+    for place, film in enumerate(records):
         boxes = dataset.boxes_by_film.get(film.id, ())
         films[place] = LabelledFilm(dataset.film_path(film).resolve(), film, boxes, dataset.concepts)
-    return LabelledFilms(
-        films, np.array([film.class_name for film in wanted]), np.array([film.patient for film in wanted])
-    )
+    classes, patients = [film.class_name for film in records], [film.patient for film in records]
+    return LabelledFilms(films, np.array(classes), np.array(patients))
 
 
-def column(given: Any, what: str, films: int | None = None) -> np.ndarray:  # noqa: ANN401 (lists, arrays, tables)
-    """One value for each of so many films; a table of a single column is that column."""
+def column(values: Any, what: str, films: int | None = None) -> np.ndarray:  # noqa: ANN401 (lists, arrays, tables)
+    """Return one value for each film as an array; a table with a single column is that column."""
     try:
-        found = np.asarray(given)
-    except ValueError:  # lists of several lengths
-        found = np.empty(())
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    if found.ndim != 1:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.empty(())
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
         raise UserError(f"Give {what} as one list, with one entry for each film.")
-    if films is not None and len(found) != films:
-        raise UserError(f"There are {films} films and {len(found)} {what}; give one for each film.")
-    return found
+    if films is not None and len(array) != films:
+        raise UserError(f"There are {films} films and {len(array)} {what}; give one for each film.")
+    return array
 
 
 def label_column(y: Any, films: int) -> np.ndarray:  # noqa: ANN401
-    """Labels of at least two kinds, none of them missing."""
+    """Return the labels; raise unless there are at least two different ones and none is missing."""
     if any(_is_missing(label) for label in column(np.asarray(y, dtype=object), "y", films)):
-        raise UserError("Some labels are missing; leave films of unknown class out.")
+        raise UserError("Some labels are missing; leave out films of unknown class.")
     labels = column(y, "y")
     try:
         kinds = np.unique(labels)
     except TypeError:
-        raise UserError(
-            "These labels cannot be put in an order; give all of them as text, or all as numbers."
-        ) from None
+        raise UserError("These labels cannot be sorted; give all of them as text, or all as numbers.") from None
     if len(kinds) < 2:
-        raise UserError("All films have the same label; a classifier needs at least two classes to choose from.")
+        raise UserError("All films have the same label; a classifier needs at least two classes.")
     return labels
 
 
-def class_names(films: Sequence[Any], labels: np.ndarray) -> dict[Any, str]:
-    """Label -> class: as the films themselves call it where each label is one class of theirs, else as it is written.
+def _is_missing(label: Any) -> bool:  # noqa: ANN401
+    try:
+        return label is None or bool(label != label)  # only NaN differs from itself
+    except TypeError:  # pandas.NA cannot be compared
+        return True
 
-    Some of scikit-learn's tools number the labels before they hand them on; the classes keep their names all the same.
+
+def class_names(films: Sequence[Any], labels: np.ndarray) -> dict[Any, str]:
+    """Return the class of each label: the one of its films if labels and classes are one-to-one, else the label's text.
+
+    Some tools of scikit-learn replace labels by numbers; the classes keep their names.
     """
-    written = {label: str(label) for label in np.unique(labels).tolist()}
+    texts = {label: str(label) for label in np.unique(labels).tolist()}
     if not all(isinstance(film, LabelledFilm) for film in films):
-        return written
+        return texts
     pairs = {(label, film.record.class_name) for film, label in zip(films, labels.tolist(), strict=True)}
     known = {label: name for label, name in pairs if name}
-    return (
-        {label: known[label] for label in written} if len(pairs) == len(known) == len(set(known.values())) else written
-    )
+    is_one_to_one = len(pairs) == len(known) == len(set(known.values()))
+    return {label: known[label] for label in texts} if is_one_to_one else texts
 
 
-def normal_names(normal: Any, classes: Sequence[str]) -> set[str]:  # noqa: ANN401 (whatever somebody set)
-    """The classes that show nothing; a name that is none of the classes would change what is learnt, unseen."""
+def normal_names(normal: Any, classes: Sequence[str]) -> set[str]:  # noqa: ANN401 (any value of a user)
+    """Return the classes without findings; raise for a name that is not a class."""
     if isinstance(normal, str):
         raise UserError(f"normal is a list of classes, so write normal=[{normal!r}].")
     names = {str(name) for name in normal}
@@ -111,20 +118,9 @@ def normal_names(normal: Any, classes: Sequence[str]) -> set[str]:  # noqa: ANN4
     return names
 
 
-def _is_missing(label: Any) -> bool:  # noqa: ANN401
-    try:
-        return label is None or bool(label != label)  # true of NaN alone
-    except TypeError:  # pandas' own word for it cannot be compared
-        return True
-
-
-NAME, ROOT = "films handed to fit", Path("/")
-"""Paths of these films are absolute; whatever else the root were, the same films would be another data set."""
-
-
 @dataclass(frozen=True)
 class Given:
-    """Films, the class of each and, where somebody knows, whose they are."""
+    """Films, the class of each, and the patient of each if known."""
 
     films: Sequence[Any]
     classes: Sequence[str]
@@ -132,33 +128,32 @@ class Given:
 
 
 def gathered(given: Given, classes: tuple[str, ...], normal: Sequence[str], rule: SplitRule) -> Dataset:
-    """One data set of them. Findings and boxes come along; of mere paths, the classes are the findings."""
+    """Make a data set with the findings and boxes of labelled films; for paths, the classes are the findings."""
     kinds = {isinstance(film, LabelledFilm) for film in given.films}
     if len(kinds) != 1:
-        raise UserError("Give films of labelled_films(), or paths; not none, and not both at once.")
+        raise UserError("Give either films of labelled_films() or paths, not both at once, and at least one.")
     films, concepts = _labelled(given) if kinds == {True} else _paths(given, classes, normal)
     records = split_films([record for record, _ in films], rule)
     boxes = tuple(box for _, drawn in films for box in drawn)
     return Dataset(NAME, classes, concepts, ROOT, records, boxes, Source("scikit-learn", "", {}, (str(rule),)))
 
 
-Films = list[tuple[FilmRecord, tuple[DrawnBox, ...]]]
-
-
 def _labelled(given: Given) -> tuple[Films, ConceptSet]:
-    known = {film.concepts for film in given.films}
-    if len(known) > 1:
-        raise UserError("These films are of data sets with other concepts; prepare one data set of them first.")
+    concepts = {film.concepts for film in given.films}
+    if len(concepts) > 1:
+        raise UserError("These films are from data sets with different concepts; prepare one data set of them first.")
     seen, films = Counter[str](), Films()
     for place, (film, class_name) in enumerate(zip(given.films, given.classes, strict=True)):
-        seen[film.record.id] += 1  # a film may be drawn twice, as in bootstrapping
-        name = film.record.id if seen[film.record.id] == 1 else f"{film.record.id}~{seen[film.record.id]}"
+        name = film.record.id
+        seen[name] += 1
+        if seen[name] > 1:  # bootstrapping draws films repeatedly
+            name = f"{name}~{seen[name]}"
         patient = film.record.patient if given.patients is None else given.patients[place]
         record = replace(
             film.record, id=name, path=str(film.path), class_name=class_name, patient=patient, split="train"
         )
         films.append((record, tuple(replace(box, film=name) for box in film.boxes)))
-    return films, known.pop()
+    return films, concepts.pop()
 
 
 def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tuple[Films, ConceptSet]:
@@ -167,19 +162,19 @@ def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tup
     films = Films()
     for place, (path, class_name) in enumerate(zip(given.films, given.classes, strict=True)):
         labels = {concept.name: known == class_name for known, concept in shown.items()}
-        where = Path(path).resolve()
-        patient = str(where) if given.patients is None else given.patients[place]  # it may be drawn twice
-        size = upright_size(where).size
-        films.append((FilmRecord(f"{place:06d}", str(where), class_name, patient, size, labels), ()))
+        resolved = Path(path).resolve()
+        patient = str(resolved) if given.patients is None else given.patients[place]  # a path may occur twice
+        size = upright_size(resolved).size
+        films.append((FilmRecord(f"{place:06d}", str(resolved), class_name, patient, size, labels), ()))
     return films, ConceptSet(tuple(shown.values()))
 
 
 def _concepts(classes: Sequence[str]) -> dict[str, Concept]:
-    """Class -> finding; where two would be called alike (TB+ and TB-), the second is numbered."""
-    found: dict[str, Concept] = {}
+    """The finding of each class. If two names are spelled alike (TB+ and TB-), the second gets a number."""
+    concepts: dict[str, Concept] = {}
     for name in classes:
         concept = replace(Concept.named(name), aliases=())
-        taken = {one.name for one in found.values()}
+        taken = {other.name for other in concepts.values()}
         names = chain([concept.name], (f"{concept.name}_{number}" for number in count(2)))
-        found[name] = replace(concept, name=next(free for free in names if free not in taken))
-    return found
+        concepts[name] = replace(concept, name=next(free for free in names if free not in taken))
+    return concepts

@@ -1,1 +1,1 @@
-"""How a model learns: the four stages, and the variant without stages."""
+"""Training: the stages, the loop that runs them, and many processes."""

@@ -1,4 +1,4 @@
-"""What prototypes do on training films, and what a model is worth on validation films; test films are not read."""
+"""Validation metrics of a model, and how its prototypes are used on training films; test films are not read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from medgrape.vocabulary.curation import Usage
 
 @dataclass(frozen=True)
 class ValidationMetrics:
-    """How good answers are on validation films."""
+    """Metrics on the validation films."""
 
     macro_f1: float
     accuracy: float
@@ -27,18 +27,18 @@ class ValidationMetrics:
 
 @dataclass(frozen=True)
 class ValidationFilms:
-    """Validation films whose class is known."""
+    """Validation films with a known class."""
 
     positions: tuple[int, ...]
-    """Among all films of the set."""
+    """Positions among all films."""
     truth: Int[Tensor, " n"]
     common: int
-    """The class that is most frequent in training."""
+    """The most frequent class of the training films."""
     classes: tuple[str, ...]
 
     @classmethod
     def of(cls, films: TrainingFilms) -> "ValidationFilms":
-        """Those of a set."""
+        """Select them."""
         known = tuple(film for film in films.positions("val") if films.classes[film] != UNKNOWN_CLASS)
         learnt = films.classes[films.positions("train")]
         counts = torch.bincount(learnt[learnt != UNKNOWN_CLASS], minlength=len(films.dataset.classes))
@@ -48,69 +48,69 @@ class ValidationFilms:
         return len(self.positions)
 
     @torch.no_grad()
-    def answers(self, model: Grape, found: KeptScores) -> Int[Tensor, " n"]:
-        """The class that a model gives each of them; the scores may be those of a model that learnt more since."""
-        scores: Float[Tensor, "n k m"] = torch.from_numpy(found.scores[0][list(self.positions)])
-        return model.judge(scores[:, : model.atlas.kept.shape[0]]).logits.argmax(dim=1)
+    def answers(self, model: Grape, scores: KeptScores) -> Int[Tensor, " n"]:
+        """Predict the class of each film; the scores may include concepts that were added after ``model``."""
+        plain: Float[Tensor, "n k m"] = torch.from_numpy(scores.scores[0][list(self.positions)])
+        return model.judge(plain[:, : model.atlas.kept.shape[0]]).logits.argmax(dim=1)
 
     def metrics(self, answers: Int[Tensor, " n"]) -> ValidationMetrics:
-        """How good these answers are."""
+        """Evaluate predicted classes."""
         return ValidationMetrics(macro_f1(answers, self.truth), float((answers == self.truth).float().mean()))
 
     @property
     def trivial(self) -> ValidationMetrics:
-        """Always naming the class that is most frequent in training."""
+        """Metrics of always predicting the most frequent class of the training films."""
         return self.metrics(torch.full_like(self.truth, self.common))
 
     @property
     def trivial_answer(self) -> str:
-        """Which class that is."""
+        """The most frequent class of the training films."""
         return self.classes[self.common]
 
 
 @dataclass(frozen=True)
 class ParentComparison:
-    """What the change from another model to this one did, on the same films."""
+    """Comparison with another model on the same films."""
 
     before: ValidationMetrics
     changed: int
-    """Films whose class is another now."""
+    """Number of films with another predicted class."""
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """All that a data set tells about a model."""
+    """Metrics of a model on a data set."""
 
     data_set: str
     checksum: str
     its_own: bool
-    """Whether the run was trained on that very data set."""
+    """Whether the run was trained on this data set."""
     usage: Usage
     films: int
-    """Validation films whose class is known."""
+    """Number of validation films with a known class."""
     metrics: ValidationMetrics
     trivial: ValidationMetrics
-    """Always naming the class that is most frequent in training."""
+    """Metrics of always predicting the most frequent class of the training films."""
     trivial_answer: str
     effect: ParentComparison | None
-    """None where there is no model to compare with."""
+    """None without a model to compare with."""
 
 
 def assess(reader: Reader, data: Path, *, parent: Reader | None = None, track: Track = quietly) -> Assessment:
-    """Look at every film once, or at none where the same atlas has looked before; ``parent`` is compared with."""
-    run, described = reader.loaded.run, checksum(data)
+    """Assess a model and compare it with ``parent``. Every film is read once, unless its scores are cached."""
+    run, data_checksum = reader.loaded.run, checksum(data)
     films = films_for(run, data, track)
-    found, validation = kept_scores(run, films, data, track=track), ValidationFilms.of(films)
-    answers, effect = validation.answers(run.grape, found), None
+    scores, validation = kept_scores(run, films, data, track=track), ValidationFilms.of(films)
+    answers, effect = validation.answers(run.grape, scores), None
     if parent is not None:
         before = parent.loaded.run
         others = validation.answers(before.grape, kept_scores(before, films, data, track=track))
         effect = ParentComparison(validation.metrics(others), int((others != answers).sum()))
     return Assessment(
         data_set=films.dataset.name,
-        checksum=described,
-        its_own=reader.loaded.manifest.dataset["checksum"] == described,
-        usage=usage_on(run, films, found),
+        checksum=data_checksum,
+        its_own=reader.loaded.manifest.dataset["checksum"] == data_checksum,
+        usage=usage_on(run, films, scores),
         films=len(validation),
         metrics=validation.metrics(answers),
         trivial=validation.trivial,

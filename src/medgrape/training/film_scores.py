@@ -1,48 +1,129 @@
-"""Scores of a run's films, kept beside the data set: whoever changes a head, or an atlas, looks at every film once.
+"""Score matrices of all films, from one pass of a model, cached on disk.
 
-The folder's name is a hash of everything that scores depend on. So what lies there is right, or of another name.
+A training keeps them beside its checkpoints, with the nearest training films of every prototype. A finished run keeps
+them beside the data set, so that refitting a head reads every film only once: the name of that folder is a hash of
+everything that the scores depend on.
 """
 
 import hashlib
 import json
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from einops import rearrange
 from filelock import FileLock
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import Dataset
 from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.geometry import PatchGrid
+from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run
-from medgrape.training.building import grid_of
-from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms
-from medgrape.training.scores import best_patches, every_patch
-from medgrape.training.stored_features import Inputs, Views
+from medgrape.training.films import LEARNT, UNKNOWN_CLASS, TrainingError, TrainingFilms
+from medgrape.training.stored_features import FilmInputs
 from medgrape.vocabulary.curation import Usage
 
 _VERSION = 1
-"""Counted up whenever the same weights would give other scores."""
+"""Increased whenever the same weights give other scores."""
+
+
+@dataclass(frozen=True)
+class TrainingScores:
+    """Scores of a training, memory-mapped, in the order of ``TrainingFilms``."""
+
+    scores: Float[np.ndarray, "views n k m"]
+    peaks: Float[np.ndarray, "n k"]
+    """Maximum of each concept's mean map on the films themselves."""
+    nearest_films: Int[np.ndarray, "k m"]
+    """For each prototype the most similar training film with the concept; -1 if no film may be shown."""
+    nearest_patches: Int[np.ndarray, "k m"]
+    """The patch of that film, counted row by row."""
+    nearest_similarity: Float[np.ndarray, "k m"]
 
 
 @dataclass(frozen=True)
 class KeptScores:
-    """Memory-mapped; films in the order of ``TrainingFilms``."""
+    """Scores of a finished run, memory-mapped, in the order of ``TrainingFilms``."""
 
     grid: tuple[int, int]
     scores: Float[np.ndarray, "views n k m"]
     where: Int[np.ndarray, "n k m"]
-    """The patch of each film itself that gave the score, counted row by row."""
+    """The patch of each film itself with this score, counted row by row."""
+
+
+def open_scores(
+    model: Grape, inputs: FilmInputs, views: int, showable: Bool[Tensor, " n"], folder: Path, track: Track
+) -> TrainingScores:
+    """Open the scores of a training; compute them if needed."""
+    if not folder.is_dir():
+        with whole_folder(folder) as draft:
+            _write(model, inputs, views if inputs.views.augment else 1, showable, draft, track)
+    names = ("peaks", "nearest_films", "nearest_patches", "nearest_similarity")
+    return TrainingScores(_by_view(folder, inputs.films), *(mapped(folder / f"{name}.npy") for name in names))
+
+
+def _by_view(folder: Path, films: TrainingFilms) -> Float[np.ndarray, "views n k m"]:
+    flat = mapped(folder / "scores.npy")
+    return flat.reshape(-1, len(films), *flat.shape[1:])
+
+
+@torch.no_grad()
+def _write(
+    model: Grape, inputs: FilmInputs, views: int, showable: Bool[Tensor, " n"], draft: Path, track: Track
+) -> None:
+    model.eval()
+    prototypes, films = model.atlas.prototypes, inputs.films
+    shape = (prototypes.shape[0], prototypes.shape[1])
+    nearest, patch = torch.full(shape, -1), torch.zeros(shape, dtype=torch.long)
+    similarity, peaks = torch.full(shape, -2.0), []
+    in_training = torch.tensor([film.split == "train" for film in films.records])
+    may_show = (films.labels == 1) & (in_training & showable).unsqueeze(1)
+    with ArrayWriter(draft / "scores.npy", shape) as out:
+        for number, positions, patches in _every_patch(model, inputs, views, track):
+            scores, where = _best_patches(patches, prototypes)
+            out.append(scores.cpu().numpy())
+            if number == 0:
+                peaks.append(mean_maps(patches, prototypes).amax(dim=(-2, -1)).cpu().numpy())
+                allowed = scores.cpu().masked_fill(~may_show[positions].unsqueeze(-1), -2.0)
+                best, row = allowed.max(dim=0)
+                better = best > similarity
+                similarity = torch.where(better, best, similarity)
+                nearest = torch.where(better, torch.tensor(positions)[row], nearest)
+                patch = torch.where(better, where.cpu().gather(0, row.unsqueeze(0))[0], patch)
+    np.save(draft / "peaks.npy", np.concatenate(peaks).astype(np.float32))
+    np.save(draft / "nearest_films.npy", nearest.numpy())
+    np.save(draft / "nearest_patches.npy", patch.numpy())
+    np.save(draft / "nearest_similarity.npy", similarity.numpy())
+
+
+def _every_patch(
+    model: Grape, inputs: FilmInputs, views: int, track: Track
+) -> Iterator[tuple[int, list[int], Float[Tensor, "b d h w"]]]:
+    """Yield the number of the view, the positions of the films, and their patches."""
+    jobs = inputs.jobs(views)
+    for number, positions in track(jobs, "scores of every film", len(jobs)):
+        yield number, positions, model.projector.patches(inputs.features(model, positions, number))
+
+
+def _best_patches(
+    patches: Float[Tensor, "b d h w"], prototypes: Float[Tensor, "k m d"]
+) -> tuple[Float[Tensor, "b k m"], Int[Tensor, "b k m"]]:
+    """Scores with the patch of each; concept by concept, to save memory."""
+    flat = rearrange(patches, "b d h w -> b d (h w)")
+    best = [(vectors @ flat).max(dim=-1) for vectors in prototypes]
+    return torch.stack([b.values for b in best], dim=1), torch.stack([b.indices for b in best], dim=1)
 
 
 def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
-    """The training and validation films of a data set with the run's classes; its concepts may be others."""
+    """Open the training and validation films of a data set with the classes of a run; its concepts may differ."""
     dataset = Dataset.load(data)
     if dataset.classes != run.classes:
         raise TrainingError(
@@ -50,8 +131,8 @@ def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
         )
     paths = [dataset.film_path(film) for film in dataset.pictured]
     cached = FilmCache(data / "cache", run.config).films(paths, track=track)
-    films = TrainingFilms.of(dataset, cached, "train", "val")
-    for split in ("train", "val"):
+    films = TrainingFilms.of(dataset, cached, *LEARNT)
+    for split in LEARNT:
         if not (films.classes[films.positions(split)] != UNKNOWN_CLASS).any():
             raise TrainingError(f"{dataset.name!r} has no readable {split} films whose class is known.")
     return films
@@ -60,82 +141,80 @@ def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
 def kept_scores(
     run: Run, films: TrainingFilms, data: Path, *, device: str = "cpu", track: Track = quietly
 ) -> KeptScores:
-    """The scores of all films from disk; written there by one pass when they are not yet."""
+    """Open the scores of a finished run; compute them if needed."""
     views = run.config.stages.head.views if run.config.stages.concepts.augment else 1
     folder = data / "cache" / "scores" / _name(run, films, views)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
         if not folder.is_dir():
             with whole_folder(folder) as draft:
-                _write(run, films, views, draft, torch.device(device), track)
-    flat = mapped(folder / "scores.npy")
-    scores = flat.reshape(-1, len(films), *flat.shape[1:])
-    return KeptScores(grid_of(run.grape.backbone, run.config.preprocessing.size), scores, mapped(folder / "where.npy"))
+                _write_kept(run, films, views, draft, torch.device(device), track)
+    grid = run.grape.backbone.grid(run.config.preprocessing.size)
+    return KeptScores(grid, _by_view(folder, films), mapped(folder / "where.npy"))
 
 
 @torch.no_grad()
-def _write(run: Run, films: TrainingFilms, views: int, draft: Path, device: torch.device, track: Track) -> None:
-    model: Grape = deepcopy(run.grape).to(device).eval()
-    seen = Views.of(run.config)
-    grid = grid_of(run.grape.backbone, run.config.preprocessing.size)
-    inputs, prototypes = Inputs(films, model.backbone, seen, grid, device), model.atlas.prototypes
+def _write_kept(run: Run, films: TrainingFilms, views: int, draft: Path, device: torch.device, track: Track) -> None:
+    model: Grape = deepcopy(run.grape).eval()
+    inputs = FilmInputs.of(run.config, films, model.backbone, device)
+    model.to(device)
+    prototypes = model.atlas.prototypes
     shape = (prototypes.shape[0], prototypes.shape[1])
     with ArrayWriter(draft / "scores.npy", shape) as scores, ArrayWriter(draft / "where.npy", shape, np.int32) as where:
-        for number, _, patches in every_patch(model, inputs, views, track):
-            found, place = best_patches(patches, prototypes)
-            scores.append(found.cpu().numpy())
+        for number, _, patches in _every_patch(model, inputs, views, track):
+            best, patch = _best_patches(patches, prototypes)
+            scores.append(best.cpu().numpy())
             if number == 0:
-                where.append(place.cpu().numpy())
+                where.append(patch.cpu().numpy())
 
 
 def _name(run: Run, films: TrainingFilms, views: int) -> str:
-    """Weights of all parts before the head, how films are prepared and viewed, and what is in each film's file."""
-    told = hashlib.sha256()
+    """Hash the weights before the head, how films are prepared and augmented, and the content of each film."""
+    config, model, digest = run.config, run.config.model, hashlib.sha256()
     contents = [films.cached.contents[place] for place in films.places]
-    settings, model = run.config, run.config.model
-    prepared = [
-        _VERSION, views, settings.stages.concepts.mirror, model.smooth, model.mirror, settings.seed,
-        settings.preprocessing.model_dump(mode="json"), contents,
+    settings = [
+        _VERSION, views, config.stages.concepts.mirror, model.smooth, model.mirror, config.seed,
+        config.preprocessing.model_dump(mode="json"), contents,
     ]  # fmt: skip
-    told.update(json.dumps(prepared, sort_keys=True).encode())
-    told.update(json.dumps(run.grape.backbone.describe(), sort_keys=True, default=str).encode())
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    digest.update(json.dumps(run.grape.backbone.describe(), sort_keys=True, default=str).encode())
     weights = run.grape.backbone.state_dict() | run.grape.projector.state_dict(prefix="projector.")
     for name, tensor in sorted((weights | {"atlas": run.grape.atlas.vectors.detach()}).items()):
-        told.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        told.update(tensor.cpu().contiguous().numpy().tobytes())
-    return told.hexdigest()[:32]
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:32]
 
 
 def usage_of(run: Run, data: Path, track: Track = quietly) -> Usage:
-    """What the run's prototypes do on the training films of a data set."""
+    """Count on which training films of a data set each prototype is used."""
     films = films_for(run, data, track)
     return usage_on(run, films, kept_scores(run, films, data, track=track))
 
 
-def usage_on(run: Run, films: TrainingFilms, found: KeptScores) -> Usage:
-    """The same, from scores that are at hand."""
-    learnt, concepts = films.positions("train"), films.dataset.concepts
-    shape = found.where.shape[1:]
+def usage_on(run: Run, films: TrainingFilms, scores: KeptScores) -> Usage:
+    """Count the same from scores that are already there."""
+    training, concepts = films.positions("train"), films.dataset.concepts
+    shape = scores.where.shape[1:]
     shown, strongest, in_box = np.zeros(shape[0], np.int64), np.zeros(shape, np.int64), np.full(shape, np.nan)
     for row, name in enumerate(run.concepts.names):
         if name not in concepts:
             continue
-        showing = [film for film in learnt if films.labels[film, concepts.index(name)] == 1]
+        showing = [film for film in training if films.labels[film, concepts.index(name)] == 1]
         shown[row], kept = len(showing), run.grape.atlas.kept[row].numpy()
-        answers = np.where(kept, found.scores[0][showing, row], -np.inf)
-        strongest[row] = np.bincount(answers.argmax(axis=1), minlength=shape[1])
-        in_box[row] = _in_box(films, found, showing, row, name)
+        scores_in_use = np.where(kept, scores.scores[0][showing, row], -np.inf)
+        strongest[row] = np.bincount(scores_in_use.argmax(axis=1), minlength=shape[1])
+        in_box[row] = _in_box(films, scores, showing, row, name)
     return Usage(shown, strongest, in_box)
 
 
-def _in_box(films: TrainingFilms, found: KeptScores, showing: list[int], row: int, concept: str) -> np.ndarray:
-    """For each prototype the share of films with a box of the concept on which its best patch touches one."""
+def _in_box(films: TrainingFilms, scores: KeptScores, showing: list[int], row: int, concept: str) -> np.ndarray:
+    """For each prototype, the fraction of films with a box of the concept whose best patch touches one."""
     touches = []
     for film in showing:
         record = films.records[film]
-        grid = PatchGrid(record.size, *found.grid)
+        grid = PatchGrid(record.size, *scores.grid)
         boxes = [drawn.box for drawn in films.dataset.boxes_by_film.get(record.id, ()) if drawn.concept == concept]
         if boxes:
             touched = np.maximum.reduce([grid.overlap(box) for box in boxes]) > 0
-            touches.append(touched.flatten()[found.where[film, row]])
-    return np.mean(touches, axis=0) if touches else np.full(found.where.shape[2], np.nan)
+            touches.append(touched.flatten()[scores.where[film, row]])
+    return np.mean(touches, axis=0) if touches else np.full(scores.where.shape[2], np.nan)

@@ -1,6 +1,6 @@
-"""Who started this process: torchrun or SLURM, as one of several, or a person, on its own.
+"""Which process this is of those that torchrun or SLURM started for a training.
 
-Nothing here imports torch: a command asks before it has read its settings.
+This module does not import torch: a command needs it before its settings are read.
 """
 
 import os
@@ -16,13 +16,13 @@ from typing import Literal
 from medgrape.errors import UserError
 
 _SHELLS = ("bash", "sh", "zsh", "interactive")
-"""What SLURM calls the job of somebody who asked for a shell."""
-_GLANCE = 1.0
-"""Seconds between two looks at whether torchrun is still there."""
+"""Names that SLURM gives to the job of an interactive shell."""
+_POLL = 1.0
+"""Seconds between two checks that the parent process still runs."""
 
 
 class PeerExitedError(UserError):
-    """Another process of the same training has ended; why, that one has said, unless it was killed."""
+    """Another process of the same training has ended. It has printed the reason itself, unless it was killed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,59 +32,56 @@ class PeerExitedError(UserError):
 
 @dataclass(frozen=True)
 class ProcessInfo:
-    """Which process this is, of those that somebody else has started for one training."""
+    """Rank of this process among those that a launcher started for one training."""
 
     launcher: Literal["torchrun", "slurm"]
     rank: int
     world: int
-    """Processes on all machines together."""
+    """Number of processes on all machines."""
     nodes: int
     per_node: int
-    """Processes on each machine."""
+    """Number of processes on each machine."""
 
     @property
     def is_rank_zero(self) -> bool:
-        """Whether this process writes files and tells people."""
+        """Whether this process writes files and prints."""
         return self.rank == 0
 
     @property
-    def even(self) -> bool:
-        """Whether every machine has as many processes."""
+    def is_even(self) -> bool:
+        """Whether every machine has the same number of processes."""
         return self.nodes * self.per_node == self.world
 
 
 def process_info(environment: Mapping[str, str] = os.environ, *, terminal: bool | None = None) -> ProcessInfo | None:
-    """Where torchrun or SLURM has put this process; None where it stands alone.
+    """Read from the environment what torchrun or SLURM started; None for a process on its own.
 
-    SLURM's variables are everywhere inside an allocation. Only those of a step of several tasks mean that srun has
-    started this process beside others: a batch script without srun, one task, or a person at a shell stands alone.
+    SLURM sets its variables everywhere in an allocation. Only a step of several tasks means that srun started this
+    process as one of several: a batch script without srun, a single task, or a shell is a process on its own.
     """
     if "TORCHELASTIC_RUN_ID" in environment:
         nodes, per_node = int(environment["GROUP_WORLD_SIZE"]), int(environment["LOCAL_WORLD_SIZE"])
         return ProcessInfo("torchrun", int(environment["RANK"]), int(environment["WORLD_SIZE"]), nodes, per_node)
     tasks = int(environment.get("SLURM_STEP_NUM_TASKS", "1"))
-    at_a_shell = _at_a_terminal() if terminal is None else terminal
-    if tasks == 1 or at_a_shell or environment.get("SLURM_JOB_NAME") in _SHELLS:
+    if terminal is None:  # srun connects stdin to a pipe, unless it opens a shell (--pty)
+        terminal = sys.stdin is not None and sys.stdin.isatty()
+    if tasks == 1 or terminal or environment.get("SLURM_JOB_NAME") in _SHELLS:
         return None
-    nodes, told = int(environment["SLURM_STEP_NUM_NODES"]), environment["SLURM_STEP_TASKS_PER_NODE"]
-    per_node = int(re.match(r"\d+", told)[0])  # type: ignore[index] # "2(x3)": two on each of three
+    nodes, tasks_per_node = int(environment["SLURM_STEP_NUM_NODES"]), environment["SLURM_STEP_TASKS_PER_NODE"]
+    per_node = int(re.match(r"\d+", tasks_per_node)[0])  # type: ignore[index] # "2(x3)": two on each of three
     return ProcessInfo("slurm", int(environment["SLURM_PROCID"]), tasks, nodes, per_node)
 
 
-def _at_a_terminal() -> bool:
-    """What srun starts hears from a pipe, unless it was asked for a shell (``--pty``)."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
 def end_with_parent() -> None:
-    """Be asked to end as soon as whoever started this process is gone.
+    """Terminate this process when its parent ends.
 
-    torchrun that is killed leaves its processes behind, and these would train on and hold the run's lock.
+    A killed torchrun leaves its processes behind, which would continue training and hold the lock of the run.
     """
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True, name="medgrape-parent").start()
+    parent = os.getppid()
 
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_POLL)
+        os.kill(os.getpid(), signal.SIGTERM)
 
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_GLANCE)
-    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Thread(target=watch, daemon=True, name="medgrape-parent").start()

@@ -1,228 +1,261 @@
-"""The loop that every stage goes through: epochs, steps, cosine schedule, clipping, model choice, checkpoints.
+"""The training loop of every stage: epochs, cosine schedule, clipping, best epoch, checkpoints.
 
-An epoch depends on nothing but its number, the seed and the state before it. So a training that was killed goes on
-after its last whole epoch, and ends with the same bytes as one that was not.
+An epoch depends only on its number, the seed and the state before it. So a training that was killed continues after its
+last complete epoch, and ends with the same bytes as one that was not.
 """
 
 import hashlib
+import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.wrappers import _FabricModule
+from safetensors import safe_open
 from torch import Tensor
 
-from medgrape.config.training import Schedule
+from medgrape.config.settings import Schedule
+from medgrape.files import write_tensors
 from medgrape.progress import Watch
-from medgrape.training.barrier import Meeting
-from medgrape.training.checkpoint import StageState, optimiser_tensors, put_back, put_optimiser_back, tensors_of
 from medgrape.training.films import TrainingError
-from medgrape.training.journal import Journal
-from medgrape.training.stage import Figure, Lesson
+from medgrape.training.processes import Barrier
+from medgrape.training.stage import StageTraining, ValidationResult
+from medgrape.training.training_log import TrainingLog
+
+Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Steps:
-    """How the batches of an epoch become steps of the weights."""
+class StageState:
+    """Checkpoint of a stage after ``epoch`` epochs: a safetensors file with a line of JSON in its header."""
 
-    batches: int
-    """To a step."""
-    count: int
-    """In an epoch. Batches that are too few for one more step are left over, as films are that are too few for one
-    more batch: so an epoch is that of batches so many times as large."""
+    epoch: int
+    learner: Tensors
+    best: Tensors
+    optimiser: Tensors
+    result: ValidationResult | None
+    """Validation result of the best epoch."""
+    best_epoch: int
+    history: list[dict[str, Any]] = field(default_factory=list)
+    finished: bool = False
+
+    def save(self, path: Path) -> None:
+        """Write the checkpoint; it replaces the one in ``path`` at once."""
+        groups = {"learner": self.learner, "optimiser": self.optimiser}
+        if self.best is not self.learner:  # otherwise the last epoch is the best and is written once
+            groups["best"] = self.best
+        tensors = {f"{group}/{name}": tensor for group, named in groups.items() for name, tensor in named.items()}
+        header = {
+            "epoch": self.epoch,
+            "figure": None if self.result is None else asdict(self.result),
+            "best_epoch": self.best_epoch,
+            "history": self.history,
+            "finished": self.finished,
+        }
+        write_tensors(path, tensors, {"state": json.dumps(header)})
 
     @classmethod
-    def of(cls, lesson: Lesson) -> "Steps":
-        """As the settings say, at least one."""
-        batches = min(lesson.schedule.accumulate, lesson.steps())
-        return cls(batches, lesson.steps() // batches)
+    def load(cls, path: Path) -> "StageState | None":
+        """Load a checkpoint; None if there is no such file."""
+        if not path.is_file():
+            return None
+        groups: dict[str, Tensors] = {"learner": {}, "best": {}, "optimiser": {}}
+        with safe_open(path, framework="pt") as file:
+            header = json.loads(file.metadata()["state"])
+            for key in file.keys():  # noqa: SIM118 (not a mapping)
+                group, name = key.split("/", 1)
+                groups[group][name] = file.get_tensor(key)
+        result = None if header["figure"] is None else ValidationResult(**header["figure"])
+        learner, best = groups["learner"], groups["best"] or groups["learner"]
+        return cls(header["epoch"], learner, best, groups["optimiser"], result, header["best_epoch"],
+                   header["history"], header["finished"])  # fmt: skip
+
+
+def history(folder: Path, stages: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the log entries of every epoch that is in the checkpoints of a folder."""
+    states = (StageState.load(folder / f"{stage}.safetensors") for stage in stages)
+    return [entry for state in states if state is not None for entry in state.history]
+
+
+def summary_of_stages(states: Mapping[str, StageState]) -> dict[str, dict[str, Any]]:
+    """Return the chosen epoch of each stage with its validation result."""
+    return {
+        stage: {"best_epoch": state.best_epoch, "epochs": state.epoch, "figure": state.result.name,
+                "score": state.result.score, "loss": state.result.loss}
+        for stage, state in states.items() if state.result is not None
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """Devices, folder, seed, log and progress of a training."""
+
+    fabric: Fabric
+    folder: Path
+    seed: int
+    log: TrainingLog
+    watch: Watch
+    barrier: Barrier = field(default_factory=Barrier)
 
     @property
-    def seen(self) -> int:
-        """Batches that an epoch learns from."""
-        return self.batches * self.count
+    def is_rank_zero(self) -> bool:
+        """Whether this process writes files and the log."""
+        return bool(self.fabric.is_global_zero)
 
+    @property
+    def share(self) -> tuple[int, int]:
+        """Rank of this process and number of processes."""
+        return self.fabric.global_rank, self.fabric.world_size
 
-def set_pace(optimiser: torch.optim.Optimizer, schedule: Schedule, step: int, steps: int) -> None:
-    """Let the weights move as fast as that step of all ``steps`` is to move them."""
-    for group in optimiser.param_groups:
-        group["lr"] = schedule.learning_rate * pace(schedule, step, steps)
+    def seed_torch(self, *purpose: object) -> None:
+        """Seed torch for one purpose, such as the dropout of an epoch."""
+        digest = hashlib.sha256("/".join(map(str, (self.seed, *purpose))).encode()).digest()
+        torch.manual_seed(int.from_bytes(digest[:7]))
 
 
 def pace(schedule: Schedule, step: int, steps: int) -> float:
-    """Share of the learning rate at a step: up during the warm-up, then down along a cosine."""
+    """Return the fraction of the learning rate at a step: linear warm-up, then a cosine."""
     warm = schedule.warmup * steps
     if step < warm:
         return (step + 1) / (warm + 1)
     return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1)))
 
 
-@dataclass(frozen=True)
-class Workshop:
-    """Where training happens: devices, folder, seed, and who is told."""
-
-    fabric: Fabric
-    folder: Path
-    seed: int
-    journal: Journal
-    watch: Watch
-    meeting: Meeting = field(default_factory=Meeting)
-    """Those who share the work, where there are several."""
-
-    @property
-    def leads(self) -> bool:
-        """Whether this process writes files and tells people; of several, one does."""
-        return bool(self.fabric.is_global_zero)
-
-    @property
-    def share(self) -> tuple[int, int]:
-        """Which process this is, of how many."""
-        return self.fabric.global_rank, self.fabric.world_size
-
-    def chance(self, *what: object) -> None:
-        """Seed torch for one thing: dropout of one epoch, first weights of one part."""
-        digest = hashlib.sha256("/".join(map(str, (self.seed, *what))).encode()).digest()
-        torch.manual_seed(int.from_bytes(digest[:7]))
-
-
-def learn(lesson: Lesson, workshop: Workshop) -> StageState:
-    """Go through a stage, or through what is left of it; the best epoch's weights are in the learner afterwards."""
-    path = workshop.folder / f"{lesson.name}.safetensors"
-    state = _reached(path, workshop.meeting)
+def run_stage(stage: StageTraining, context: TrainingContext) -> StageState:
+    """Train a stage, or the rest of it; afterwards the learner has the weights of the best epoch."""
+    path = context.folder / f"{stage.name}.safetensors"
+    state = _checkpoint(path, context.barrier)
     if state is None or not state.finished:
-        state = _Course(lesson, workshop, path).run(state)
-    put_back(lesson.learner, state.best)
+        state = _Loop(stage, context, path).run(state)
+    stage.learner.load_state_dict(state.best, strict=True)
     return state
 
 
-def _reached(path: Path, meeting: Meeting) -> StageState | None:
-    """Where an earlier attempt has left the stage: for all processes, where the first one says."""
+def _checkpoint(path: Path, barrier: Barrier) -> StageState | None:
+    """Load the checkpoint that rank 0 sees; the other processes wait until they see it too."""
     state = StageState.load(path)
-    first = meeting.told(_standing(state))
-    if _standing(state) != first:
-        meeting.expect(lambda: _standing(StageState.load(path)) == first, path)
+    first = barrier.broadcast(_progress(state))
+    if _progress(state) != first:
+        barrier.wait_until(lambda: _progress(StageState.load(path)) == first, path)
         state = StageState.load(path)
     return state
 
 
-def _standing(state: StageState | None) -> tuple[int, bool] | None:
+def _progress(state: StageState | None) -> tuple[int, bool] | None:
     return None if state is None else (state.epoch, state.finished)
 
 
-@dataclass
-class _Course:
-    lesson: Lesson
-    workshop: Workshop
-    path: Path
+class _Loop:
+    """The epochs of one stage."""
+
+    def __init__(self, stage: StageTraining, context: TrainingContext, path: Path) -> None:
+        self._stage, self._context, self._path, self._schedule = stage, context, path, stage.schedule
+        self._accumulate = min(self._schedule.accumulate, stage.steps())  # batches of an optimiser step
+        # Batches that are too few for one more step are left out, as films that are too few for one more batch.
+        self._steps = stage.steps() // self._accumulate
+        self._batches = self._steps * self._accumulate
 
     def run(self, state: StageState | None) -> StageState:
-        fabric, schedule, learner = self.workshop.fabric, self.lesson.schedule, self.lesson.learner
-        learning = [weights for weights in learner.parameters() if weights.requires_grad]
-        if not learning:
-            raise TrainingError(f"Nothing learns in stage {self.lesson.name!r}; see its key 'learns'.")
-        optimiser = torch.optim.AdamW(learning, lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
+        """Train until the last epoch, or until early stopping."""
+        schedule, learner = self._schedule, self._stage.learner
+        trained = [weights for weights in learner.parameters() if weights.requires_grad]
+        if not trained:
+            raise TrainingError(f"No part is trained in stage {self._stage.name!r}; see its key 'learns'.")
+        optimiser = torch.optim.AdamW(trained, lr=schedule.learning_rate, weight_decay=schedule.weight_decay)
         if state is not None:
-            put_back(learner, state.learner)
-        wrapped, optimised = fabric.setup(learner, optimiser)
+            learner.load_state_dict(state.learner, strict=True)
+        wrapped, wrapped_optimiser = self._context.fabric.setup(learner, optimiser)
         if state is not None:
-            put_optimiser_back(optimiser, state.optimiser)
+            _load_optimiser(optimiser, state.optimiser)
         state = state or StageState(0, {}, {}, {}, None, 0)
-        seen = Steps.of(self.lesson).seen
-        with self.workshop.watch(f"stage {self.lesson.name}", schedule.epochs * seen, state.epoch * seen) as step:
-            while not self._is_over(state):
-                state = self._epoch(state, wrapped, optimised, step)
+        label, batches = f"stage {self._stage.name}", self._batches
+        with self._context.watch(label, schedule.epochs * batches, state.epoch * batches) as step:
+            while not (state.finished or state.epoch >= schedule.epochs):
+                state = self._epoch(state, wrapped, wrapped_optimiser, step)
         return state
-
-    def _is_over(self, state: StageState) -> bool:
-        return state.finished or state.epoch >= self.lesson.schedule.epochs
 
     def _epoch(
         self, state: StageState, learner: _FabricModule, optimiser: torch.optim.Optimizer, step: Callable[[str], None]
     ) -> StageState:
-        began, epoch = time.monotonic(), state.epoch + 1
-        self.workshop.chance(self.lesson.name, epoch)
-        loss = self._teach(epoch, learner, optimiser, step, _last_news(state))
-        figure: Figure = self.workshop.fabric.broadcast(self.lesson.validate())  # all must agree when to stop
-        better = self.lesson.schedule.choose == "last" or figure.beats(state.figure)
+        began, epoch, schedule, fabric = time.monotonic(), state.epoch + 1, self._schedule, self._context.fabric
+        self._context.seed_torch(self._stage.name, epoch)
+        last = state.history[-1] if state.history else None
+        suffix = "" if last is None else f"validation {last['figure']} {last['val_score']:.3f}"
+        loss = self._train_epoch(epoch, learner, optimiser, lambda message: step(f"{message}  {suffix}"))
+        result: ValidationResult = fabric.broadcast(self._stage.validate())  # all processes must stop together
+        better = schedule.choose == "last" or result.beats(state.result)
         entry = {
-            "stage": self.lesson.name, "epoch": epoch, "train_loss": loss, "val_loss": figure.loss,
-            "val_score": figure.score, "figure": figure.name, "best": better,
+            "stage": self._stage.name, "epoch": epoch, "train_loss": loss, "val_loss": result.loss,
+            "val_score": result.score, "figure": result.name, "best": better,
             "learning_rate": optimiser.param_groups[0]["lr"], "seconds": round(time.monotonic() - began, 3),
-            "processes": self.workshop.fabric.world_size,
+            "processes": fabric.world_size,
         }  # fmt: skip
-        tensors = tensors_of(self.lesson.learner)
+        tensors = {name: tensor.detach().clone() for name, tensor in self._stage.learner.state_dict().items()}
         best_epoch = epoch if better else state.best_epoch
-        patience = self.lesson.schedule.patience
         after = StageState(
             epoch=epoch,
             learner=tensors,
             best=tensors if better else state.best,
-            optimiser=optimiser_tensors(getattr(optimiser, "optimizer", optimiser)),
-            figure=figure if better else state.figure,
+            optimiser=_optimiser_tensors(getattr(optimiser, "optimizer", optimiser)),
+            result=result if better else state.result,
             best_epoch=best_epoch,
             history=[*state.history, entry],
-            finished=epoch >= self.lesson.schedule.epochs or (0 < patience <= epoch - best_epoch),
+            finished=epoch >= schedule.epochs or (0 < schedule.patience <= epoch - best_epoch),
         )
-        if self.workshop.leads:
-            after.save(self.path)
-            self.workshop.journal.add(entry)
+        if self._context.is_rank_zero:
+            after.save(self._path)
+            self._context.log.add(entry)
         return after
 
-    def _teach(
-        self,
-        epoch: int,
-        learner: _FabricModule,
-        optimiser: torch.optim.Optimizer,
-        step: Callable[[str], None],
-        news: str,
+    def _train_epoch(
+        self, epoch: int, learner: _FabricModule, optimiser: torch.optim.Optimizer, report: Callable[[str], None]
     ) -> float:
-        """All batches of an epoch; the mean loss over them, and over all processes."""
-        fabric, schedule, steps = self.workshop.fabric, self.lesson.schedule, Steps.of(self.lesson)
-        total = 0.0
-        for number, batch in enumerate(islice(self.lesson.batches(epoch), steps.seen)):
-            whole, part = divmod(number, steps.batches)
+        """Train on all batches; return the mean loss over batches and processes."""
+        fabric, schedule, total = self._context.fabric, self._schedule, 0.0
+        for number, batch in enumerate(islice(self._stage.batches(epoch), self._batches)):
+            step, part = divmod(number, self._accumulate)
             if part == 0:
-                set_pace(optimiser, schedule, (epoch - 1) * steps.count + whole, schedule.epochs * steps.count)
+                rate = pace(schedule, (epoch - 1) * self._steps + step, schedule.epochs * self._steps)
+                for group in optimiser.param_groups:
+                    group["lr"] = schedule.learning_rate * rate
                 optimiser.zero_grad(set_to_none=True)
-            last = part == steps.batches - 1
-            with fabric.no_backward_sync(learner, enabled=not last):  # exchanged once a step
-                loss = self.lesson.loss(learner, batch)
-                _refuse_nonsense(loss, self.lesson.name, epoch)
-                fabric.backward(loss / steps.batches)
-            if last:
-                self._step(learner, optimiser)
+            is_last = part == self._accumulate - 1
+            with fabric.no_backward_sync(learner, enabled=not is_last):  # gradients are exchanged once a step
+                loss = self._stage.loss(learner, batch)
+                if not torch.isfinite(loss.detach()):
+                    raise TrainingError(
+                        f"The loss of stage {self._stage.name!r} is not a number in epoch {epoch}; "
+                        f"lower stages.{self._stage.name}.learning_rate."
+                    )
+                fabric.backward(loss / self._accumulate)
+            if is_last:
+                if schedule.clip > 0:
+                    fabric.clip_gradients(learner, optimiser, max_norm=schedule.clip)
+                optimiser.step()
             total += float(loss.detach())
-            step(f"epoch {epoch}/{schedule.epochs}  loss {total / (number + 1):.3f}  {news}")
-        return _mean_of_all(fabric, total / steps.seen)
-
-    def _step(self, learner: _FabricModule, optimiser: torch.optim.Optimizer) -> None:
-        if self.lesson.schedule.clip > 0:
-            self.workshop.fabric.clip_gradients(learner, optimiser, max_norm=self.lesson.schedule.clip)
-        optimiser.step()
+            report(f"epoch {epoch}/{schedule.epochs}  loss {total / (number + 1):.3f}")
+        mean = total / self._batches
+        if fabric.world_size == 1:
+            return mean
+        return float(fabric.all_reduce(torch.tensor(mean, device=fabric.device), reduce_op="mean"))  # type: ignore[arg-type]
 
 
-def _mean_of_all(fabric: Fabric, value: float) -> float:
-    if fabric.world_size == 1:
-        return value
-    mean = fabric.all_reduce(torch.tensor(value, device=fabric.device), reduce_op="mean")
-    assert isinstance(mean, Tensor)  # noqa: S101 (what goes in comes out)
-    return float(mean)
+def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> Tensors:
+    """Copy the moments of AdamW, by the number of the parameter."""
+    state = optimiser.state_dict()["state"]
+    return {f"{number}/{key}": value.clone() for number, moments in state.items() for key, value in moments.items()}
 
 
-def _last_news(state: StageState) -> str:
-    if not state.history:
-        return ""
-    last = state.history[-1]
-    return f"validation {last['figure']} {last['val_score']:.3f}"
-
-
-def _refuse_nonsense(loss: Tensor, stage: str, epoch: int) -> None:
-    if not torch.isfinite(loss.detach()):
-        raise TrainingError(
-            f"The loss of stage {stage!r} is not a number in epoch {epoch}; lower stages.{stage}.learning_rate."
-        )
+def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """The inverse of ``_optimiser_tensors``."""
+    state: dict[int, Tensors] = {}
+    for name, tensor in tensors.items():
+        number, key = name.split("/")
+        state.setdefault(int(number), {})[key] = tensor
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

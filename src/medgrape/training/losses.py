@@ -1,4 +1,4 @@
-"""What each stage minimises. A slow twin of every equation is in ``tests/oracles``."""
+"""The losses of the stages. ``tests/oracles`` computes every equation again with plain loops."""
 
 import math
 from typing import Any
@@ -9,9 +9,16 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+MOSTLY = 0.3
+"""Fraction of a patch that a box must cover for the patch to be inside."""
+POINTING_SCALE, RIVALS = 20.0, 30.0
+"""Scale of the cosines in ``pointing_loss``, and the number of patches of normal tissue beside each finding."""
+LITTLE = 0.05
+"""Boxes that cover less than this fraction of a patch, because augmentation moved them off the film, are ignored."""
+
 
 class _MaskedCosines(torch.autograd.Function):
-    """Forwards plain cosines; backwards, a sample leaves prototypes alone that disagree about it too much."""
+    """Cosines whose backward pass gives no gradient to prototypes whose variance on a sample is too high."""
 
     @staticmethod
     def forward(
@@ -20,10 +27,10 @@ class _MaskedCosines(torch.autograd.Function):
         prototypes: Float[Tensor, "groups m d"],
         mask_above: float,
     ) -> Float[Tensor, "n groups m"]:
-        """One product for all concepts."""
+        """Compute the cosines of all concepts in one product."""
         cosines = rearrange(vectors @ prototypes.flatten(0, 1).T, "n (g m) -> n g m", g=len(prototypes))
-        agreeing = cosines.var(dim=-1, correction=0) <= mask_above
-        context.save_for_backward(vectors, prototypes, agreeing)
+        unmasked = cosines.var(dim=-1, correction=0) <= mask_above
+        context.save_for_backward(vectors, prototypes, unmasked)
         return cosines
 
     @staticmethod
@@ -31,24 +38,14 @@ class _MaskedCosines(torch.autograd.Function):
         context: Any,  # noqa: ANN401
         slope: Float[Tensor, "n groups m"],
     ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "groups m d"], None]:
-        """The vector learns from every concept, a prototype from the samples that its concept agrees about."""
-        vectors, prototypes, agreeing = context.saved_tensors
-        taught = (slope * agreeing.unsqueeze(-1)).flatten(1).T @ vectors
-        return slope.flatten(1) @ prototypes.flatten(0, 1), taught.view_as(prototypes), None
-
-
-def masked_cosines(
-    vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], mask_above: float
-) -> Float[Tensor, "n groups m"]:
-    """Cosines in which a sample gives no gradient to the prototypes of a concept whose variance at it, over its
-    prototypes, exceeds ``mask_above`` (theta_U). The sample's own vector still learns from them.
-    """
-    cosines: Tensor = _MaskedCosines.apply(vectors, prototypes, mask_above)  # type: ignore[no-untyped-call]
-    return cosines
+        """Vectors get gradients from every concept, prototypes only where their variance is low."""
+        vectors, prototypes, unmasked = context.saved_tensors
+        gradient = (slope * unmasked.unsqueeze(-1)).flatten(1).T @ vectors
+        return slope.flatten(1) @ prototypes.flatten(0, 1), gradient.view_as(prototypes), None
 
 
 def positive_weights(labels: Float[Tensor, "n k"], *, balance: bool) -> Float[Tensor, " k"]:
-    """What a present finding weighs against an absent one: the root of how many films lack it for one that has it."""
+    """Return the weight of positives of each concept: the square root of absent over present films, from 1 to 10."""
     if not balance:
         return torch.ones(labels.shape[1])
     present, absent = (labels == 1).sum(dim=0), (labels == 0).sum(dim=0)
@@ -56,34 +53,26 @@ def positive_weights(labels: Float[Tensor, "n k"], *, balance: bool) -> Float[Te
 
 
 def rarity_weights(groups: Int[Tensor, " n"], count: int) -> Float[Tensor, " groups"]:
-    """What a member of each group weighs: the root of how rare the group is; one on average over members."""
+    """Return the weight of each group: the square root of its rarity; the mean over members is 1."""
     seen = torch.bincount(groups, minlength=count).float()
     weights = torch.where(seen > 0, (seen.sum() / seen.clamp_min(1)).sqrt(), torch.zeros(count))
     return weights * (seen.sum() / (weights * seen).sum().clamp_min(1e-6))
 
 
 def film_rarity(labels: Float[Tensor, "n k"]) -> Float[Tensor, " n"]:
-    """For each film the root of how rare its rarest finding is; 1 where it shows none."""
+    """Return for each film the square root of the rarity of its rarest finding; 1 without findings."""
     shown = labels == 1
     rarity = (len(labels) / shown.sum(dim=0).clamp_min(1)).sqrt()
     return (shown * rarity).amax(dim=1).clamp_min(1.0)
 
 
-MOSTLY = 0.3
-"""Share of a patch that a box must cover to count as covering it."""
-POINTING_SCALE, RIVALS = 20.0, 30.0
-"""How steeply a finding's lead over ordinary tissue counts, and over how many patches of it."""
-LITTLE = 0.05
-"""Of a patch: boxes that cover less, since a view has moved them off the film, are not asked about."""
-
-
 def concept_loss(
     logits: Float[Tensor, "b k"], labels: Float[Tensor, "b k"], weights: Float[Tensor, " k"]
 ) -> Float[Tensor, ""]:
-    """Binary cross-entropy over films and concepts (paper Eq. 11); a label that is not known (NaN) costs nothing.
+    """Binary cross-entropy over films and concepts (paper Eq. 11); unknown labels (NaN) are ignored.
 
-    ``weights`` multiply what a missed finding costs. Divided by all films, known or not, so that halves of a batch
-    average to the whole.
+    ``weights`` multiply the loss of positives. The sum is divided by all films, known or not, so that the mean over
+    halves of a batch is the loss of the batch.
     """
     known = ~labels.isnan()
     costs = F.binary_cross_entropy_with_logits(logits, labels.nan_to_num(), pos_weight=weights, reduction="none")
@@ -98,13 +87,12 @@ def box_loss(
     *,
     rivals: bool = True,
 ) -> Float[Tensor, ""]:
-    """Binary cross-entropy at every patch: does a box of the concept cover much of it?
+    """Binary cross-entropy at every patch: is it inside a box of the concept?
 
-    ``judged`` says for which films and concepts the boxes tell the whole truth: it has a box, or the concept is
-    absent. Patches inside are few, so each weighs ``inside`` times as much. The patch that is covered most always
-    counts, so that a lesion between four patches, or smaller than one, is not taught to be nowhere. Without
-    ``rivals`` a patch that a box of another concept covers costs nothing: a concept learns to differ from ordinary
-    tissue here, and from the others by ``telling_loss``.
+    ``judged`` are the films and concepts whose boxes are complete: there is a box, or the concept is absent. Patches
+    inside are few, so their weight is ``inside``. The patch that is covered most is always inside, so that a lesion
+    between four patches, or smaller than one, has a target. Without ``rivals`` patches inside boxes of other concepts
+    are ignored: a concept then learns to differ from normal tissue here, and from other concepts by ``box_class_loss``.
     """
     most = overlap.amax(dim=(-2, -1), keepdim=True)
     covered = (overlap > MOSTLY) | ((overlap == most) & (most > 0))
@@ -116,13 +104,13 @@ def box_loss(
     return (costs * counts).sum() / maps.numel()
 
 
-def telling_loss(
+def box_class_loss(
     maps: Float[Tensor, "b k h w"], overlap: Float[Tensor, "b k h w"], weights: Float[Tensor, " k"]
 ) -> Float[Tensor, ""]:
-    """Cross-entropy between the concepts on the means of their maps inside a box: which of them does it show?
+    """Cross-entropy of the concept of a box, given the mean of every concept's map inside it.
 
-    ``weights`` make up for rare concepts; one of weight 0 takes no part, neither as an answer nor as a rival. All boxes
-    of one concept on one film count as one. Divided by all films, so that halves of a batch average to the whole.
+    ``weights`` balance rare concepts; concepts of weight 0 are left out. All boxes of a concept on a film are one box.
+    The sum is divided by all films, so that the mean over halves of a batch is the loss of the batch.
     """
     mass = overlap.sum(dim=(-2, -1))
     means = torch.einsum("bchw,bkhw->bkc", maps, overlap) / mass.clamp_min(1e-6).unsqueeze(-1)
@@ -135,10 +123,10 @@ def soft_similarity(
     vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], sharpness: float
 ) -> Float[Tensor, "n groups"]:
     """Similarity to each concept: its prototypes' cosines, weighted by their own softmax (paper Eqs. 8, 9)."""
-    return _softly(torch.einsum("nd,gmd->ngm", vectors, prototypes), sharpness)
+    return _soft_maximum(torch.einsum("nd,gmd->ngm", vectors, prototypes), sharpness)
 
 
-def _softly(cosines: Float[Tensor, "n groups m"], sharpness: float) -> Float[Tensor, "n groups"]:
+def _soft_maximum(cosines: Float[Tensor, "n groups m"], sharpness: float) -> Float[Tensor, "n groups"]:
     return ((sharpness * cosines).softmax(dim=-1) * cosines).sum(dim=-1)
 
 
@@ -149,10 +137,10 @@ def contrastive_loss(
     margin: float,
     weights: Float[Tensor, " groups"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Minus log of the true concept's share (paper Eq. 10); the margin is on the true concept's logit alone.
+    """Cross-entropy of the true concept (paper Eq. 10); the margin is added to its logit only.
 
     The paper prints the margin in the numerator only, where it changes no gradient; here it is part of the logit.
-    ``weights`` make up for concepts that few films show.
+    ``weights`` balance rare concepts.
     """
     raised = F.one_hot(truth, similarity.shape[1]) * margin
     return F.cross_entropy(scale * (similarity + raised), truth, weight=weights)
@@ -161,27 +149,26 @@ def contrastive_loss(
 def pointing_loss(
     means: Float[Tensor, "n k"], truth: Int[Tensor, " n"], weights: Float[Tensor, " groups"]
 ) -> Float[Tensor, ""]:
-    """Minus log of a finding's share among ordinary tissue, in the mean map of its own concept.
+    """Cross-entropy of a finding among patches of normal tissue, in the mean map of its own concept.
 
-    ``means`` are cosines with the mean prototype of each concept, ``truth`` the concept of each vector, or K for
-    ordinary tissue. The contrastive loss compares concepts at one place; here places are compared in one concept's map,
-    which is what pointing at its highest place does. Tissue counts as if there were ``RIVALS`` patches of it, however
-    many a batch holds.
+    ``means`` are cosines with the mean prototype of each concept; ``truth`` is the concept of each vector, or K for
+    normal tissue. The contrastive loss compares concepts at one place; this loss compares places in the map of one
+    concept, whose maximum is its location. Normal tissue counts as ``RIVALS`` patches, whatever the batch size.
     """
     ordinary = truth == means.shape[1]
     if not ordinary.any():
         return means.new_zeros(())
     tissue = torch.logsumexp(POINTING_SCALE * means[ordinary], dim=0) + math.log(RIVALS / int(ordinary.sum()))
-    found, concepts = means[~ordinary], truth[~ordinary]
-    own = POINTING_SCALE * found.gather(1, concepts.unsqueeze(1)).squeeze(1)
+    findings, concepts = means[~ordinary], truth[~ordinary]
+    own = POINTING_SCALE * findings.gather(1, concepts.unsqueeze(1)).squeeze(1)
     return (weights[concepts] * (torch.logaddexp(own, tissue[concepts]) - own)).sum() / len(truth)
 
 
 def detection_loss(maps: Float[Tensor, "b k h w"], labels: Float[Tensor, "b k"]) -> Float[Tensor, ""]:
-    """Films with a finding should peak higher in its map than films without: every such pair of films is compared.
+    """A smooth AUC of each concept: for every pair of films, the one with it should have the higher peak in its map.
 
-    What the AUC of a concept counts, made smooth: the peak by log-sum-exp, the order of a pair by a logistic curve. A
-    label that is not known (NaN) is in no pair; concepts without any pair cost nothing.
+    Peaks are log-sum-exps, and the loss of a pair is logistic. Films with an unknown label (NaN) and concepts without
+    any pair are ignored.
     """
     peaks = torch.logsumexp(POINTING_SCALE * maps.flatten(2), dim=-1)
     costs = F.softplus(rearrange(peaks, "b k -> 1 b k") - rearrange(peaks, "b k -> b 1 k"))
@@ -196,7 +183,7 @@ def alignment_loss(prototypes: Float[Tensor, "k m d"], anchors: Float[Tensor, "k
 
 
 def dispersion_loss(prototypes: Float[Tensor, "groups m d"], nearest: float = 0.5) -> Float[Tensor, ""]:
-    """How far cosines between prototypes of one concept exceed ``nearest``: what keeps them from being one vector."""
+    """Squared excess of cosines between prototypes of one concept over ``nearest``, so that they do not collapse."""
     cosines = torch.einsum("gmd,gnd->gmn", prototypes, prototypes)
     others = ~torch.eye(prototypes.shape[1], dtype=torch.bool, device=prototypes.device)
     if not others.any():
@@ -207,5 +194,9 @@ def dispersion_loss(prototypes: Float[Tensor, "groups m d"], nearest: float = 0.
 def masked_similarity(
     vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], sharpness: float, mask_above: float
 ) -> Float[Tensor, "n groups"]:
-    """``soft_similarity`` in which a sample gives no gradient to prototypes that disagree about it too much."""
-    return _softly(masked_cosines(vectors, prototypes, mask_above), sharpness)
+    """``soft_similarity`` without gradients to the prototypes of a concept whose variance on a sample is too high.
+
+    The threshold of the variance is ``mask_above`` (theta_U). The sample itself still gets gradients from them.
+    """
+    cosines: Tensor = _MaskedCosines.apply(vectors, prototypes, mask_above)  # type: ignore[no-untyped-call]
+    return _soft_maximum(cosines, sharpness)

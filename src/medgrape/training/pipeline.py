@@ -1,227 +1,266 @@
-"""The course of a method that GRAPE is compared with: its lessons in order, judged by the same films."""
+"""Build a model and train its stages in order: GRAPE, or a baseline."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from medgrape.baselines.methods import Baseline, ConceptBottleneck, PipNet, presence
+from medgrape.baselines.methods import Baseline, ConceptBottleneck, PipNet, build_baseline, presence
+from medgrape.concepts import ConceptSet
 from medgrape.config import Config
+from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.statistics import co_occurrence
+from medgrape.errors import nearest
+from medgrape.model.backbones import build_backbone
+from medgrape.model.cam import CamHead
 from medgrape.model.grape import Grape
+from medgrape.model.graph import ConceptGraph
 from medgrape.progress import Track
-from medgrape.training.barrier import Meeting
-from medgrape.training.building import build_compared, build_model, grid_of
-from medgrape.training.checkpoint import StageState, history, told_of_stages
-from medgrape.training.films import TrainingFilms, in_order
-from medgrape.training.loop import Workshop, learn
+from medgrape.runs.checkpoint import load_run
+from medgrape.training import alternative_stages as alternatives
+from medgrape.training.concept_stage import ConceptTraining
+from medgrape.training.film_scores import TrainingScores, open_scores
+from medgrape.training.films import TrainingError, TrainingFilms, in_order
+from medgrape.training.head_stage import HeadTraining
+from medgrape.training.loop import StageState, TrainingContext, history, run_stage, summary_of_stages
 from medgrape.training.preflight import untrained
-from medgrape.training.processes import alone
-from medgrape.training.scores import Scores, open_scores
-from medgrape.training.stage import Lesson, evaluating, hold_still
-from medgrape.training.stages.baselines import BlackBoxLesson, CbmLesson, PipNetLesson, PipNetPartsLesson
-from medgrape.training.stages.concepts import ConceptLesson
-from medgrape.training.stages.end_to_end import EndToEndLesson
-from medgrape.training.stages.head import HeadLesson
-from medgrape.training.stages.prototypes import PrototypeLesson
-from medgrape.training.stages.vectors import open_vectors
-from medgrape.training.stored_features import Inputs, Views, open_patches, open_shared
-from medgrape.vocabulary.encoders import open_text_encoder
+from medgrape.training.processes import Barrier, alone
+from medgrape.training.prototype_stage import PrototypeTraining
+from medgrape.training.stage import StageTraining, evaluating, freeze_except
+from medgrape.training.stored_features import BATCH, FilmInputs, open_patches, open_shared, open_vectors
+from medgrape.vocabulary.encoders import TextEncoder, open_text_encoder
 
-STAGED, WHOLE = ("concepts", "prototypes", "head"), ("end_to_end",)
+Module = TypeVar("Module", bound=nn.Module)
+LIKE, CUT = "stages.concepts.like", "model.cut"
+NOTHING = -20.0
+"""A logit below any that a trained map reaches."""
+
+
+def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -> Grape:
+    """Build GRAPE: pretrained backbone, graph from the labels, anchors from the descriptions, other weights random."""
+    text = None if encoder is None else encoder.encode([concept.description for concept in dataset.concepts])
+    torch.manual_seed(config.seed)  # after the text, so that the encoder does not change the random weights
+    cut = _cut(config, dataset.concepts)
+    graph = ConceptGraph(torch.from_numpy(co_occurrence(dataset).probability).float(), config.model.tau, cut)
+    backbone = build_backbone(config.backbone)
+    backbone.freeze_statistics = not config.stages.concepts.batch_statistics
+    background = config.stages.prototypes.background
+    model = Grape(backbone, config.model, graph, len(dataset.classes), text, background=background)
+    if config.stages.concepts.like:
+        _initialise_maps(model.cam, config, dataset.concepts)
+    return _channels_last(model)
+
+
+def _build_baseline(config: Config, dataset: Dataset) -> Baseline:
+    torch.manual_seed(config.seed)
+    backbone = build_backbone(config.backbone)
+    backbone.freeze_statistics = not config.stages.concepts.batch_statistics
+    return _channels_last(build_baseline(config, backbone, len(dataset.concepts), len(dataset.classes)))
+
+
+def _channels_last(model: Module) -> Module:
+    """Put weights into the memory format that halves the time of convolutions on a CPU."""
+    for weights in model.parameters():
+        if weights.ndim == 4 and weights.shape[1] > 1:
+            weights.data = weights.data.contiguous(memory_format=torch.channels_last)
+    return model
+
+
+def _cut(config: Config, concepts: ConceptSet) -> list[tuple[int, int]]:
+    """Listener and speaker of every edge that is removed."""
+    edges = []
+    for edge in config.model.cut:
+        speaker, arrow, listener = (part.strip() for part in edge.partition("->"))
+        if not arrow:
+            raise TrainingError(f"{CUT} takes edges such as 'active_tb -> obsolete_tb', not {edge!r}.")
+        edges.append((_index(listener, concepts, CUT, "the data set"), _index(speaker, concepts, CUT, "the data set")))
+    return edges
+
+
+@torch.no_grad()
+def _initialise_maps(cam: CamHead, config: Config, concepts: ConceptSet) -> None:
+    """Initialise maps with the mean of an earlier run's maps of similar findings."""
+    weights = config.backbone.weights
+    if not weights or not Path(weights).expanduser().is_dir():
+        raise TrainingError(f"{LIKE} names findings of an earlier run; give that run's folder as backbone.weights.")
+    earlier = load_run(Path(weights).expanduser()).run
+    if earlier.grape.cam.maps.in_channels != cam.maps.in_channels:
+        raise TrainingError(f"{LIKE}: {weights} has another backbone, whose maps do not fit this one.")
+    mapped = ConceptSet(tuple(earlier.concepts)[: earlier.grape.cam.maps.out_channels])  # later ones have no map
+    if config.stages.concepts.epochs == 0:  # maps that are neither initialised nor trained show nothing
+        cam.maps.weight.zero_()
+        cam.bias.fill_(NOTHING)
+    for concept, findings in config.stages.concepts.like.items():
+        index = _index(concept, concepts, LIKE, "the data set")
+        sources = [_index(name, mapped, LIKE, f"the run {weights}") for name in findings]
+        for target, source in zip(cam.maps.parameters(), earlier.grape.cam.maps.parameters(), strict=True):
+            target[index] = source[sources].mean(dim=0)
+
+
+def _index(name: str, concepts: ConceptSet, key: str, where: str) -> int:
+    if name not in concepts:
+        raise TrainingError(f"{key}: {where} has no concept {name!r}{nearest(name, concepts.names)}.")
+    return concepts.index(name)
 
 
 @dataclass(frozen=True)
-class Graduate:
-    """A trained model and what its last look at the training films found."""
+class TrainedGrape:
+    """A trained model with its scores on the training films."""
 
     model: Grape
-    scores: Scores
+    scores: TrainingScores
     grid: tuple[int, int]
     metrics: dict[str, Any]
 
 
-class Course:
-    """All lessons for one model."""
-
-    def __init__(self, config: Config, films: TrainingFilms, workshop: Workshop, track: Track) -> None:
-        self._config, self._films, self._workshop, self._track = config, films, workshop, track
-        self._encoder = open_text_encoder(config.text)
-        self.model = build_model(config, films.dataset, self._encoder)
-        grid = grid_of(self.model.backbone, config.preprocessing.size)
-        self._device = workshop.fabric.device
-        self.model.to(self._device)
-        views = Views.of(config)
-        self._inputs = Inputs(films, self.model.backbone, views, grid, self._device)
-
-    def run(self) -> Graduate | None:
-        """Everything in order; None for a process that only helped with the backbone."""
-        staged = self._config.training.order == "staged"
-        if self._workshop.leads:
-            self._workshop.journal.begin(history(self._workshop.folder, STAGED if staged else WHOLE))
-        self._inputs = self._open_inputs()
-        states = self._first(staged=staged)
-        if not self._workshop.leads:
-            return None
-        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric), meeting=Meeting())
-        if staged:
-            states["prototypes"] = self._prototypes()
-        scores = open_scores(
-            self.model, self._inputs, self._config.stages.head.views, self._showable(), self._folder("scores"),
-            self._track,
-        )  # fmt: skip
-        if staged:
-            states["head"] = self._head(scores)
-        self._workshop.journal.draw()
-        return Graduate(self.model.cpu().eval(), scores, self._inputs.grid, self._metrics(states))
-
-    def _folder(self, name: str) -> Any:  # noqa: ANN401
-        return self._workshop.folder / name
-
-    def _open_inputs(self) -> Inputs:
-        views, shop = self._config.stages.concepts.views, self._workshop
-        return open_shared(
-            self._inputs, views, self._folder("early"), self._track, shop.meeting, writes=shop.leads
-        )  # fmt: skip
-
-    def _learn(self, lesson: Lesson) -> StageState:
-        return learn(lesson, self._workshop)
-
-    def _first(self, *, staged: bool) -> dict[str, StageState]:
-        """The lessons in which the backbone takes part; none where the first stage has no epochs."""
-        if not staged:
-            return {"end_to_end": self._end_to_end()}
-        return {"concepts": self._concepts()} if self._config.stages.concepts.epochs else {}
-
-    def _concepts(self) -> StageState:
-        stage = self._config.stages.concepts
-        hold_still(self.model, stage.learns)
-        self._workshop.chance("first weights of the class maps")
-        return self._learn(ConceptLesson(self.model, self._inputs, stage, self._config.seed, self._workshop.share))
-
-    def _end_to_end(self) -> StageState:
-        hold_still(self.model, self._config.stages.end_to_end.learns)
-        return self._learn(EndToEndLesson(self.model, self._inputs, self._config, self._workshop.share))
-
-    def _prototypes(self) -> StageState:
-        stages = self._config.stages
-        if stages.prototypes.detection:
-            patches = open_patches(self.model, self._inputs, self._folder("patches"), self._track)
-            self._inputs = replace(self._inputs, patches=patches)
-        vectors = open_vectors(
-            self.model, self._inputs, stages.vectors, self._folder("vectors"), self._track,
-            background=stages.prototypes.background,
-        )  # fmt: skip
-        hold_still(self.model, stages.prototypes.learns)
-        lesson = PrototypeLesson(
-            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, self._inputs.patches
-        )
-        if not self._folder("prototypes.safetensors").is_file():  # else they are put where they were
-            lesson.place()
-        state = self._learn(lesson)
-        if stages.prototypes.push:
-            lesson.push()
-        return state
-
-    def _head(self, scores: Scores) -> StageState:
-        stage = self._config.stages.head
-        hold_still(self.model, stage.learns)
-        lesson = HeadLesson(self.model, scores, self._films, stage, self._config.seed, self._device)
-        if self._config.model.standardise:
-            lesson.fit_standard()
-        return self._learn(lesson)
-
-    def _showable(self) -> Bool[Tensor, " n"]:
-        """Films of which a run may carry a picture."""
-        withheld = set(self._config.exemplars.withheld)
-        return torch.tensor([not {film.id, film.patient} & withheld for film in self._films.records])
-
-    def _metrics(self, states: dict[str, StageState]) -> dict[str, Any]:
-        return {
-            "validation": told_of_stages(states),
-            "untrained_concepts": list(untrained(self._films)),
-            "text_encoder": None if self._encoder is None else self._encoder.name,
-        }
-
-
-_BATCH = 64
-
-
 @dataclass(frozen=True)
-class ComparedGraduate:
+class TrainedBaseline:
     """A trained baseline."""
 
     model: Baseline
     metrics: dict[str, Any]
 
 
-class ComparedCourse:
-    """All lessons for one baseline."""
+class _Pipeline:
+    """What both pipelines share: the context, the inputs and the metrics."""
 
-    def __init__(self, config: Config, films: TrainingFilms, workshop: Workshop, track: Track) -> None:
-        self._config, self._films, self._workshop, self._track = config, films, workshop, track
-        self.model = build_compared(config, films.dataset)
-        grid = grid_of(self.model.backbone, config.preprocessing.size)
-        device = workshop.fabric.device
-        self.model.to(device)
-        self._inputs = Inputs(films, self.model.backbone, Views.of(config), grid, device)
+    def __init__(
+        self, config: Config, films: TrainingFilms, context: TrainingContext, model: Grape | Baseline, track: Track
+    ) -> None:
+        self._config, self._films, self._context, self._track = config, films, context, track
+        self._device = context.fabric.device
+        self._inputs = FilmInputs.of(config, films, model.backbone, self._device)
+        model.to(self._device)
 
-    def run(self) -> ComparedGraduate | None:
-        """Everything in order; None for a process that only helped."""
-        lessons = {"black-box": ("black_box",), "cbm": ("cbm",), "pip-net": ("pip_net_parts", "pip_net")}
-        names = lessons[self._config.model.method]
-        if self._workshop.leads:
-            self._workshop.journal.begin(history(self._workshop.folder, names))
-        views, early, shop = self._config.stages.concepts.views, self._workshop.folder / "early", self._workshop
-        self._inputs = open_shared(self._inputs, views, early, self._track, shop.meeting, writes=shop.leads)
-        if self._config.model.method == "pip-net":
-            return self._parts_and_classes()
-        return self._graduate({names[0]: self._learn(self._classes())})
+    def _open(self, stages: tuple[str, ...]) -> None:
+        """Start the log, and open the cache of the frozen parts' output."""
+        context, views = self._context, self._config.stages.concepts.views
+        if context.is_rank_zero:
+            context.log.begin(history(context.folder, stages))
+        self._inputs = open_shared(
+            self._inputs, views, context.folder / "early", self._track, context.barrier, writes=context.is_rank_zero
+        )
 
-    def _learn(self, lesson: Lesson) -> StageState:
+    def _continue_alone(self) -> None:
+        """Use this process alone from now on."""
+        self._context = replace(self._context, fabric=alone(self._context.fabric), barrier=Barrier())
+
+    def _metrics(self, states: dict[str, StageState], encoder: TextEncoder | None = None) -> dict[str, Any]:
+        return {
+            "validation": summary_of_stages(states),
+            "untrained_concepts": list(untrained(self._films)),
+            "text_encoder": None if encoder is None else encoder.name,
+        }
+
+
+class GrapePipeline(_Pipeline):
+    """All stages of GRAPE."""
+
+    def __init__(self, config: Config, films: TrainingFilms, context: TrainingContext, track: Track) -> None:
+        self._encoder = open_text_encoder(config.text)
+        self.model = build_model(config, films.dataset, self._encoder)
+        super().__init__(config, films, context, self.model, track)
+
+    def run(self) -> TrainedGrape | None:
+        """Train all stages; return None in a process that only shared the training of the backbone."""
+        config, model, context = self._config, self.model, self._context
+        is_staged, stages = config.training.order == "staged", config.stages
+        self._open(("concepts", "prototypes", "head") if is_staged else ("end_to_end",))
+        states = {}
+        if not is_staged:
+            freeze_except(model, stages.end_to_end.learns)
+            training = alternatives.EndToEndTraining(model, self._inputs, config, context.share)
+            states["end_to_end"] = run_stage(training, context)
+        elif stages.concepts.epochs:
+            freeze_except(model, stages.concepts.learns)
+            context.seed_torch("first weights of the class maps")
+            concepts = ConceptTraining(model, self._inputs, stages.concepts, config.seed, context.share)
+            states["concepts"] = run_stage(concepts, context)
+        if not context.is_rank_zero:
+            return None
+        self._continue_alone()
+        if is_staged:
+            states["prototypes"] = self._prototypes()
+        withheld = set(config.exemplars.withheld)
+        showable = torch.tensor([not {film.id, film.patient} & withheld for film in self._films.records])
+        folder = context.folder / "scores"
+        scores = open_scores(model, self._inputs, stages.head.views, showable, folder, self._track)
+        if is_staged:
+            freeze_except(model, stages.head.learns)
+            head = HeadTraining(model, scores, self._films, stages.head, config.seed, self._device)
+            if config.model.standardise:
+                head.fit_standard()
+            states["head"] = run_stage(head, self._context)
+        context.log.draw()
+        return TrainedGrape(model.cpu().eval(), scores, self._inputs.grid, self._metrics(states, self._encoder))
+
+    def _prototypes(self) -> StageState:
+        stages, folder = self._config.stages, self._context.folder
+        if stages.prototypes.detection:
+            patches = open_patches(self.model, self._inputs, folder / "patches", self._track)
+            self._inputs = replace(self._inputs, patches=patches)
+        vectors = open_vectors(
+            self.model, self._inputs, stages.vectors, folder / "vectors", self._track,
+            background=stages.prototypes.background,
+        )  # fmt: skip
+        freeze_except(self.model, stages.prototypes.learns)
+        training = PrototypeTraining(
+            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, self._inputs.patches
+        )
+        if not (folder / "prototypes.safetensors").is_file():  # otherwise the checkpoint has them
+            training.place()
+        state = run_stage(training, self._context)
+        if stages.prototypes.push:
+            training.push()
+        return state
+
+
+class BaselinePipeline(_Pipeline):
+    """All stages of a baseline."""
+
+    def __init__(self, config: Config, films: TrainingFilms, context: TrainingContext, track: Track) -> None:
+        self.model = _build_baseline(config, films.dataset)
+        super().__init__(config, films, context, self.model, track)
+
+    def run(self) -> TrainedBaseline | None:
+        """Train all stages; return None in a process that only helped."""
+        model, stages, seed, share = self.model, self._config.stages, self._config.seed, self._context.share
+        names = {"black-box": ("black_box",), "cbm": ("cbm",), "pip-net": ("pip_net_parts", "pip_net")}
+        self._open(names[self._config.model.method])
+        first: StageTraining
+        if isinstance(model, PipNet):
+            first = alternatives.PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, seed, share)
+        elif isinstance(model, ConceptBottleneck):
+            first = alternatives.CbmTraining(model, self._inputs, stages.cbm, seed, share)
+        else:
+            balance = stages.black_box.balance
+            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, seed, share, balance=balance)
+        states = {first.name: self._train(first)}
+        if not self._context.is_rank_zero:
+            return None
+        if isinstance(model, PipNet):
+            self._continue_alone()
+            second = alternatives.PipNetTraining(model, self._inputs, stages.pip_net, seed, self._context.share)
+            states[second.name] = self._train(second)
+            training = self._films.positions("train")
+            model.name_parts(self._present(model, training), self._films.labels[training].to(self._device))
+        self._context.log.draw()
+        return TrainedBaseline(model.cpu().eval(), self._metrics(states))
+
+    def _train(self, training: StageTraining) -> StageState:
         self.model.train().requires_grad_(True)
         self.model.backbone.parts[: self.model.backbone.frozen_parts].requires_grad_(False)
-        return learn(lesson, self._workshop)
-
-    def _classes(self) -> Lesson:
-        stages, seed, share = self._config.stages, self._config.seed, self._workshop.share
-        if isinstance(self.model, ConceptBottleneck):
-            return CbmLesson(self.model, self._inputs, stages.cbm, seed, share)
-        return BlackBoxLesson(self.model, self._inputs, stages.black_box, seed, share)
-
-    def _parts_and_classes(self) -> ComparedGraduate | None:
-        """PIP-Net's two phases, the second in one process; then its parts are given to concepts."""
-        assert isinstance(self.model, PipNet)  # noqa: S101 (the settings say so)
-        stages, seed = self._config.stages, self._config.seed
-        first = PipNetPartsLesson(self.model, self._inputs, stages.pip_net_parts, seed, self._workshop.share)
-        states = {first.name: self._learn(first)}
-        if not self._workshop.leads:
-            return None
-        self._workshop = replace(self._workshop, fabric=alone(self._workshop.fabric), meeting=Meeting())
-        second = PipNetLesson(self.model, self._inputs, stages.pip_net, seed, self._workshop.share)
-        states[second.name] = self._learn(second)
-        learnt = self._films.positions("train")
-        self.model.name_parts(self._present(self.model, learnt), self._films.labels[learnt].to(self._inputs.device))
-        return self._graduate(states)
+        return run_stage(training, self._context)
 
     @torch.no_grad()
     def _present(self, model: PipNet, positions: list[int]) -> Float[Tensor, "n parts"]:
-        """Which parts the training films themselves have."""
+        """Presence of each part on films that are not augmented."""
         with evaluating(model):
-            found = [
+            batches = [
                 presence(model.which_part(model.backbone.late(self._inputs.activations(batch, 0))))
-                for batch in in_order(positions, _BATCH)
+                for batch in in_order(positions, BATCH)
             ]
-        return torch.cat(found)
-
-    def _graduate(self, states: dict[str, StageState]) -> ComparedGraduate | None:
-        if not self._workshop.leads:
-            return None
-        self._workshop.journal.draw()
-        metrics = {
-            "validation": told_of_stages(states),
-            "untrained_concepts": list(untrained(self._films)),
-            "text_encoder": None,
-        }
-        return ComparedGraduate(self.model.cpu().eval(), metrics)
+        return torch.cat(batches)

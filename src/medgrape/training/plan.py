@@ -1,7 +1,7 @@
-"""Finished stages, kept for trainings that would learn the very same: a suite of many rows learns each of them once.
+"""What a training was started with (plan.json), and finished stages that several trainings share.
 
-A stage is kept under a hash of everything that it depends on: films, labels, weights, versions, and the settings that
-it or a stage before it reads. So what lies there is right, or of another name.
+A shared stage is kept under a hash of everything that it depends on: films, labels, weights, versions, and the settings
+that it or an earlier stage reads.
 """
 
 import hashlib
@@ -9,44 +9,105 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from medgrape.config import Config
-from medgrape.files import linked
+from medgrape.datasets.cache import CachedFilms
+from medgrape.datasets.dataset import checksum
+from medgrape.files import linked, sha256, whole_file
+from medgrape.runs.manifest import parts_used
+from medgrape.training.films import TrainingError
+
+PLAN = "plan.json"
+PARTS = {
+    "config": "settings",
+    "dataset": "labels",
+    "films": "films",
+    "sources": "weights of the backbone or the text encoder",
+    "versions": "versions of the software",
+}
+"""Keys of the plan, and how an error calls them."""
+_WHERE = ("processes", "threads")
+"""Settings that may change while a training is continued: where it runs."""
 
 FIRST = "concepts.safetensors"
 LATER = ("patches", "vectors", "prototypes.safetensors", "scores")
 EVERYTHING = ("early", FIRST, *LATER)
-"""What a training may share, by its name in the folder of a training; all but the first stage takes much room."""
+"""What trainings may share, by its name in the folder of a training; all but the first stage need much space."""
 EARLY = ("seed", "preprocessing", "backbone", "training")
-"""Tables that the output of the backbone's frozen parts depends on, beside how films are viewed."""
+"""Tables that the output of the frozen parts depends on, beside the augmented views."""
 UNSEEN_BEFORE_HEAD = (
     "model.head", "model.tau", "model.cut", "model.dropout", "model.standardise", "safety", "limits",
     "stages.end_to_end", "stages.black_box", "stages.cbm", "stages.pip_net_parts", "stages.pip_net",
 )  # fmt: skip
-"""What prototypes and scores do not depend on, beside all of stage 4 but its views."""
+"""Settings that prototypes and scores do not depend on, beside all of stage 4 but its views."""
 
 
-def fetch(kept: Path | None, work: Path, shared: Collection[str] = EVERYTHING) -> None:
+def is_same_training(config: Config, other: Config) -> bool:
+    """Return whether two configs train the same model, wherever each of them runs."""
+    return bool(_without_where(config.model_dump(mode="json")) == _without_where(other.model_dump(mode="json")))
+
+
+def _without_where(settings: Any) -> Any:  # noqa: ANN401 (from a file that anybody may have written)
+    if not isinstance(settings, dict) or not isinstance(settings.get("training"), dict):
+        return settings
+    return settings | {"training": {key: value for key, value in settings["training"].items() if key not in _WHERE}}
+
+
+def agree(work: Path, config: Config, data: Path, cached: CachedFilms) -> None:
+    """Write the plan of a new training; compare it with the plan of one that is continued."""
+    path = work / PLAN
+    readable = [cached.contents[position] for position in cached.readable()]
+    plan = {
+        "config": config.model_dump(mode="json"),
+        "dataset": checksum(data),
+        "films": hashlib.sha256("".join(readable).encode()).hexdigest(),
+        "sources": _sources(config),
+        "versions": {name: version(name) for name in ("medgrape", "torch", "numpy", "scikit-learn")}
+        | {part["distribution"]: part["version"] for part in parts_used(config).values()},
+    }
+    if not path.is_file():
+        with whole_file(path) as draft:
+            draft.write_text(json.dumps(plan, indent=2) + "\n", "utf-8")
+        return
+    started = json.loads(path.read_text("utf-8"))
+    for key, what in PARTS.items():
+        before, after = started.get(key), json.loads(json.dumps(plan[key]))
+        if (_without_where(before) != _without_where(after)) if key == "config" else before != after:
+            raise TrainingError(
+                f"This training was begun with other {what}; choose another --out, or remove {work} to begin anew."
+            )
+
+
+def _sources(config: Config) -> dict[str, str]:
+    """SHA-256 of every local file of weights."""
+    names = (config.backbone.name, config.backbone.weights, config.text.encoder)
+    paths = [path for path in (Path(name).expanduser() for name in names) if str(path) != "." and path.exists()]
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
+    return {str(file): sha256(file) for file in files if file.is_file()}
+
+
+def fetch(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
     """Take the stages that another training has finished."""
-    for name, place in _places(kept, work, shared).items():
+    for name, place in _places(cache, work, names).items():
         if place.exists() and not (work / name).exists():
             _link(place, work / name)
 
 
-def keep(kept: Path | None, work: Path, shared: Collection[str] = EVERYTHING) -> None:
-    """Leave the stages of a training that is finished to others."""
-    for name, place in _places(kept, work, shared).items():
+def keep(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
+    """Keep the stages of a finished training for others."""
+    for name, place in _places(cache, work, names).items():
         if (work / name).exists() and not place.exists():
             _link(work / name, place)
 
 
 def _link(source: Path, target: Path) -> None:
-    """Beside its place first: it is whole there, or not there. Somebody else may be as far at the same moment."""
+    """Link through a draft, so that the target is complete or absent; another process may do the same."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    _remove(draft)  # of a process of the same number that was killed
+    _remove(draft)  # of a killed process with the same number
     try:
         linked(source, draft)
         if not target.exists():
@@ -60,43 +121,36 @@ def _remove(path: Path) -> None:
 
 
 def shared_stages(config: Config) -> frozenset[str]:
-    """A name for each stage of a training; trainings on the same films that have one in common would learn the same."""
-    return frozenset(f"{name} {_hash(told)}" for name, told in _depends_on(config.model_dump(mode="json")).items())
+    """Return a name for each stage; trainings on the same films share the stages whose names are equal."""
+    stages = _depends_on(config.model_dump(mode="json"))
+    return frozenset(f"{name} {_hash(settings)}" for name, settings in stages.items())
 
 
-def _places(kept: Path | None, work: Path, shared: Collection[str]) -> dict[str, Path]:
-    """What a training may share, and where it is kept."""
-    if kept is None:
+def _places(cache: Path | None, work: Path, names: Collection[str]) -> dict[str, Path]:
+    """Where each stage of a training is kept."""
+    if cache is None:
         return {}
-    begun = json.loads((work / "plan.json").read_text("utf-8"))
-    found = _depends_on(begun.pop("config"))
-    return {name: kept / _hash(begun | told) / name for name, told in found.items() if name in shared}
+    plan = json.loads((work / PLAN).read_text("utf-8"))
+    stages = _depends_on(plan.pop("config"))
+    return {name: cache / _hash(plan | settings) / name for name, settings in stages.items() if name in names}
 
 
 def _depends_on(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What a training may share, and the settings that each of it depends on."""
+    """The settings that each stage depends on."""
     views = {name: settings["stages"]["concepts"][name] for name in ("augment", "mirror", "views")}
     early = {name: settings[name] for name in EARLY}
     where = {name: value for name, value in settings["training"].items() if name != "order"}
-    found = {"early": early | views | {"training": where, "paired": settings["model"]["method"] == "pip-net"}}
+    stages = {"early": early | views | {"training": where, "paired": settings["model"]["method"] == "pip-net"}}
     if settings["model"]["method"] == "grape" and settings["training"]["order"] == "staged":
-        found[FIRST] = early | {"stage": settings["stages"]["concepts"]}
-        before_head = _without(settings, UNSEEN_BEFORE_HEAD)
+        stages[FIRST] = early | {"stage": settings["stages"]["concepts"]}
+        before_head: dict[str, Any] = json.loads(json.dumps(settings))
+        for key in UNSEEN_BEFORE_HEAD:
+            table, _, name = key.rpartition(".")
+            del (before_head[table] if table else before_head)[name]
         before_head["stages"]["head"] = {"views": settings["stages"]["head"]["views"]}
-        found |= dict.fromkeys(LATER, before_head)
-    return found
+        stages |= dict.fromkeys(LATER, before_head)
+    return stages
 
 
-def _without(settings: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    left: dict[str, Any] = json.loads(json.dumps(settings))
-    for key in keys:
-        *path, last = key.split(".")
-        table = left
-        for part in path:
-            table = table[part]
-        del table[last]
-    return left
-
-
-def _hash(told: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _hash(settings: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -1,58 +1,60 @@
-"""The head is fitted again, after prototypes were discarded or a concept was added: seconds, and nothing else moves."""
+"""Fit the head again after prototypes were discarded or a concept was added; all other parts are frozen."""
 
+from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
+import numpy as np
+import torch
+from jaxtyping import Float
 from lightning_fabric import Fabric
 
 from medgrape.datasets.dataset import checksum
+from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.reader import Reader
-from medgrape.runs.checkpoint import Run
+from medgrape.records import Record
+from medgrape.runs.checkpoint import Run, UsualScores
 from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
-from medgrape.training.films import TrainingFilms
-from medgrape.training.journal import Journal
-from medgrape.training.loop import Workshop, learn
+from medgrape.training.films import TrainingFilms, in_order
+from medgrape.training.head_stage import HeadTraining
+from medgrape.training.loop import TrainingContext, run_stage
 from medgrape.training.processes import one_device
-from medgrape.training.run_artifacts import peaks_again
-from medgrape.training.stage import hold_still
-from medgrape.training.stages.head import HeadLesson
+from medgrape.training.stage import freeze_except
+from medgrape.training.training_log import TrainingLog
+
+_SAMPLE, _BATCH = 64, 16
+"""Number of films with and without a concept on which its usual peaks are measured again."""
 
 
-@dataclass(frozen=True)
-class RefitFigures:
-    """What fitting a head again changed on validation films."""
+class RefitFigures(Record):
+    """Validation metrics before and after a refit."""
 
     data_set: str
     its_own: bool
-    """Whether the run was trained on that very data set."""
+    """Whether the run was trained on this data set."""
     films: int
-    """Validation films whose class is known."""
+    """Number of validation films with a known class."""
     before: ValidationMetrics
-    """The run before anything was changed."""
+    """The run before any change."""
     unfitted: ValidationMetrics
-    """After prototypes or concepts were changed, with the head as it was."""
+    """After prototypes or concepts were changed, with the old head."""
     after: ValidationMetrics
     trivial: ValidationMetrics
-    """Always naming the class that is most frequent in training."""
+    """Metrics of always predicting the most frequent class of the training films."""
     trivial_answer: str
     changed: int
-    """Films whose class is another after than before."""
+    """Number of films with another predicted class after than before."""
     best_epoch: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
 class Refit:
-    """A reader whose head was fitted again; nothing is written."""
+    """A reader with a new head; nothing is written to disk."""
 
     reader: Reader
     figures: RefitFigures
@@ -61,59 +63,22 @@ class Refit:
 def refit(
     reader: Reader, data: Path, *, original: Reader | None = None, track: Track = quietly, watch: Watch = unwatched
 ) -> Refit:
-    """Fit the head on the training films of ``data``, choose the epoch on its validation films.
+    """Fit the head on the training films of ``data`` and choose the epoch on its validation films.
 
     ``original`` is the reader before prototypes were discarded or restored, to compare with.
     """
-    run = reader.loaded.run
+    run, original = reader.loaded.run, original or reader
     films = films_for(run, data, track)
     fabric = one_device("cpu" if run.config.training.device == "cpu" else "auto")
-    found = kept_scores(run, films, data, device=str(fabric.device), track=track)
-    model, best_epoch = _fitted(run, found, films, fabric, watch)
-    steps = ((original or reader).loaded.run.grape, run.grape, model)
-    its_own = reader.loaded.manifest.dataset["checksum"] == checksum(data)
-    figures = _figures(steps, found, films, its_own=its_own, best_epoch=best_epoch)
-    usual = peaks_again(run, films, _curated(reader, original or reader, films), track)
-    fitted = replace(run, model=model, usual=usual, metrics=run.metrics | {"refit": figures.to_json()})
-    return Refit(_changed(reader, fitted, films, figures), figures)
-
-
-def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str]:
-    """Concepts of the data set that go by some prototypes only, or by others than before: they peak elsewhere."""
-    now, before = (one.loaded.run.grape.atlas.kept for one in (reader, original))
-    curated = (~now).any(dim=1)
-    curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since
-    names = zip(reader.concepts.names, curated.tolist(), strict=True)
-    return [name for name, changed in names if changed and name in films.dataset.concepts]
-
-
-def _fitted(run: Run, found: KeptScores, films: TrainingFilms, fabric: Fabric, watch: Watch) -> tuple[Grape, int]:
-    """A copy of the model with another head; the loop, the schedule and the seed are those of stage 4."""
-    stage, config = run.config.stages.head, run.config
-    model = deepcopy(run.grape).to(fabric.device)
-    hold_still(model, stage.learns)
-    lesson = HeadLesson(model, found, films, stage, config.seed, fabric.device)
-    if config.model.standardise:
-        lesson.fit_standard()
-    with TemporaryDirectory() as folder:
-        workshop = Workshop(fabric, Path(folder), config.seed, Journal(Path(folder)), watch)
-        workshop.journal.begin([])
-        try:
-            state = learn(lesson, workshop)
-        finally:
-            workshop.journal.close()
-    return model.cpu().eval().requires_grad_(False), state.best_epoch
-
-
-def _figures(
-    steps: tuple[Grape, Grape, Grape], found: KeptScores, films: TrainingFilms, *, its_own: bool, best_epoch: int
-) -> RefitFigures:
-    """Before, with the old head, and after, on the validation films themselves."""
+    scores = kept_scores(run, films, data, device=str(fabric.device), track=track)
+    model, best_epoch = _fit_head(run, scores, films, fabric, watch)
     validation = ValidationFilms.of(films)
-    before, unfitted, after = (validation.answers(model, found) for model in steps)
-    return RefitFigures(
+    before, unfitted, after = (
+        validation.answers(step, scores) for step in (original.loaded.run.grape, run.grape, model)
+    )
+    figures = RefitFigures(
         data_set=films.dataset.name,
-        its_own=its_own,
+        its_own=reader.loaded.manifest.dataset["checksum"] == checksum(data),
         films=len(validation),
         before=validation.metrics(before),
         unfitted=validation.metrics(unfitted),
@@ -123,11 +88,61 @@ def _figures(
         changed=int((before != after).sum()),
         best_epoch=best_epoch,
     )
-
-
-def _changed(reader: Reader, fitted: Run, films: TrainingFilms, figures: RefitFigures) -> Reader:
-    """The run with the new head; it has learnt from these films from now on."""
+    usual = _usual_peaks(run, films, _curated(reader, original, films), track)
+    learnt_from = tuple(sorted({*run.learnt_from, *films.fingerprints}))
+    metrics = run.metrics | {"refit": figures.to_json()}
+    fitted = replace(run, model=model, usual=usual, metrics=metrics, learnt_from=learnt_from)
     where = "its own data set" if figures.its_own else "another data set than it was trained on"
-    learnt = tuple(sorted({*fitted.learnt_from, *films.fingerprints}))
-    what = f"Fitted the head again on {figures.data_set!r}, {where}."
-    return reader.changed(replace(fitted, learnt_from=learnt), what)
+    return Refit(reader.changed(fitted, f"Fitted the head again on {figures.data_set!r}, {where}."), figures)
+
+
+def _fit_head(run: Run, scores: KeptScores, films: TrainingFilms, fabric: Fabric, watch: Watch) -> tuple[Grape, int]:
+    """Train the head of a copy of the model, with the loop, schedule and seed of stage 4."""
+    stage, config = run.config.stages.head, run.config
+    model = deepcopy(run.grape).to(fabric.device)
+    freeze_except(model, stage.learns)
+    training = HeadTraining(model, scores, films, stage, config.seed, fabric.device)
+    if config.model.standardise:
+        training.fit_standard()
+    with TemporaryDirectory() as folder:
+        log = TrainingLog(Path(folder))
+        log.begin([])
+        try:
+            state = run_stage(training, TrainingContext(fabric, Path(folder), config.seed, log, watch))
+        finally:
+            log.close()
+    return model.cpu().eval().requires_grad_(False), state.best_epoch
+
+
+def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str]:
+    """Concepts of the data set with discarded prototypes, or with others than before: their peaks change."""
+    now, before = (version.loaded.run.grape.atlas.kept for version in (reader, original))
+    curated = (~now).any(dim=1)
+    curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since
+    names = zip(reader.concepts.names, curated.tolist(), strict=True)
+    return [name for name, changed in names if changed and name in films.dataset.concepts]
+
+
+def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> UsualScores:
+    """Measure the usual peaks of concepts with changed prototypes again, on a sample of the training films."""
+    low, high = run.usual.absent_peak.clone(), run.usual.present_peak.clone()
+    training = np.array(films.positions("train"))
+    for name in concepts:
+        known = films.labels[training.tolist(), films.dataset.concepts.index(name)]
+        row = run.concepts.index(name)
+        for value, usual in ((0, low), (1, high)):
+            positions = training[(known == value).numpy()].tolist()
+            sample = positions[:: max(len(positions) // _SAMPLE, 1)][:_SAMPLE]
+            if sample:
+                usual[row] = float(np.median(_peaks(run, films, sample, row, track)))
+    return replace(run.usual, absent_peak=low, present_peak=high)
+
+
+@torch.no_grad()
+def _peaks(run: Run, films: TrainingFilms, positions: list[int], row: int, track: Track) -> Float[np.ndarray, " n"]:
+    prototypes, batches = [run.model.atlas.in_use[row]], list(in_order(positions, _BATCH))
+    peaks = [
+        mean_maps(run.model.patches(films.pixels(batch)), prototypes).amax(dim=(-2, -1))[:, 0].numpy()
+        for batch in track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
+    ]
+    return np.concatenate(peaks)

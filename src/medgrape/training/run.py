@@ -1,13 +1,14 @@
-"""From a prepared data set to a run: all stages in order, going on where an earlier attempt was broken off."""
+"""From a prepared data set to a run: all stages in order; an interrupted training is continued."""
 
-import hashlib
-import json
 import shutil
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+import torch
 from filelock import FileLock, Timeout
 from lightning_fabric import Fabric
 
@@ -15,243 +16,226 @@ from medgrape.baselines.methods import BaselineRun, load_any
 from medgrape.config import Config
 from medgrape.datasets.cache import CachedFilms, FilmCache
 from medgrape.datasets.dataset import Dataset, checksum
-from medgrape.files import copied, sha256, whole_file, whole_folder
+from medgrape.files import copied, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.runs.checkpoint import KEEPSAKES, Run
+from medgrape.runs.checkpoint import KEEPSAKES, Run, UsualScores
+from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.runs.manifest import MANIFEST, parts_used
 from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.safety.thresholds import CalibrationError
-from medgrape.training.barrier import Meeting
+from medgrape.training.assessment import ValidationFilms
+from medgrape.training.film_scores import TrainingScores
 from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
-from medgrape.training.journal import Journal
 from medgrape.training.launchers import process_info
-from medgrape.training.loop import Workshop
-from medgrape.training.mlflow_log import MlflowLog, Tracking, open_log, telling
-from medgrape.training.pipeline import ComparedCourse, ComparedGraduate, Course, Graduate
-from medgrape.training.plan import EVERYTHING, fetch, keep
+from medgrape.training.loop import TrainingContext
+from medgrape.training.pipeline import BaselinePipeline, GrapePipeline, TrainedBaseline, TrainedGrape
+from medgrape.training.plan import EVERYTHING, PLAN, agree, fetch, is_same_training, keep
 from medgrape.training.preflight import (
     refuse_changed_films,
     refuse_unknown_parts,
     refuse_unlearnable,
-    refuse_unusable_place,
+    refuse_unusable_folder,
 )
-from medgrape.training.processes import launch
-from medgrape.training.run_artifacts import data_facts, exemplar_films, usual_scores
+from medgrape.training.processes import Barrier, launch
+from medgrape.training.training_log import MlflowLog, Tracking, TrainingLog, open_mlflow, reporting_end
 
-PLAN = "plan.json"
-PARTS = {
-    "config": "settings",
-    "dataset": "labels",
-    "films": "films",
-    "sources": "weights of the backbone or the text encoder",
-    "versions": "versions of the software",
-}
-_WHERE = ("processes", "threads")
-"""Settings that say where a training runs, not what is learnt: one that is gone on with may have others."""
-
-
-def alike(one: Config, other: Config) -> bool:
-    """Whether two trainings are to learn the same, wherever each of them runs."""
-    return bool(_learnt(one.model_dump(mode="json")) == _learnt(other.model_dump(mode="json")))
-
-
-def _learnt(settings: Any) -> Any:  # noqa: ANN401 (of a file that anybody may have written)
-    if not isinstance(settings, dict) or not isinstance(settings.get("training"), dict):
-        return settings
-    return settings | {"training": {key: told for key, told in settings["training"].items() if key not in _WHERE}}
-
-
-def agree(work: Path, config: Config, data: Path, cached: CachedFilms) -> None:
-    """Write down what is begun with, or compare it with what was written down."""
-    plan, now = work / PLAN, _plan(config, data, cached)
-    if not plan.is_file():
-        with whole_file(plan) as draft:
-            draft.write_text(json.dumps(now, indent=2) + "\n", "utf-8")
-        return
-    begun = json.loads(plan.read_text("utf-8"))
-    for key, what in PARTS.items():
-        before, after = begun.get(key), json.loads(json.dumps(now[key]))
-        if (_learnt(before) != _learnt(after)) if key == "config" else before != after:
-            raise TrainingError(
-                f"This training was begun with other {what}; choose another --out, or remove {work} to begin anew."
-            )
-
-
-def _plan(config: Config, data: Path, cached: CachedFilms) -> dict[str, Any]:
-    readable = [cached.contents[position] for position in cached.readable()]
-    return {
-        "config": config.model_dump(mode="json"),
-        "dataset": checksum(data),
-        "films": hashlib.sha256("".join(readable).encode()).hexdigest(),
-        "sources": _sources(config),
-        "versions": {name: version(name) for name in ("medgrape", "torch", "numpy", "scikit-learn")}
-        | {one["distribution"]: one["version"] for one in parts_used(config).values()},
-    }
-
-
-def _sources(config: Config) -> dict[str, str]:
-    """Every local file that weights are read from."""
-    given = (Path(place).expanduser() for place in (config.backbone.name, config.backbone.weights, config.text.encoder))
-    places = [place for place in given if str(place) != "." and place.exists()]
-    files = [f for p in places for f in ([p] if p.is_file() else sorted(p.rglob("*"))) if f.is_file()]
-    return {str(file): sha256(file) for file in files}
-
-
+THUMBNAIL = 112
 _LOCK_FREE_WITHIN = 30.0
-"""Seconds in which processes of an attempt that torchrun or SLURM has given up are gone, and their lock with them."""
+"""Seconds until torchrun or SLURM has ended all processes of an earlier attempt, and their lock is free."""
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is to be trained, on what, and where it goes."""
+    """What to train, on which data set, and where the run goes."""
 
     config: Config
     data: Path
     out: Path
     stage_cache: Path | None = None
-    """A folder of finished stages: trainings that differ in later ones alone learn the same ones once."""
+    """A folder of finished stages that trainings share: those that differ only in later stages train them once."""
     cached_stages: tuple[str, ...] = EVERYTHING
-    """What is kept there."""
+    """The stages that are kept there."""
     tracking: Tracking | None = None
-    """Who else is told how it goes."""
+    """Where MLflow keeps the log, beside log.jsonl."""
 
     @property
     def work(self) -> Path:
-        """Where the training happens, beside the run that it becomes."""
+        """The folder of the training while it runs, beside ``out``."""
         out = self.out.resolve()
         return out.with_name(f".{out.name}.training")
 
 
-def train(order: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
-    """Train, or go on training, and leave a sealed run in ``order.out``."""
-    refuse_unknown_parts(order.config)
-    if process_info() is not None or not _is_there(
-        order
-    ):  # processes that others started must all hear the same answer
-        launch(order.config.training, _work, order, track, watch)
-    return order.out
+def train(job: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
+    """Train a model, or continue its training, and return the folder of the sealed run."""
+    refuse_unknown_parts(job.config)
+    if process_info() is not None or not _is_finished(job):  # processes of a launcher must get the same answer
+        launch(job.config.training, _work, job, track, watch)
+    return job.out
 
 
-def resumable(order: TrainingJob) -> bool:
-    """Whether an earlier attempt left something to go on with."""
-    return (order.work / PLAN).is_file()
+def resumable(job: TrainingJob) -> bool:
+    """Return whether an earlier attempt can be continued."""
+    return (job.work / PLAN).is_file()
 
 
-def _is_there(order: TrainingJob) -> bool:
-    """Whether the run is finished; another one in its place is not overwritten."""
-    if not (order.out / MANIFEST).is_file():
-        refuse_unusable_place(order.out)
-        Dataset.load(order.data)
+def _is_finished(job: TrainingJob) -> bool:
+    """Whether the run is finished; another run in its folder is not overwritten."""
+    if not (job.out / MANIFEST).is_file():
+        refuse_unusable_folder(job.out)
+        Dataset.load(job.data)
         return False
-    loaded = load_any(order.out)
-    if not (alike(loaded.run.config, order.config) and loaded.manifest.dataset["checksum"] == checksum(order.data)):
-        raise TrainingError(
-            f"{order.out} holds a run with other settings or of another data set; choose another --out."
-        )
-    refuse_changed_films(order.out, loaded.run, order.data)
-    shutil.rmtree(order.work, ignore_errors=True)  # of an attempt that was killed at its very end
+    loaded = load_any(job.out)
+    is_same_data = loaded.manifest.dataset["checksum"] == checksum(job.data)
+    if not (is_same_training(loaded.run.config, job.config) and is_same_data):
+        raise TrainingError(f"{job.out} holds a run with other settings or of another data set; choose another --out.")
+    refuse_changed_films(job.out, loaded.run, job.data)
+    shutil.rmtree(job.work, ignore_errors=True)  # of an attempt that was killed at its very end
     return True
 
 
-def _work(fabric: Fabric, order: TrainingJob, track: Track, watch: Watch) -> None:
-    """What each process does; the first one alone writes, and alone goes on after the backbone has learnt."""
-    meeting, leads = Meeting.of(fabric), fabric.is_global_zero
-    if meeting.told(leads and process_info() is not None and _is_there(order)):
+def _work(fabric: Fabric, job: TrainingJob, track: Track, watch: Watch) -> None:
+    """Work of each process. Only rank 0 writes, and only rank 0 continues after the training of the backbone."""
+    barrier, is_rank_zero = Barrier.of(fabric), fabric.is_global_zero
+    if barrier.broadcast(is_rank_zero and process_info() is not None and _is_finished(job)):
         return
-    if leads:
-        _lead(fabric, meeting, order, track=track, watch=watch)
+    if is_rank_zero:
+        _lead(fabric, barrier, job, track=track, watch=watch)
     else:
-        meeting.see(order.work / PLAN)  # the first process holds the lock and knows what is gone on with
-        _learn(fabric, meeting, order, track=quietly, watch=unwatched)
-    meeting.wait()  # until the run is whole: whoever started us has all of us to start again, or none
+        barrier.wait_for_file(job.work / PLAN)  # rank 0 holds the lock
+        _learn(fabric, barrier, job, track=quietly, watch=unwatched)
+    barrier.wait()  # until the run is complete: a launcher restarts all processes or none
 
 
-def _lead(fabric: Fabric, meeting: Meeting, order: TrainingJob, *, track: Track, watch: Watch) -> None:
-    order.work.mkdir(parents=True, exist_ok=True)
-    patience = 0.0 if process_info() is None else _LOCK_FREE_WITHIN
+def _lead(fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, watch: Watch) -> None:
+    job.work.mkdir(parents=True, exist_ok=True)
+    timeout, out = 0.0 if process_info() is None else _LOCK_FREE_WITHIN, job.out.resolve()
     try:
-        with FileLock(order.work.with_suffix(".lock"), timeout=patience):
-            _clean(order)
-            told = _told(order)
-            with telling(told, order.out):
-                cached = _films(order, track)
-                agree(order.work, order.config, order.data, cached)
-                fetch(order.stage_cache, order.work, order.cached_stages)
-                meeting.see(order.work / PLAN)
-                _learn(fabric, meeting, order, track=track, watch=watch, told=told)
-            shutil.rmtree(order.work)
+        with FileLock(job.work.with_suffix(".lock"), timeout=timeout):
+            for draft in (*job.work.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):  # of killed attempts
+                shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
+            mlflow = None
+            if job.tracking is not None:
+                mlflow = open_mlflow(job.tracking, job.config, job.data, job.work, job.out.name)
+            with reporting_end(mlflow, job.out):
+                agree(job.work, job.config, job.data, cached_films(job, track))
+                fetch(job.stage_cache, job.work, job.cached_stages)
+                barrier.wait_for_file(job.work / PLAN)
+                _learn(fabric, barrier, job, track=track, watch=watch, mlflow=mlflow)
+            shutil.rmtree(job.work)
     except Timeout:
-        raise TrainingError(f"Another process is training {order.out} at this moment; wait for it.") from None
+        raise TrainingError(f"Another process is training {job.out}; wait until it ends.") from None
 
 
-def _told(order: TrainingJob) -> MlflowLog | None:
-    if order.tracking is None:
-        return None
-    return open_log(order.tracking, order.config, order.data, order.work, order.out.name)
-
-
-def _clean(order: TrainingJob) -> None:
-    """Drafts of attempts that were killed."""
-    out = order.out.resolve()
-    for left_over in (*order.work.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):
-        shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
-
-
-def _films(order: TrainingJob, track: Track) -> CachedFilms:
-    dataset = Dataset.load(order.data)
+def cached_films(job: TrainingJob, track: Track) -> CachedFilms:
+    """Open all films of the data set, decoded into its cache if needed."""
+    dataset = Dataset.load(job.data)
     paths = [dataset.film_path(film) for film in dataset.pictured]
-    return FilmCache(order.data / "cache", order.config).films(paths, track=track)
+    return FilmCache(job.data / "cache", job.config).films(paths, track=track)
 
 
 def _learn(
-    fabric: Fabric, meeting: Meeting, order: TrainingJob, *, track: Track, watch: Watch, told: MlflowLog | None = None
+    fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, watch: Watch, mlflow: MlflowLog | None = None
 ) -> None:
-    films = TrainingFilms.of(Dataset.load(order.data), _films(order, quietly), *LEARNT)
-    if meeting.told(films.places) != films.places:
-        raise TrainingError("This process can read other films than the first one; see medgrape data check.")
-    refuse_unlearnable(order.config, films)
-    workshop = Workshop(fabric, order.work, order.config.seed, Journal(order.work, listener=told), watch, meeting)
-    course = Course if order.config.model.method == "grape" else ComparedCourse
+    films = TrainingFilms.of(Dataset.load(job.data), cached_films(job, quietly), *LEARNT)
+    if barrier.broadcast(films.places) != films.places:
+        raise TrainingError("This process can read other films than rank 0; see medgrape data check.")
+    refuse_unlearnable(job.config, films)
+    log = TrainingLog(job.work, mlflow=mlflow)
+    context = TrainingContext(fabric, job.work, job.config.seed, log, watch, barrier)
+    pipeline = GrapePipeline if job.config.model.method == "grape" else BaselinePipeline
     try:
-        graduate = course(order.config, films, workshop, track).run()
+        trained = pipeline(job.config, films, context, track).run()
     finally:
-        workshop.journal.close()
-    if graduate is not None:
-        keep(order.stage_cache, order.work, order.cached_stages)
-        _write(order, _assembled(order, graduate, films, track), films)
+        log.close()
+    if trained is None:
+        return
+    keep(job.stage_cache, job.work, job.cached_stages)
+    run = _run(job, trained, films, track)
+    with whole_folder(job.out) as draft:
+        for name in KEEPSAKES:
+            copied(job.work / name, draft / name)
+        run.save(draft, {"name": films.dataset.name, "checksum": checksum(job.data)})
 
 
-def _calibrated(run: Run, order: TrainingJob, track: Track) -> Run:
-    """With thresholds for the safety check, where the settings ask for them; or with the reason why there are none."""
-    asked = order.config.safety.calibrate
-    if asked == "none":
+def _run(
+    job: TrainingJob, trained: TrainedGrape | TrainedBaseline, films: TrainingFilms, track: Track
+) -> Run | BaselineRun:
+    """Assemble the run; calibrate its safety check if the settings say so."""
+    config, concepts, classes = job.config, films.dataset.concepts, films.dataset.classes
+    own_parts = parts_used(config)
+    metrics = trained.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
+    if isinstance(trained, TrainedBaseline):
+        return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, own_parts)
+    usual = usual_scores(trained.scores, films)
+    exemplars = exemplar_films(trained.scores, films, trained.grid, show=config.exemplars.show)
+    run = Run(
+        config, concepts, classes, trained.model, usual, exemplars, metrics, films.fingerprints, own_parts=own_parts
+    )
+    calibrate = config.safety.calibrate
+    if calibrate == "none":
         return run
     try:
-        return replace(run, safety=learn_safety(run, order.data, balanced=asked == "balanced", track=track))
-    except CalibrationError as refusal:
-        return replace(run, metrics=run.metrics | {NOT_CALIBRATED: str(refusal)})
+        return replace(run, safety=learn_safety(run, job.data, balanced=calibrate == "balanced", track=track))
+    except CalibrationError as error:
+        return replace(run, metrics=run.metrics | {NOT_CALIBRATED: str(error)})
 
 
-def _assembled(
-    order: TrainingJob, graduate: Graduate | ComparedGraduate, films: TrainingFilms, track: Track
-) -> Run | BaselineRun:
-    """Everything that reading needs."""
-    config, concepts, classes = order.config, films.dataset.concepts, films.dataset.classes
-    metrics = graduate.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
-    if isinstance(graduate, ComparedGraduate):
-        return BaselineRun(config, concepts, classes, graduate.model, metrics, films.fingerprints, parts_used(config))
-    usual = usual_scores(graduate.scores, films)
-    exemplars = exemplar_films(graduate.scores, films, graduate.grid, show=config.exemplars.show)
-    run = Run(
-        config, concepts, classes, graduate.model, usual, exemplars, metrics, films.fingerprints,
-        own_parts=parts_used(config),
-    )  # fmt: skip
-    return _calibrated(run, order, track)
+def usual_scores(scores: TrainingScores, films: TrainingFilms) -> UsualScores:
+    """Compute medians over training films with and without each concept; over all films if there are none."""
+    training = films.positions("train")
+    labels, plain, peaks = films.labels[training].numpy(), scores.scores[0][training], scores.peaks[training]
+    absent, low, high = [], [], []
+    for concept in range(labels.shape[1]):
+        without, shown = (
+            chosen if chosen.any() else np.ones(len(training), dtype=bool)
+            for chosen in (labels[:, concept] == 0, labels[:, concept] == 1)
+        )
+        absent.append(np.median(plain[without, concept], axis=0))
+        low.append(float(np.median(peaks[without, concept])))
+        high.append(float(np.median(peaks[shown, concept])))
+    return UsualScores(
+        torch.from_numpy(np.stack(absent)).float(), torch.tensor(low).float(), torch.tensor(high).float()
+    )
 
 
-def _write(order: TrainingJob, run: Run | BaselineRun, films: TrainingFilms) -> None:
-    """Beside its place, and moved into it at once."""
-    with whole_folder(order.out) as draft:
-        for name in KEEPSAKES:
-            copied(order.work / name, draft / name)
-        run.save(draft, {"name": films.dataset.name, "checksum": checksum(order.data)})
+def exemplar_films(scores: TrainingScores, films: TrainingFilms, grid: tuple[int, int], *, show: bool) -> ExemplarFilms:
+    """Make thumbnails of the nearest film of each prototype, each film once; none without ``show``."""
+    nearest = scores.nearest_films if show else np.full_like(scores.nearest_films, -1)
+    shown = sorted(set(nearest.flatten().tolist()) - {-1})
+    number = {film: number for number, film in enumerate(shown)} | {-1: -1}
+    pictures = [
+        cv2.resize(films.cached[films.places[film]], (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
+        for film in shown
+    ]
+    return ExemplarFilms(
+        grid,
+        tuple(films.records[film].id for film in shown),
+        np.array(pictures, dtype=np.uint8).reshape(-1, THUMBNAIL, THUMBNAIL),
+        np.vectorize(number.__getitem__, otypes=[np.int64])(nearest),
+        np.array(scores.nearest_patches, dtype=np.int64),
+        np.array(scores.nearest_similarity, dtype=np.float32),
+    )
+
+
+def data_facts(films: TrainingFilms) -> dict[str, Any]:
+    """Count the training and validation films, and evaluate the trivial answer on the latter."""
+    validation = ValidationFilms.of(films)
+    return {
+        "source": films.dataset.source.kind,
+        "splits": {split: _counts(films, split) for split in LEARNT},
+        "trivial": {"answer": validation.trivial_answer, **asdict(validation.trivial)},
+    }
+
+
+def _counts(films: TrainingFilms, split: str) -> dict[str, Any]:
+    positions = films.positions(split)
+    records, shown = [films.records[film] for film in positions], (films.labels[positions] == 1).sum(dim=0).tolist()
+    classes = Counter(film.class_name for film in records)
+    return {
+        "films": len(records),
+        "patients": len({film.patient for film in records}),
+        "with_boxes": sum(film.id in films.dataset.boxes_by_film for film in records),
+        "classes": {name: classes[name] for name in films.dataset.classes},
+        "concepts": dict(zip(films.dataset.concepts.names, shown, strict=True)),
+        "sex": dict(sorted(Counter(film.sex or "not known" for film in records).items())),
+    }

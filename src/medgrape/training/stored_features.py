@@ -1,38 +1,47 @@
-"""Features of every patch of every film, kept on disk (in half precision) for stages 2 and 3."""
+"""Features cached on disk: output of the frozen parts, patches, and the concept vectors of stage 2."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from medgrape.config import Config
+from medgrape.config import Config, VectorStage
 from medgrape.datasets.augment import Lots
 from medgrape.files import ArrayWriter, mapped, whole_folder
+from medgrape.geometry import PatchGrid
 from medgrape.model.backbones import Backbone
+from medgrape.model.cam import concept_vectors
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
-from medgrape.training.barrier import Meeting
 from medgrape.training.films import Targets, TrainingFilms, in_order
+from medgrape.training.losses import MOSTLY
+from medgrape.training.processes import Barrier
 
 BATCH = 64
+CAM_SHARE = 0.5
+"""A patch without box above this fraction of the CAM's peak may belong to the finding."""
+Patches = Float[np.ndarray, "n c h w"]
+"""Features of all patches, memory-mapped, in the order of ``TrainingFilms``."""
 
 
 @dataclass(frozen=True)
 class Views:
-    """Which view of which film: number 0 is the film itself, each other number one augmented view."""
+    """Augmented views of films: view 0 is the film itself, each other number is one augmented view."""
 
     seed: int
     augment: bool
     mirror: bool = False
     paired: bool = False
-    """Views 1 and 2, 3 and 4, ... lie alike and differ in their greys, so that their patches can be compared."""
+    """Views 1 and 2, 3 and 4, ... have the same position and different grey levels, to compare their patches."""
 
     def lots(self, positions: Sequence[int], number: int) -> Lots | None:
-        """What chance makes of each film, or None for the films themselves."""
+        """Return the random augmentation of each film; None for the films themselves."""
         if number == 0 or not self.augment:
             return None
         move = (number + 1) // 2 if self.paired else number
@@ -41,114 +50,241 @@ class Views:
 
     @classmethod
     def of(cls, config: Config) -> "Views":
-        """As the settings of stage 1 say."""
+        """Create them from the settings of stage 1."""
         stage = config.stages.concepts
         return cls(config.seed, stage.augment, stage.mirror, paired=config.model.method == "pip-net")
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What the part of the backbone that learns is fed with: films on their way, or what lies on disk."""
+class FilmInputs:
+    """Inputs of the trained parts: computed from films, or read from the cache on disk."""
 
     films: TrainingFilms
     backbone: Backbone
     views: Views
     grid: tuple[int, int]
     device: torch.device
-    kept: np.ndarray | None = None
-    """(view, film, channels, height, width), where parts are frozen."""
-    patches: np.ndarray | None = None
-    """What the whole backbone makes of the films themselves, where that is kept: (film, features, height, width)."""
+    cached: Float[np.ndarray, "views n c1 h1 w1"] | None = None
+    """Output of the frozen parts for each cached view."""
+    patches: Patches | None = None
+    """Features of the films themselves, if they are cached."""
+
+    @classmethod
+    def of(cls, config: Config, films: TrainingFilms, backbone: Backbone, device: torch.device) -> "FilmInputs":
+        """Create them without cache; the backbone is still on the CPU."""
+        return cls(films, backbone, Views.of(config), backbone.grid(config.preprocessing.size), device)
 
     def activations(self, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
-        """Of one view of those films. Without a disk copy every number is another view; with one, they come again."""
-        if self.kept is not None:
-            stack = np.stack([self.kept[self._number(number), position] for position in positions])
-            # laid out as ``early`` does
+        """Return the output of the frozen parts for a view of films. With a cache, its views repeat."""
+        if self.cached is not None:
+            stack = np.stack([self.cached[self._view(number), position] for position in positions])
+            # the memory format of ``early``
             return torch.from_numpy(stack).to(self.device).contiguous(memory_format=torch.channels_last)
         with torch.no_grad():
-            return self.backbone.early(self._seen(positions, number))
+            return self.backbone.early(self._augmented(positions, number))
 
     def features(self, model: Grape, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
-        """What ``model``, whose backbone this is, makes of the same view when it reads films."""
-        if self.patches is not None and self._number(number) == 0:
+        """Return the features of the same view, as ``model`` (which has this backbone) computes them when it reads."""
+        if self.patches is not None and self._view(number) == 0:
             return torch.from_numpy(self.patches[list(positions)]).float().to(self.device)
         if not model.mirror:
             return model.backbone.late(self.activations(positions, number))
-        return model.features(self._seen(positions, self._number(number)))  # no copy on disk has mirror images
+        return model.features(self._augmented(positions, self._view(number)))  # mirror images are not cached
 
     def pair(self, epoch: int) -> tuple[int, int]:
-        """Two views to be compared in that epoch; kept ones come again."""
-        turn = epoch - 1 if self.kept is None else (epoch - 1) % ((len(self.kept) - 1) // 2)
+        """Return the two paired views of an epoch; cached ones repeat."""
+        turn = epoch - 1 if self.cached is None else (epoch - 1) % ((len(self.cached) - 1) // 2)
         return 2 * turn + 1, 2 * turn + 2
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
-        """What is known about the same view of the same films."""
-        lots = self.views.lots(positions, self._number(number))
+        """Return the targets of the same view of the same films."""
+        lots = self.views.lots(positions, self._view(number))
         return self.films.targets(positions, self.grid, lots).to(self.device)
 
-    def _number(self, number: int) -> int:
-        """Of the view: those that are kept come again."""
-        return number if self.kept is None else number % len(self.kept)
+    def _view(self, number: int) -> int:
+        return number if self.cached is None else number % len(self.cached)
 
-    def _seen(self, positions: Sequence[int], number: int) -> Float[Tensor, "b 1 side side"]:
+    def _augmented(self, positions: Sequence[int], number: int) -> Float[Tensor, "b 1 side side"]:
         return self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
 
+    def jobs(self, views: int) -> list[tuple[int, list[int]]]:
+        """Return all batches of all films for each view in turn."""
+        films = range(len(self.films))
+        return [(number, positions) for number in range(views) for positions in in_order(films, BATCH)]
 
-def open_inputs(inputs: Inputs, views: int, folder: Path, track: Track) -> Inputs:
-    """The same inputs from disk, if the first parts of the backbone are frozen; written there when they are not yet.
 
-    No views: nothing is kept, and every epoch has views of its own.
+def open_inputs(inputs: FilmInputs, views: int, folder: Path, track: Track) -> FilmInputs:
+    """Open the cache of the frozen parts' output, and create it if needed.
+
+    Without frozen parts or without views nothing is cached, and every epoch has its own views.
     """
-    if not _keeps(inputs, views):
+    if not (inputs.backbone.frozen_parts > 0 and views > 0):
         return inputs
     views = views if inputs.views.augment else 1
     if not folder.is_dir():
         with whole_folder(folder) as draft:
-            _write_views(inputs, views, draft, track)
+            shape = tuple(inputs.activations([0], 0).shape[1:])
+            jobs = inputs.jobs(views)
+            with ArrayWriter(draft / "early.npy", shape) as out:
+                for number, positions in track(jobs, f"first parts of the backbone, {views} views", len(jobs)):
+                    out.append(inputs.activations(positions, number).cpu().numpy())
     flat = mapped(folder / "early.npy")
-    kept = flat.reshape(-1, len(inputs.films), *flat.shape[1:])
-    return replace(inputs, kept=kept)
+    return replace(inputs, cached=flat.reshape(-1, len(inputs.films), *flat.shape[1:]))
 
 
-def open_shared(inputs: Inputs, views: int, folder: Path, track: Track, meeting: Meeting, *, writes: bool) -> Inputs:
-    """The same for several processes, of which one writes; the others wait for it."""
+def open_shared(
+    inputs: FilmInputs, views: int, folder: Path, track: Track, barrier: Barrier, *, writes: bool
+) -> FilmInputs:
+    """Open the cache in several processes: one writes it, the others wait."""
     if writes:
         inputs = open_inputs(inputs, views, folder, track)
-    meeting.wait()
-    if writes or not _keeps(inputs, views):
+    barrier.wait()
+    if writes:
         return inputs
-    meeting.expect(folder.is_dir, folder)
+    if inputs.backbone.frozen_parts > 0 and views > 0:
+        barrier.wait_until(folder.is_dir, folder)
     return open_inputs(inputs, views, folder, track)
 
 
-def _keeps(inputs: Inputs, views: int) -> bool:
-    return inputs.backbone.frozen_parts > 0 and views > 0
-
-
-def _write_views(inputs: Inputs, views: int, draft: Path, track: Track) -> None:
-    everyone = range(len(inputs.films))
-    shape = inputs.activations([0], 0).shape[1:]
-    jobs = [(number, positions) for number in range(views) for positions in in_order(everyone, BATCH)]
-    with ArrayWriter(draft / "early.npy", tuple(shape)) as out:
-        for number, positions in track(jobs, f"first parts of the backbone, {views} views", len(jobs)):
-            out.append(inputs.activations(positions, number).cpu().numpy())
-
-
-Patches = Float[np.ndarray, "n c h w"]
-"""Memory-mapped; films in the order of ``TrainingFilms``."""
-
-
-def open_patches(model: Grape, inputs: Inputs, folder: Path, track: Track) -> Patches:
-    """The features of all films, from disk; written there by one pass of the model when they are not yet."""
+def open_patches(model: Grape, inputs: FilmInputs, folder: Path, track: Track) -> Patches:
+    """Open the cached features of all films, in half precision; compute them if needed."""
     if not folder.is_dir():
         with whole_folder(folder) as draft, torch.no_grad():
-            _write_patches(model.eval(), inputs, draft / "patches.npy", track)
+            model.eval()
+            jobs = inputs.jobs(1)
+            with ArrayWriter(draft / "patches.npy", (model.backbone.features, *inputs.grid), np.float16) as out:
+                for _, positions in track(jobs, "features of every patch", len(jobs)):
+                    out.append(inputs.features(model, positions, 0).cpu().numpy())
     return mapped(folder / "patches.npy")
 
 
-def _write_patches(model: Grape, inputs: Inputs, path: Path, track: Track) -> None:
-    batches = list(in_order(range(len(inputs.films)), BATCH))
-    with ArrayWriter(path, (model.backbone.features, *inputs.grid), np.float16) as out:
-        for positions in track(batches, "features of every patch", len(batches)):
-            out.append(inputs.features(model, positions, 0).cpu().numpy())
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of stage 2, memory-mapped."""
+
+    vectors: Float[np.ndarray, "n c"]
+    groups: Int[np.ndarray, " n"]
+    """Concept of each vector; K is normal tissue."""
+    films: Int[np.ndarray, " n"]
+    """Position of the film in ``TrainingFilms``."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    vector: Float[Tensor, " c"]
+    group: int
+    film: int
+
+
+def open_vectors(
+    model: Grape, inputs: FilmInputs, settings: VectorStage, folder: Path, track: Track, *, background: bool
+) -> Vectors:
+    """Open the cached vectors of all films; compute them if needed."""
+    if not folder.is_dir():
+        groups, films = [], []
+        with whole_folder(folder) as draft, torch.no_grad():
+            with ArrayWriter(draft / "vectors.npy", (model.backbone.features,)) as out:
+                for row in _VectorPass(model, inputs, settings, background).rows(track):
+                    out.append(row.vector.numpy()[None])
+                    groups.append(row.group)
+                    films.append(row.film)
+            np.save(draft / "groups.npy", np.array(groups, dtype=np.int64))
+            np.save(draft / "films.npy", np.array(films, dtype=np.int64))
+    return Vectors(*(mapped(folder / f"{name}.npy") for name in ("vectors", "groups", "films")))
+
+
+@dataclass(frozen=True)
+class _VectorPass:
+    """One pass of the model over all films."""
+
+    model: Grape
+    inputs: FilmInputs
+    settings: VectorStage
+    background: bool
+
+    def rows(self, track: Track) -> Iterator[_Row]:
+        self.model.eval()
+        jobs = self.inputs.jobs(1)
+        for _, positions in track(jobs, "stage vectors", len(jobs)):
+            features = self.inputs.features(self.model, positions, 0)
+            logits = self.model.cam(features)
+            vectors = concept_vectors(features, logits).cpu()
+            for row, position in enumerate(positions):
+                yield from self._of_film(features[row].cpu(), logits[row].cpu(), vectors[row], position)
+
+    def _of_film(
+        self, features: Float[Tensor, "c h w"], logits: Float[Tensor, "k h w"], vectors: Float[Tensor, "k c"], film: int
+    ) -> Iterator[_Row]:
+        films, normal = self.inputs.films, self.settings.normal
+        labels, boxes = films.labels[film], self._boxes(film) if self.settings.boxes else {}
+        patches = rearrange(features, "c h w -> (h w) c")
+        shown = torch.nonzero(labels == 1).flatten().tolist()
+        for concept in shown:
+            for number, overlap in enumerate(boxes.get(concept, [])):
+                yield _Row(_vector_in_box(features, logits[concept], overlap), concept, film)
+                drawn = self._random_in_box(overlap, (film, concept, number))
+                yield from (_Row(patches[patch], concept, film) for patch in drawn)
+            if concept not in boxes:
+                yield _Row(vectors[concept], concept, film)
+                highest = self._highest(logits[concept])
+                yield from (_Row(patches[patch], concept, film) for patch in highest)
+        # normal tissue: of normal films, and beside the findings of others, but not of films with other diseases
+        if self.background and (not normal or films.records[film].class_name in normal or shown):
+            ordinary = self._normal_tissue(logits, labels, boxes, film)
+            yield from (_Row(patches[patch], len(labels), film) for patch in ordinary)
+
+    def _random_in_box(self, overlap: Float[Tensor, "h w"], seed: tuple[int, ...]) -> list[int]:
+        covered = torch.nonzero(overlap.flatten() > MOSTLY).flatten().tolist()
+        chosen = np.random.default_rng(seed).permutation(len(covered))[: self.settings.inside]
+        return [covered[index] for index in sorted(chosen.tolist())]
+
+    def _highest(self, logits: Float[Tensor, "h w"]) -> list[int]:
+        """Patches whose neighbourhood has the highest CAM; a single high patch may be noise."""
+        around = F.avg_pool2d(logits[None], kernel_size=3, stride=1, padding=1, count_include_pad=False).flatten()
+        highest: list[int] = around.topk(min(self.settings.inside, len(around))).indices.tolist()
+        return highest
+
+    def _boxes(self, film: int) -> dict[int, list[Float[Tensor, "h w"]]]:
+        """Fraction of each patch that each box covers, by concept."""
+        films = self.inputs.films
+        record = films.records[film]
+        grid = PatchGrid(record.size, *self.inputs.grid)
+        boxes: dict[int, list[Tensor]] = {}
+        for drawn in films.dataset.boxes_by_film.get(record.id, ()):
+            overlap = torch.from_numpy(grid.overlap(drawn.box)).float()
+            boxes.setdefault(films.dataset.concepts.index(drawn.concept), []).append(overlap)
+        return boxes
+
+    def _normal_tissue(
+        self,
+        logits: Float[Tensor, "k h w"],
+        labels: Float[Tensor, " k"],
+        boxes: dict[int, list[Float[Tensor, "h w"]]],
+        film: int,
+    ) -> list[int]:
+        """Patches without finding: outside every box, and with a low CAM of the findings without boxes."""
+        free = torch.ones_like(logits[0], dtype=torch.bool)
+        for concept in range(len(labels)):
+            for overlap in boxes.get(concept, []):
+                free &= overlap == 0
+            if concept not in boxes and labels[concept] != 0:
+                cam = torch.sigmoid(logits[concept])
+                free &= cam < CAM_SHARE * cam.max()
+        patches = torch.nonzero(free.flatten()).flatten()
+        if len(patches) == 0:
+            return []
+        hardest = patches[logits.amax(dim=0).flatten()[patches].argsort(descending=True, stable=True)]
+        hard = self.settings.ordinary // 2
+        others = min(self.settings.ordinary - hard, len(patches))
+        chosen = np.random.default_rng((film, len(patches))).choice(len(patches), others, replace=False)
+        return [*hardest[:hard].tolist(), *patches[torch.from_numpy(np.sort(chosen))].tolist()]
+
+
+def _vector_in_box(
+    features: Float[Tensor, "c h w"], logits: Float[Tensor, "h w"], overlap: Float[Tensor, "h w"]
+) -> Float[Tensor, " c"]:
+    """Mean of the features inside a box, weighted by the CAM; a box smaller than a patch counts as well."""
+    weights = overlap * torch.exp(logits - logits.max())
+    if float(weights.sum()) <= 0.0:  # the box is outside the film, or the CAM is zero there
+        weights = overlap if float(overlap.sum()) > 0.0 else torch.softmax(logits.flatten(), 0).view_as(logits)
+    return torch.einsum("chw,hw->c", features, weights / weights.sum())

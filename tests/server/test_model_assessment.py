@@ -1,4 +1,4 @@
-"""What a model is worth on the server's data set: measured as a job, kept in the room, gone with the model."""
+"""Assessment of a model on the server's data set: measured as a job, kept in the room, removed with the model."""
 
 import json
 import time
@@ -62,22 +62,26 @@ def commonest(dataset):
     return Counter(film.class_name for film in dataset.in_split("train")).most_common(1)[0][0]
 
 
-def test_prototypes_are_told_to_do_what_the_command_tells_too(measuring, trained_run, drawn_dataset):
+def test_usage_of_prototypes_is_the_same_as_from_the_command(measuring, trained_run, drawn_dataset):
     model = measuring.model_in_use()
     assert measuring.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
     job = measured(measuring, model)
     assert (job["state"], job["result"]["model"]) == ("done", model), job
-    told = measuring.get("rita", f"/models/{model}/worth").json()
+    assessment = measuring.get("rita", f"/models/{model}/worth").json()
     words = ["atlas", "list", str(trained_run), "--data", str(drawn_dataset), "--json"]
     cards = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)["prototypes"]
     used = [
         (concept["name"], one["number"], concept["shown"], one["strongest"], one["in_box"])
-        for concept in told["concepts"]
+        for concept in assessment["concepts"]
         for one in concept["prototypes"]
     ]
     assert used == [tuple(card[key] for key in ("concept", "number", "shown", "strongest", "in_box")) for card in cards]
-    assert sum(one[3] for one in used) == sum(concept["shown"] for concept in told["concepts"]) > 0
-    assert (told["its_own"], told["checksum"], told["parent"]) == (True, checksum(drawn_dataset), None)
+    assert sum(one[3] for one in used) == sum(concept["shown"] for concept in assessment["concepts"]) > 0
+    assert (assessment["its_own"], assessment["checksum"], assessment["parent"]) == (
+        True,
+        checksum(drawn_dataset),
+        None,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,31 +96,31 @@ def wayward(trained_run, tmp_path_factory):
     return drawn.save(tmp_path_factory.mktemp("runs") / "wayward").loaded.folder
 
 
-def test_what_discarding_did_is_told_beside_the_parent_and_the_trivial_answer(
+def test_the_effect_of_discarding_is_compared_with_the_parent_and_the_trivial_answer(
     tmp_path, wayward, drawn_dataset, database
 ):
     with reading_room(tmp_path / "room", wayward, database, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
         made = without(room, model, 0, 1, 2)
         assert measured(room, made)["state"] == "done"
-        told = room.get("rita", f"/models/{made}/worth").json()
+        assessment = room.get("rita", f"/models/{made}/worth").json()
     reader, dataset = mg.load(wayward), Dataset.load(drawn_dataset)
     curated, films = reader.discard("active_tb", [0, 1, 2]), dataset.in_split("val")
     before, after = ([named(one, dataset.film_path(film)) for film in films] for one in (reader, curated))
     truth, common = [film.class_name for film in films], commonest(dataset)
-    assert told["films"] == len(films)
+    assert assessment["films"] == len(films)
     assert before != after
-    assert told["parent"] == {
+    assert assessment["parent"] == {
         "parent": model, "changed": sum(one != other for one, other in zip(before, after, strict=True)),
     } | figures(truth, before)  # fmt: skip
-    assert told["standing"] == figures(truth, after)
-    assert told["trivial"] == {"answer": common} | figures(truth, [common] * len(films))
-    spoken = next(one["prototypes"] for one in told["concepts"] if one["name"] == "active_tb")
-    assert [one["strongest"] for one in spoken[:3]] == [0, 0, 0]
-    assert spoken[3]["strongest"] > 0
+    assert assessment["standing"] == figures(truth, after)
+    assert assessment["trivial"] == {"answer": common} | figures(truth, [common] * len(films))
+    concept = next(one["prototypes"] for one in assessment["concepts"] if one["name"] == "active_tb")
+    assert [one["strongest"] for one in concept[:3]] == [0, 0, 0]
+    assert concept[3]["strongest"] > 0
 
 
-def test_a_model_that_is_removed_takes_its_worth_with_it(measuring):
+def test_a_model_that_is_removed_takes_its_assessment_with_it(measuring):
     made = without(measuring, measuring.model_in_use(), 1)
     measured(measuring, made)
     folder = measuring.room.folder
@@ -148,14 +152,14 @@ def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(
         assert list(room.room.folder.worth.iterdir()) == []
 
 
-def test_without_a_data_set_nothing_is_measured_but_what_was_measured_is_told(tmp_path, trained_run, drawn_dataset):
+def test_without_a_data_set_nothing_is_measured_but_the_last_assessment_is_shown(tmp_path, trained_run, drawn_dataset):
     with reading_room(tmp_path / "room", trained_run) as room:
         model = room.model_in_use()
-        asked, told = room.post("cora", f"/models/{model}/worth"), room.get("rita", f"/models/{model}/worth")
+        asked, missing = room.post("cora", f"/models/{model}/worth"), room.get("rita", f"/models/{model}/worth")
         assert (asked.status_code, asked.json()["code"]) == (409, "no_data_set")
-        assert (told.status_code, told.json()["code"]) == (404, "not_measured")
+        assert (missing.status_code, missing.json()["code"]) == (404, "not_measured")
         assert "--data" in asked.json()["detail"]
-        assert "--data" in told.json()["detail"]
+        assert "--data" in missing.json()["detail"]
     with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         measured(room, model)
     with reading_room(tmp_path / "room", trained_run) as room:
@@ -171,8 +175,8 @@ def test_what_was_measured_on_another_data_set_does_not_count_for_this_one(tmp_p
     with reading_room(tmp_path / "room", trained_run, data=str(elsewhere)) as room:
         assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
         measured(room, model)
-        told = room.get("rita", f"/models/{model}/worth").json()
-        assert (told["data_set"], told["its_own"]) == ("elsewhere", False)
+        assessment = room.get("rita", f"/models/{model}/worth").json()
+        assert (assessment["data_set"], assessment["its_own"]) == ("elsewhere", False)
 
 
 def test_a_data_set_with_other_classes_is_refused_at_once(tmp_path, trained_run, drawn_dataset):
@@ -209,9 +213,9 @@ def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, trained_r
     assert [path.name.split(".")[0] for path in folder.worth.iterdir()] == [model]
 
 
-def test_anybody_is_told_how_to_log_in_and_nothing_else(tmp_path, trained_run):
+def test_anybody_sees_how_to_log_in_and_nothing_else(tmp_path, trained_run):
     notice = "Research software, not a medical device."
     for number, (login, oidc) in enumerate([(True, {}), (False, {}), (True, {"issuer": "https://login.example.org"})]):
         with reading_room(tmp_path / f"room{number}", trained_run, login=login, oidc=oidc) as room:
-            told = room.get(None, "/session/ways").json()
-        assert told == {"login": login, "provider": bool(oidc), "version": mg.__version__, "notice": notice}
+            methods = room.get(None, "/session/ways").json()
+        assert methods == {"login": login, "provider": bool(oidc), "version": mg.__version__, "notice": notice}

@@ -26,7 +26,7 @@ class Reading:
         return self._room.post("rita", f"{self.address}/{path}", json=body)
 
     def step(self, path, **body):
-        """What the study is told to be after it."""
+        """The study after it."""
         answer = self.ask(path, **body)
         assert answer.status_code == 200, answer.text
         moved = answer.json()
@@ -40,13 +40,13 @@ class Reading:
         return self._room.get("rita", f"{self.address}/history").json()
 
 
-def result_of(told):
+def result_of(study):
     """The part of a study that must be the same again."""
-    return told["prediction"], told["corrections"]
+    return study["prediction"], study["corrections"]
 
 
-def drawn_boxes(told):
-    return [one["box"] for one in told["corrections"]]
+def drawn_boxes(study):
+    return [one["box"] for one in study["corrections"]]
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_undo_and_redo_walk_over_every_kind_of_step(reading):
         assert result_of(reading.now(at)) == result_of(then)
 
 
-def test_the_history_tells_what_was_undone_and_redone(reading):
+def test_the_history_shows_what_was_undone_and_redone(reading):
     for path, body in [*WALK, *[("undo", {})] * len(WALK), *[("redo", {})] * len(WALK)]:
         reading.step(path, **body)
     history = reading.history()
@@ -146,8 +146,8 @@ def test_a_redrawn_box_that_the_model_doubts_changes_nothing_until_it_is_confirm
     assert reading.now() == before
 
     after = reading.step("corrections/0/redraw", **asked, confirmed=True)
-    (told,) = after["corrections"]
-    assert (told["confirmed"], told["check"]) == (True, check)
+    (correction,) = after["corrections"]
+    assert (correction["confirmed"], correction["check"]) == (True, check)
     events = room.get("alma", f"/log?study={reading.opened['id']}").json()["events"]
     assert [event["kind"] for event in events] == [REDRAWN, "study.warned", CORRECTED, "study.opened"]
     assert {"number", "correction", "replaced", "reason", "revision"} < set(events[0]["body"])

@@ -41,8 +41,13 @@ def explanation(size, concepts=NIH, warnings=()):
 
 
 def correction(number=0, **changes):
-    told = {"kind": "box", "concept": "mass", "box": corners((310, 120 + number, 420, 260 + number)), "confirmed": True}
-    return told | {"check": CHECK} | changes
+    fields = {
+        "kind": "box",
+        "concept": "mass",
+        "box": corners((310, 120 + number, 420, 260 + number)),
+        "confirmed": True,
+    }
+    return fields | {"check": CHECK} | changes
 
 
 def step(number, explained, reason=None, **changes):

@@ -1,26 +1,26 @@
-"""A cable between a client and a server that can be cut and mended."""
+"""A TCP proxy between a client and a server whose connection can be cut and restored."""
 
 import socket
 import threading
 from contextlib import suppress
 
 
-class Cable:
-    """Listens on a port of its own and passes bytes on, while it is whole."""
+class TcpProxy:
+    """Listens on its own port and forwards bytes while it is connected."""
 
     def __init__(self, port):
-        self._far, self._open, self.whole = port, [], True
+        self._far, self._open, self.connected = port, [], True
         self._near = socket.create_server(("127.0.0.1", 0))
         self.port = self._near.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self):
-        self.whole = False
+        self.connected = False
         while self._open:
             _close(self._open.pop())
 
-    def mend(self):
-        self.whole = True
+    def restore(self):
+        self.connected = True
 
     def close(self):
         self.cut()
@@ -32,24 +32,24 @@ class Cable:
                 near, _ = self._near.accept()
             except OSError:
                 return
-            if not self.whole:
+            if not self.connected:
                 _close(near)
                 continue
             far = socket.create_connection(("127.0.0.1", self._far))
             self._open += [near, far]
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
+            for source, target in ((near, far), (far, near)):
+                threading.Thread(target=_forward, args=(source, target), daemon=True).start()
 
 
-def _pass_on(one, other):
+def _forward(source, target):
     with suppress(OSError):
-        while some := one.recv(65536):
-            other.sendall(some)
-    _close(one)
-    _close(other)
+        while data := source.recv(65536):
+            target.sendall(data)
+    _close(source)
+    _close(target)
 
 
-def _close(one):
+def _close(connection):
     with suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

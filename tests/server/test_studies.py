@@ -30,8 +30,10 @@ def test_a_film_is_read_as_the_library_reads_it(room, strict_run, drawn_dataset,
     assert there["prediction"] == pytest.approx(dict(study.prediction), abs=1e-6)
     checked = room.post("rita", f"/studies/{there['id']}/check", json={"box": corners(box), "concept": concept}).json()
     assert checked["gap"] == pytest.approx(study.check(Box(*box), concept).gap, abs=1e-5)
-    told = room.get("rita", f"/studies/{there['id']}/explanation").json()
-    assert [one["name"] for one in told["concepts"]] == [one["name"] for one in study.explain().to_json()["concepts"]]
+    explanation = room.get("rita", f"/studies/{there['id']}/explanation").json()
+    assert [one["name"] for one in explanation["concepts"]] == [
+        one["name"] for one in study.explain().to_json()["concepts"]
+    ]
     raw = np.load(io.BytesIO(room.get("rita", f"/studies/{there['id']}/maps/{concept}.npy").content))
     row = study.evidence.concepts.index(concept)
     assert np.allclose(raw, study.evidence.mean[row].numpy(), atol=1e-5)
@@ -72,8 +74,8 @@ def test_undo_redo_and_looking_back_are_exact(room):
     assert (again["can_redo"], again["revision"]) == (False, 4)
     assert room.post("rita", f"{address}/redo", json={}).json()["code"] == "nothing_to_redo"
     for at, then in enumerate([study, first, second, first, second]):
-        told = room.get("rita", f"{address}?at={at}").json()
-        assert (told["prediction"], told["corrections"], told["at"]) == (then["prediction"], then["corrections"], at)
+        shown = room.get("rita", f"{address}?at={at}").json()
+        assert (shown["prediction"], shown["corrections"], shown["at"]) == (then["prediction"], then["corrections"], at)
     assert room.get("rita", f"{address}?at=5").status_code == 404
     for _ in range(2):
         room.post("rita", f"{address}/undo", json={})
@@ -82,7 +84,7 @@ def test_undo_redo_and_looking_back_are_exact(room):
     assert kinds == ["corrected", "corrected", "undone", "redone", "undone", "undone"]
 
 
-def test_a_second_window_that_did_not_look_is_told_so(room):
+def test_a_second_window_with_an_old_study_is_refused(room):
     study = room.study()
     address = f"/studies/{study['id']}/boxes"
     assert room.post("rita", address, json={"box": LEFT, "concept": None, "revision": 0}).status_code == 200
@@ -111,12 +113,12 @@ def test_after_a_restart_a_study_is_as_it_was_and_nothing_is_encoded_again(tmp_p
         study = before.study()
         before.post("rita", f"/studies/{study['id']}/boxes", json={"box": LEFT, "concept": None})
         kept = before.get("rita", f"/studies/{study['id']}").json()
-        told = before.get("rita", f"/studies/{study['id']}/explanation").json()
+        explanation = before.get("rita", f"/studies/{study['id']}/explanation").json()
         history = before.get("rita", f"/studies/{study['id']}/history").json()
         assert before.room.encoder.films == 1
     with reading_room(folder, strict_run, database) as after:
         assert after.get("rita", f"/studies/{study['id']}").json() == kept
-        assert after.get("rita", f"/studies/{study['id']}/explanation").json() == told
+        assert after.get("rita", f"/studies/{study['id']}/explanation").json() == explanation
         assert after.get("rita", f"/studies/{study['id']}/history").json() == history
         assert after.study(film=study["film"]) == kept
         assert after.room.encoder.films == 0

@@ -54,22 +54,22 @@ def test_coco_holds_every_box_that_stands_with_who_drew_it_and_when(room):
     drawn = scene(room)
     answer = exported(room)
     assert answer.headers["content-disposition"] == 'attachment; filename="medgrape-boxes.json"'
-    told = answer.json()
-    names = {one["id"]: one["name"] for one in told["categories"]}
-    (image,) = told["images"]
+    coco = answer.json()
+    names = {one["id"]: one["name"] for one in coco["categories"]}
+    (image,) = coco["images"]
     assert (image["width"], image["height"]) == (96, 86)
-    found = [(names[one["category_id"]], one["bbox"], one["attributes"]["reader"]) for one in told["annotations"]]
+    found = [(names[one["category_id"]], one["bbox"], one["attributes"]["reader"]) for one in coco["annotations"]]
     assert found == [
         ("active_tb", [5, 5, 35, 55], "rita"), ("obsolete_tb", [50, 10, 20, 20], "rita"),
         ("active_tb", [50, 10, 20, 20], "rolf"),
     ]  # fmt: skip
-    others = [(one["kind"], names.get(one["category_id"]), one["bbox"]) for one in told["other_annotations"]]
+    others = [(one["kind"], names.get(one["category_id"]), one["bbox"]) for one in coco["other_annotations"]]
     assert others == [
         ("not_box", "active_tb", [1, 1, 8, 8]),
         ("box", None, [1, 1, 8, 8]),
         ("reject", "obsolete_tb", None),
     ]
-    about = told["annotations"][2]["attributes"]
+    about = coco["annotations"][2]["attributes"]
     steps = room.get("rolf", f"/studies/{drawn['rolf']}/history").json()
     assert about["at"] == steps[1]["at"], "when it was redrawn"
     assert (about["role"], about["study"], about["model"]) == ("reader", drawn["rolf"], room.model_in_use())

@@ -1,4 +1,4 @@
-"""Two processes, the first one slow: on the line for gradients the other gives up, at the meeting it does not."""
+"""Two processes of which rank 0 is slow: the other one times out in the group for gradients, not at the barrier."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ from datetime import timedelta
 import torch.distributed as dist
 from lightning_fabric import Fabric
 
-from medgrape.training.barrier import Meeting
+from medgrape.training.processes import Barrier
 
 SHORT = 1.0
 
@@ -15,16 +15,16 @@ if __name__ == "__main__":
     dist.init_process_group("gloo", timeout=timedelta(seconds=SHORT))
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
     fabric.launch()
-    meeting, slow = Meeting.of(fabric), dist.get_rank() == 0
+    barrier, slow = Barrier.of(fabric), dist.get_rank() == 0
     time.sleep(2 * SHORT if slow else 0)
-    meeting.wait()
+    barrier.wait()
     time.sleep(2 * SHORT if slow else 0)
-    heard = meeting.told("at last" if slow else "nothing")
+    value = barrier.broadcast("at last" if slow else "nothing")
     if not slow:
-        sys.stdout.write(f"heard: {heard}\n")
+        sys.stdout.write(f"broadcast: {value}\n")
         try:
             dist.barrier()
         except RuntimeError:
-            sys.stdout.write("the line for gradients gave up\n")
+            sys.stdout.write("the process group for gradients timed out\n")
     else:
         time.sleep(3 * SHORT)

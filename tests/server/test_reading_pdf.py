@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pypdf
 import pytest
-from paper_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
+from pdf_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
 from medgrape.explain.words import NOTICE
 from medgrape.server.api.pdf_layout import UNPRINTABLE, escaped
@@ -31,9 +31,9 @@ def test_a_reading_with_fourteen_findings_and_no_correction_takes_two_sheets(siz
     first, second = sheets(explanation(size), warnings=("The film is of unknown view.",))
     for one in NIH:
         assert one.title in first
-    for told in ("2" * 16, "female, 57 years", "DX, PA", "ada", "nih, version", "9f86d081884c", "2026-11-18 09:30 UTC",
+    for text in ("2" * 16, "female, 57 years", "DX, PA", "ada", "nih, version", "9f86d081884c", "2026-11-18 09:30 UTC",
                  "nobody corrected it", "unknown view", "clearly seen", "not seen", "+30.0", "60 %"):  # fmt: skip
-        assert told in first.replace("\u00a0", " "), told
+        assert text in first.replace("\u00a0", " "), text
     assert "The evidence" in second
 
 
@@ -44,21 +44,21 @@ def test_every_sheet_has_the_notice_and_its_number():
     for number, page in enumerate(found, 1):
         assert NOTICE in page
         assert f"page {number} of {len(found)}" in page
-    told = " ".join(found[2:])
-    assert [number for number in range(1, 41) if f"y {120 + number} to {260 + number}" not in told] == []
+    text = " ".join(found[2:])
+    assert [number for number in range(1, 41) if f"y {120 + number} to {260 + number}" not in text] == []
     assert all("When and who" in page for page in found[2:])
 
 
-def test_a_step_is_told_with_its_check_its_confirmation_and_its_reason():
-    told = of_steps("Seen on the film of last year.")
-    assert "A box for Mass at x 310 to 420, y 121 to 261" in told
-    assert "Check: mismatch. Inside the box Nodule leads over Mass by 0.230" in told
-    assert "Confirmed all the same." in told
-    assert "Reason given: “Seen on the film of last year.”" in told
-    assert "(−0.2)" in told
+def test_a_step_is_printed_with_its_check_its_confirmation_and_its_reason():
+    text = of_steps("Seen on the film of last year.")
+    assert "A box for Mass at x 310 to 420, y 121 to 261" in text
+    assert "Check: mismatch. Inside the box Nodule leads over Mass by 0.230" in text
+    assert "Confirmed all the same." in text
+    assert "Reason given: “Seen on the film of last year.”" in text
+    assert "(−0.2)" in text
 
 
-def test_rejections_boxes_against_and_steps_back_are_told_as_what_they_are():
+def test_rejections_boxes_against_and_undone_steps_are_printed_as_what_they_are():
     rejected = correction(kind="reject", concept=None, box=None, check=None)
     assert "Rejected: every finding" in of_steps(None, correction=rejected)
     assert "A box against every finding at" in of_steps(
@@ -68,13 +68,13 @@ def test_rejections_boxes_against_and_steps_back_are_told_as_what_they_are():
     assert "Check:" not in of_steps(None, kind="undone")
 
 
-def test_boxes_that_were_removed_or_changed_are_told_with_what_they_were():
+def test_boxes_that_were_removed_or_changed_are_printed_with_what_they_were():
     assert "Removed: A box for Mass" in of_steps("Wrong film.", kind="withdrawn", about="withdrawn")
     was = correction(concept="nodule")
-    told = of_steps(None, kind="redrawn", about="redrawn", replaced=was)
-    assert "Changed to: A box for Mass" in told
-    assert "It was: A box for Nodule" in told
-    assert "Check: mismatch." in told
+    text = of_steps(None, kind="redrawn", about="redrawn", replaced=was)
+    assert "Changed to: A box for Mass" in text
+    assert "It was: A box for Nodule" in text
+    assert "Check: mismatch." in text
     assert "Undone: Changed to: A box for Mass" in of_steps(None, kind="undone", about="redrawn", replaced=was)
 
 
@@ -93,7 +93,7 @@ def test_what_people_type_is_printed_as_they_typed_it(typed):
     assert f"“{typed}”" in of_steps(typed)
 
 
-def test_letters_that_cannot_be_printed_are_owned_up_to():
+def test_letters_that_cannot_be_printed_are_replaced_with_a_note():
     for typed in ("肺", "مرحبا", "שלום"):
         assert escaped(typed).startswith("?")
         assert UNPRINTABLE in escaped(typed)
@@ -136,5 +136,5 @@ def test_several_people_print_at_once_and_each_gets_their_own():
         return sheets(explained, [step(1, explained, f"reason {number} Ж{'ßβя'[number % 3]}")])[-1]
 
     with ThreadPoolExecutor(4) as hands:
-        for number, told in enumerate(hands.map(one, range(6))):
-            assert f"reason {number} Ж{'ßβя'[number % 3]}" in told
+        for number, text in enumerate(hands.map(one, range(6))):
+            assert f"reason {number} Ж{'ßβя'[number % 3]}" in text

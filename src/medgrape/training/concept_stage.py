@@ -1,0 +1,117 @@
+"""Stage 1: backbone and CAM head are trained to detect the concepts of a film and, with boxes, where they are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from medgrape.config import ConceptStage
+from medgrape.model.cam import CamHead, pool
+from medgrape.model.grape import Grape
+from medgrape.training import losses
+from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled
+from medgrape.training.stage import StageTraining, ValidationResult, evaluating, mean_auc
+from medgrape.training.stored_features import FilmInputs
+
+
+@dataclass(frozen=True)
+class FilmBatch:
+    """Activations of some films, and their targets."""
+
+    activations: Float[Tensor, "b c1 h1 w1"]
+    targets: Targets
+
+
+class _ConceptLearner(nn.Module):
+    """Backbone and CAM head, and optionally auxiliary maps of the classes, which are discarded after training."""
+
+    def __init__(self, model: Grape, classes: int) -> None:
+        super().__init__()
+        self.backbone, self.cam = model.backbone, model.cam
+        self.class_maps = CamHead(model.backbone.features, classes) if classes else None
+
+    def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b maps h w"]:
+        """Logits at each patch: of the concepts, then of the classes."""
+        features = self.backbone.late(activations)
+        maps: Tensor = self.cam(features)
+        return maps if self.class_maps is None else torch.cat([maps, self.class_maps(features)], dim=1)
+
+
+class ConceptTraining(StageTraining):
+    """Training of stage 1."""
+
+    name = "concepts"
+    schedule: ConceptStage
+
+    def __init__(
+        self, model: Grape, inputs: FilmInputs, schedule: ConceptStage, seed: int, share: tuple[int, int]
+    ) -> None:
+        self.schedule, self._inputs, self._seed, self.share = schedule, inputs, seed, share
+        films = inputs.films
+        self._concepts = len(films.dataset.concepts)
+        classes = len(films.dataset.classes) if schedule.class_weight else 0
+        self.learner = _ConceptLearner(model, classes).to(inputs.device)
+        known = (~films.labels.isnan()).any(dim=1)
+        if schedule.class_weight:
+            known |= films.classes != UNKNOWN_CLASS
+        self.training = [position for position in films.positions("train") if known[position]]
+        self._validation = films.positions("val")
+        self._weights = losses.positive_weights(films.labels[self.training], balance=schedule.balance)
+        boxed_concepts = films.boxed[self.training].nonzero()[:, 1]
+        self._rarity = losses.rarity_weights(boxed_concepts, self._concepts)
+
+    def batches(self, epoch: int) -> Iterator[FilmBatch]:
+        """Yield a view of every film; in the first epoch the films themselves."""
+        films = self._resampled(epoch) if self.schedule.resample else self.training
+        for positions in shuffled(films, self.schedule.batch, self.share, self._seed, 1, epoch):
+            number = epoch - 1 if self.schedule.augment else 0
+            yield FilmBatch(self._inputs.activations(positions, number), self._inputs.targets(positions, number))
+
+    def _resampled(self, epoch: int) -> list[int]:
+        """As many random films as there are, those with a rare finding more often."""
+        weights = losses.film_rarity(self._inputs.films.labels[self.training]).double().numpy()
+        generator = np.random.default_rng((self._seed, 2, epoch))
+        drawn = generator.choice(self.training, len(self.training), p=weights / weights.sum())
+        return [int(position) for position in drawn]
+
+    def loss(self, learner: nn.Module, batch: FilmBatch) -> Float[Tensor, ""]:
+        """Compute the loss of concepts on films, and with their weights, of boxes on patches and of classes."""
+        return self._loss(learner(batch.activations), batch.targets)
+
+    def _loss(self, maps: Float[Tensor, "b maps h w"], targets: Targets) -> Float[Tensor, ""]:
+        schedule = self.schedule
+        logits = pool(maps, schedule.pooling, schedule.sharpness)
+        total = losses.concept_loss(logits[:, : self._concepts], targets.labels, self._weights.to(logits.device))
+        concept_maps = maps[:, : self._concepts]
+        if schedule.box_weight:
+            boxes = losses.box_loss(concept_maps, targets.overlap, targets.judged, rivals=schedule.box_rivals)
+            total = total + schedule.box_weight * boxes
+        if schedule.telling_weight:
+            box_classes = losses.box_class_loss(concept_maps, targets.overlap, self._rarity.to(maps.device))
+            total = total + schedule.telling_weight * box_classes
+        if schedule.class_weight:  # divided by all films, with known class or not
+            class_logits = logits[:, self._concepts :]
+            classes = F.cross_entropy(class_logits, targets.classes, ignore_index=UNKNOWN_CLASS, reduction="sum")
+            total = total + schedule.class_weight * (classes / len(class_logits))
+        return total
+
+    @torch.no_grad()
+    def validate(self) -> ValidationResult:
+        """Compute the mean AUC over the concepts, and over the classes if these are trained too."""
+        logits, total, films = [], 0.0, self._inputs.films
+        with evaluating(self.learner):
+            for positions in in_order(self._validation, self.schedule.batch):
+                maps = self.learner(self._inputs.activations(positions, 0)).float()
+                total += float(self._loss(maps, self._inputs.targets(positions, 0))) * len(positions)
+                logits.append(pool(maps, self.schedule.pooling, self.schedule.sharpness).cpu())
+        truth = films.labels[self._validation]
+        if self.schedule.class_weight:
+            classes = films.classes[self._validation]
+            one_hot = F.one_hot(classes.clamp_min(0), len(films.dataset.classes)).float()
+            one_hot[classes == UNKNOWN_CLASS] = torch.nan
+            truth = torch.cat([truth, one_hot], 1)
+        return ValidationResult(mean_auc(torch.cat(logits), truth), total / max(len(self._validation), 1), "mean AUC")

@@ -1,1 +1,0 @@
-"""The training stages, one module each."""

@@ -110,7 +110,7 @@ def _downloaded(wanted: HubName, name: str, revision: str | None) -> Path:
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     class Silent(tqdm):
-        """No bar: medgrape shows its own."""
+        """No bar of its own, beside that of ``track``."""
 
         def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 (passed on)
             super().__init__(*args, **(named | {"disable": True}))  # type: ignore[no-untyped-call]

@@ -87,8 +87,8 @@ def test_every_command_is_described_with_all_its_options_on_the_page_of_its_grou
 def test_every_public_name_is_described_on_the_page_of_the_api(site):
     text = (site / "reference/api.html").read_text("utf-8")
     assert [name for name in medgrape.__all__ if f'id="medgrape.{name}"' not in text] == ["__version__"]
-    for name in ("reader.Reader.open", "study.Study.apply", "study.Study.prediction", "safety.SafetyCheck.gap"):
-        assert f'id="medgrape.study.{name}"' in text
+    for name in ("reader.Reader.open", "study.Study.apply", "study.Study.prediction", "safety.check.SafetyCheck.gap"):
+        assert f'id="medgrape.{name}"' in text
 
 
 def test_every_address_of_the_server_is_described_for_people(site):

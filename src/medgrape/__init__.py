@@ -10,6 +10,7 @@ from medgrape.geometry import Box, FilmSize, PatchGrid
 if TYPE_CHECKING:
     from medgrape.reader import Reader
     from medgrape.sklearn.classifier import GrapeClassifier
+    from medgrape.sklearn.inputs import labelled_films
 
 __version__ = "0.1.0"
 __all__ = [

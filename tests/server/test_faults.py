@@ -30,7 +30,7 @@ def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path
         assert (answer.status_code, answer.json()["code"]) == (422, "film_refused")
         assert "too long" in answer.json()["detail"]
         assert room.upload("rita", drawn(1)).status_code == 201
-        assert list(room.room.folder.arrivals.iterdir()) == []
+        assert list(room.room.folder.uploads.iterdir()) == []
 
 
 def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
@@ -155,13 +155,13 @@ def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, strict_run)
     with reading_room(tmp_path / "room", strict_run) as room:
         film = room.film()
         folder = room.room.folder
-    (folder.arrivals / "upload").write_bytes(b"half a film")
+    (folder.uploads / "upload").write_bytes(b"half a film")
     orphan = folder.film("ab" * 8, ".png")
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"a film that was never written down")
     (folder.models / "deadbeef").mkdir()
     folder.sweep({film}, set(), set(), set())
-    assert list(folder.arrivals.iterdir()) == []
+    assert list(folder.uploads.iterdir()) == []
     assert not orphan.exists()
     assert list(folder.models.iterdir()) == []
     assert folder.film(film, ".png").exists()
@@ -193,7 +193,7 @@ def test_a_film_whose_commit_was_in_doubt_is_there_whole_or_not_at_all(shared_ro
         path for path in before if path.is_file()
     ]
     assert shared_room.upload("rita", drawn(61)).status_code == 201
-    assert not database._queue.locked()
+    assert not database._turn.locked()
 
 
 def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room):

@@ -17,7 +17,7 @@ def test_the_page_was_built():
 
 
 def test_everything_that_a_browser_fetches_fits_into_600_kilobytes():
-    packed = [file.packed for address, file in page_files().items() if not address.endswith(".md")]
+    packed = [file.gzipped for address, file in page_files().items() if not address.endswith(".md")]
     assert 10_000 < sum(map(len, packed)) < MOST
 
 
@@ -56,7 +56,7 @@ def test_no_address_leads_beside_the_page(shared_room):
 def test_a_page_that_was_not_built_says_so(tmp_path):
     (only,) = page_files(tmp_path).values()
     assert b"make ui" in only.content
-    assert gzip.decompress(only.packed) == only.content
+    assert gzip.decompress(only.gzipped) == only.content
 
 
 def test_the_types_of_the_page_are_those_of_this_server():

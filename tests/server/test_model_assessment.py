@@ -149,7 +149,7 @@ def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(
         end = measured(room, made)
         assert end["state"] == "failed"
         assert made in end["news"]
-        assert list(room.room.folder.worth.iterdir()) == []
+        assert list(room.room.folder.assessments.iterdir()) == []
 
 
 def test_without_a_data_set_nothing_is_measured_but_the_last_assessment_is_shown(tmp_path, trained_run, drawn_dataset):
@@ -210,7 +210,7 @@ def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, trained_r
     ready = prepare([trained_run], folder, ServerSettings(port=0, data=str(drawn_dataset)))
     ready.listening.close()
     ready.lock.release()
-    assert [path.name.split(".")[0] for path in folder.worth.iterdir()] == [model]
+    assert [path.name.split(".")[0] for path in folder.assessments.iterdir()] == [model]
 
 
 def test_anybody_sees_how_to_log_in_and_nothing_else(tmp_path, trained_run):

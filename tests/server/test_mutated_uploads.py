@@ -72,4 +72,4 @@ def test_five_hundred_mutated_uploads_are_taken_or_refused_and_memory_stays(tmp_
         assert min(statuses.count(201), statuses.count(422)) > UPLOADS // 20
         assert late < early * (1 + GROWTH), f"{early / 2**20:.0f} MiB became {late / 2**20:.0f}"
         assert room.study()["revision"] == 0
-        assert list(room.room.folder.arrivals.iterdir()) == []
+        assert list(room.room.folder.uploads.iterdir()) == []

@@ -184,7 +184,8 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803, ANN401
         """Return the most probable class of each film."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        columns = self.predict_proba(X).argmax(axis=1)  # first: it raises where nothing was fitted
+        return np.asarray(self.classes_[columns])
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 (scikit-learn's own)
         tags = super().__sklearn_tags__()

@@ -111,7 +111,7 @@ def _others(canvas: Canvas, anatomy: Anatomy) -> Layer:
     bodies, eyes, processes = _spine(anatomy)
     solid = [*blades, *arms, *clavicles, *bodies, *processes]
     ink = [BLADE] * 2 + [ARM] * 2 + [1.0] * 2 + [SPINE] * len(bodies) + [PROCESS] * len(processes)
-    filled = canvas.soften(canvas.fill(*solid, ink=ink), 0.0024)
+    filled = canvas.fill(*solid, ink=ink, blur=0.0024)
     borders = [np.concatenate([blade, blade[:1]]) for blade in blades]
     ridges = [_blade_spine(anatomy, side) for side in SIDES]
     lines = canvas.graded_strokes(
@@ -130,7 +130,7 @@ def _edges(outlines: Outlines) -> list[Points]:
 
 def _bones(canvas: Canvas, outlines: Outlines) -> Layer:
     """Filled bands with brighter edges, but no edge across their ends."""
-    return MARROW * canvas.soften(canvas.fill(*outlines), 0.0022) + EDGE * canvas.strokes(_edges(outlines), CORTEX)
+    return MARROW * canvas.fill(*outlines, blur=0.0022) + EDGE * canvas.strokes(_edges(outlines), CORTEX)
 
 
 def cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
@@ -140,7 +140,7 @@ def cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) ->
     places = (ends[:, :1] + along * (ends[:, 1:] - ends[:, :1])).reshape(-1, 2)
     places = places + random.normal(0, 0.006, places.shape)
     kept = places[random.random(len(places)) < anatomy.calcified_cartilage]
-    return canvas.soften(canvas.dots(kept, random.uniform(0.002, 0.005, len(kept))), 0.002)
+    return canvas.dots(kept, random.uniform(0.002, 0.005, len(kept)), blur=0.002)
 
 
 def _clavicles(anatomy: Anatomy) -> list[Points]:

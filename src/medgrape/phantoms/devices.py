@@ -77,7 +77,7 @@ def central_line(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) 
             (front - 0.046, apex + random.uniform(0.27, 0.33)),
         ]
     )  # fmt: skip
-    return PLASTIC * 1.15 * canvas.soften(canvas.strokes([path], 0.0058), 0.0008)
+    return PLASTIC * 1.15 * canvas.strokes([path], 0.0058, blur=0.0008)
 
 
 def sternal_wires(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
@@ -95,7 +95,7 @@ def nipple_shadows(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator
     low = 0.58 + 0.08 * anatomy.breast + random.normal(0, 0.012)
     across = anatomy.half_width * random.uniform(0.58, 0.72)
     spots = np.array([(0.5 + side * across, low + random.normal(0, 0.006)) for side in SIDES])
-    return random.uniform(0.07, 0.12) * canvas.soften(canvas.dots(spots, np.full(2, 0.0105)), 0.0018)
+    return random.uniform(0.07, 0.12) * canvas.dots(spots, np.full(2, 0.0105), blur=0.0018)
 
 
 def marker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:

@@ -116,7 +116,7 @@ def in_lung(chest: Chest, layer: Layer) -> Layer:
 def patch(chest: Chest, site: Site, random: np.random.Generator, roughness: float, softness: float) -> Layer:
     """Return an irregular patch that fills the site; the ``softness`` of its edge is relative to its smaller side."""
     outline = blob(random, site.centre, site.half[0] * 0.98, site.half[1] * 0.98, roughness)
-    return chest.canvas.soften(chest.canvas.fill(outline), softness * min(site.width, site.height))
+    return chest.canvas.fill(outline, blur=softness * min(site.width, site.height))
 
 
 def clouded(chest: Chest, layer: Layer, random: np.random.Generator, amount: float) -> Layer:

@@ -43,7 +43,7 @@ def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     rays = np.stack([np.cos(turn), np.sin(turn)], axis=1) * site.half
     reach = random.uniform(1.02, 1.18, (18, 1))
     spicules = np.stack([rays * 0.8, rays * reach], axis=1) + np.asarray(site.centre)
-    spikes = chest.canvas.soften(chest.canvas.strokes(spicules, 0.004), 0.0018)
+    spikes = chest.canvas.strokes(spicules, 0.004, blur=0.0018)
     layer = in_lung(chest, clouded(chest, ball, random, 0.06))
     layer = np.maximum(layer, in_lung(chest, 0.35 * spikes))
     return shadowed(chest, layer, site.contrast)
@@ -100,7 +100,7 @@ def plates(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         bow = random.uniform(-0.2, 0.1) * tall
         bands.append(smooth([(x - left, middle - slope), (x, middle + bow), (x + right, middle + slope)]))
     thickness = float(np.clip(0.08 * site.height, 0.0065, 0.015))
-    lines = chest.canvas.soften(chest.canvas.strokes(bands, thickness), 0.0026)
+    lines = chest.canvas.strokes(bands, thickness, blur=0.0026)
     layer = in_lung(chest, lines + 0.38 * patch(chest, site, random, 0.12, 0.14))
     return shadowed(chest, layer, site.contrast, 0.2)
 
@@ -118,7 +118,7 @@ def _bronchi(chest: Chest, site: Site, random: np.random.Generator, count: int) 
         ends = forks + _steps(angles + turn, reach * random.uniform(0.3, 0.7, count))
         branches.append(np.stack([forks, ends], axis=1))
     width = float(np.clip(0.030 * min(site.width, site.height), 0.0032, 0.0050))
-    return chest.canvas.soften(chest.canvas.strokes(np.concatenate(branches), width), 0.0018)
+    return chest.canvas.strokes(np.concatenate(branches), width, blur=0.0018)
 
 
 def _steps(angles: Float[np.ndarray, " n"], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
@@ -131,7 +131,7 @@ def _streaks(chest: Chest, site: Site, random: np.random.Generator) -> Layer:
     hilum = np.array([hilum_of(chest.anatomy, -1 if x < 0.5 else 1) for x in starts[:, 0].tolist()])
     towards = (hilum - starts) * random.uniform(0.12, 0.3, (22, 1))
     paths = np.stack([starts, starts + towards / 2 + random.normal(0, 0.004, (22, 2)), starts + towards], axis=1)
-    return chest.canvas.soften(chest.canvas.strokes(paths, 0.0045), 0.002)
+    return chest.canvas.strokes(paths, 0.0045, blur=0.002)
 
 
 def congested(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
@@ -148,7 +148,7 @@ def edema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         x, y = hilum_of(chest.anatomy, side)
         reach = site.half[0] * random.uniform(0.40, 0.48)
         outlines.append(ellipse((x + side * reach * 0.75, y + 0.05), reach, site.half[1], side * 0.12))
-    wings = chest.canvas.soften(chest.canvas.fill(*outlines), 0.028)
+    wings = chest.canvas.fill(*outlines, blur=0.028)
     wings = in_lung(chest, clouded(chest, wings, random, 0.25))
     shade(chest, wings, site.contrast)
     lines = _kerley(chest, random)
@@ -165,7 +165,7 @@ def _kerley(chest: Chest, random: np.random.Generator) -> np.ndarray:
         inner = edges - random.uniform(0.02, 0.04, 6)
         ends = [np.stack([0.5 + side * edges, heights], 1), np.stack([0.5 + side * inner, heights + 0.002], 1)]
         lines.append(np.stack(ends, axis=1))
-    return in_lung(chest, chest.canvas.soften(chest.canvas.strokes(np.concatenate(lines), 0.0032), 0.0012))
+    return in_lung(chest, chest.canvas.strokes(np.concatenate(lines), 0.0032, blur=0.0012))
 
 
 def overinflated(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
@@ -192,7 +192,7 @@ def emphysema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         x, y = hilum_of(chest.anatomy, side)
         spot = (x + side * random.uniform(0.05, 0.13), y - random.uniform(0.02, 0.13))
         outline = ellipse(spot, random.uniform(0.03, 0.055), random.uniform(0.03, 0.06))
-        bulla = in_lung(chest, chest.canvas.soften(chest.canvas.fill(outline), 0.004))
+        bulla = in_lung(chest, chest.canvas.fill(outline, blur=0.004))
         clear(chest, bulla, 0.9)
         shade(chest, bulla, -0.35 * site.contrast)
         ring = chest.canvas.strokes([outline], 0.0026, closed=True)
@@ -241,7 +241,7 @@ def effusion(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     across = outer + (inner - outer) * share
     meniscus = smooth(np.stack([across, top + (floor - top) * climb * random.uniform(0.94, 1.0)], axis=1))
     region = np.concatenate([meniscus, [(inner, floor), (outer, floor)]])
-    fluid = chest.canvas.soften(chest.canvas.fill(region), 0.006) * chest.cavities[side]
+    fluid = chest.canvas.fill(region, blur=0.006) * chest.cavities[side]
     depth = np.clip(chest.canvas.soften(fluid, 0.02) * 1.4, 0, 1)
     clear(chest, fluid, 0.85)
     chest.air = chest.air * (1 - site.contrast * fluid * (0.45 + 0.55 * depth))
@@ -255,10 +255,10 @@ def pneumothorax(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     line = _retracted(chest.anatomy, site)
     lateral = 0.5 + site.side * 0.7
     beyond = np.concatenate([line, [(lateral, line[-1, 1]), (lateral, line[0, 1])]])
-    gap = chest.canvas.soften(chest.canvas.fill(beyond), 0.0022) * chest.field * chest.cavities[site.side]
+    gap = chest.canvas.fill(beyond, blur=0.0022) * chest.field * chest.cavities[site.side]
     clear(chest, gap)
     shade(chest, gap, -site.contrast)
-    pleura = chest.canvas.soften(chest.canvas.strokes([line], 0.0036), 0.0012) * chest.field
+    pleura = chest.canvas.strokes([line], 0.0036, blur=0.0012) * chest.field
     shade(chest, pleura, random.uniform(0.13, 0.20))
     # the lung that lost air next to it is a little denser
     shade(chest, chest.canvas.soften(gap, 0.04) * (1 - gap) * chest.field, 0.35 * site.contrast)
@@ -308,11 +308,11 @@ def cardiomegaly(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 @finding("hernia", (0.09, 0.16))
 def hernia(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A round shadow behind the heart with air above a straight fluid level."""
-    sack = chest.canvas.soften(chest.canvas.fill(ellipse(site.centre, *site.half)), 0.004)
+    sack = chest.canvas.fill(ellipse(site.centre, *site.half), blur=0.004)
     inner = ellipse((site.x, site.y - 0.06 * site.height), site.half[0] * 0.82, site.half[1] * 0.80)
     level = site.y + random.uniform(-0.10, 0.12) * site.height
     inner[:, 1] = np.minimum(inner[:, 1], level)
-    bubble = chest.canvas.soften(chest.canvas.fill(inner), 0.0022)
+    bubble = chest.canvas.fill(inner, blur=0.0022)
     shade(chest, sack * (1 - bubble), site.contrast)
     shade(chest, bubble, -1.25 * site.contrast)
     return mask_of(sack, 0.5)

@@ -33,7 +33,7 @@ def cavity(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     middle = (site.x + float(shift[0]), site.y + float(shift[1]))
     outer = canvas.fill(blob(random, site.centre, *reach, 0.10))
     hole = blob(random, middle, reach[0] * thin, reach[1] * thin, 0.12)
-    inner = canvas.soften(canvas.fill(hole), 0.0022)
+    inner = canvas.fill(hole, blur=0.0022)
     around = clouded(chest, patch(chest, site, random, 0.15, 0.13), random, 0.4)
     wall_layer = canvas.soften(outer, 0.0045) * (1 - inner)
     layer = in_lung(chest, np.maximum(wall_layer, 0.42 * around * (1 - inner)))
@@ -51,7 +51,7 @@ def nodular_opacities(chest: Chest, site: Site, random: np.random.Generator) -> 
     """Several soft nodules of different sizes, some of which touch."""
     count = int(random.integers(6, 14))
     centres = scattered(random, site, count, 0.84)
-    dots = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.007, 0.015, count)), 0.0048)
+    dots = chest.canvas.dots(centres, random.uniform(0.007, 0.015, count), blur=0.0048)
     layer = in_lung(chest, dots + 0.22 * patch(chest, site, random, 0.15, 0.16))
     return shadowed(chest, layer, site.contrast, 0.2)
 
@@ -83,7 +83,7 @@ def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) 
 def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Straight strands that converge on the hilum, with a few calcified specks."""
     strands = _strands(chest, site, random, int(random.integers(7, 12)))
-    lines = chest.canvas.soften(chest.canvas.strokes(strands, 0.0052), 0.0013)
+    lines = chest.canvas.strokes(strands, 0.0052, blur=0.0013)
     flecks = chest.canvas.dots(scattered(random, site, 4, 0.7), random.uniform(0.003, 0.0055, 4))
     layer = in_lung(chest, np.maximum(lines, 1.2 * flecks) + 0.14 * patch(chest, site, random, 0.15, 0.14))
     shade(chest, layer, site.contrast)
@@ -98,8 +98,8 @@ def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     if len(near) < 4:
         return fibrous_scar(chest, site, random)
     ragged = np.interp(np.linspace(0, 1, len(near)), np.linspace(0, 1, 5), [0.3, *random.uniform(0.7, 1.2, 3), 0.3])
-    rind = chest.canvas.soften(chest.canvas.fill(ribbon(near, 0.055 * ragged)), 0.0035)
-    lines = chest.canvas.soften(chest.canvas.strokes(_strands(chest, site, random, 6), 0.005), 0.0014)
+    rind = chest.canvas.fill(ribbon(near, 0.055 * ragged), blur=0.0035)
+    lines = chest.canvas.strokes(_strands(chest, site, random, 6), 0.005, blur=0.0014)
     layer = in_lung(chest, np.maximum(rind, 0.9 * lines))
     shade(chest, layer, site.contrast)
     return filled_mask(chest, layer, 0.012)
@@ -110,8 +110,8 @@ def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) 
     """Separate patches over a wide region, each around an open bronchus."""
     count = int(random.integers(8, 13))
     centres = scattered(random, site, count, 0.86)
-    fluff = chest.canvas.soften(chest.canvas.dots(centres, random.uniform(0.014, 0.021, count)), 0.0042)
-    bronchi = chest.canvas.soften(chest.canvas.dots(centres, np.full(count, 0.0052)), 0.0012)
+    fluff = chest.canvas.dots(centres, random.uniform(0.014, 0.021, count), blur=0.0042)
+    bronchi = chest.canvas.dots(centres, np.full(count, 0.0052), blur=0.0012)
     layer = in_lung(chest, clouded(chest, fluff, random, 0.25) * (1 - 0.95 * bronchi))
     shade(chest, layer, site.contrast)
     return filled_mask(chest, layer, 0.022)

@@ -68,7 +68,7 @@ def pleural_cavity(anatomy: Anatomy, side: int) -> Points:
     return np.concatenate([wall(anatomy, side), diaphragm(anatomy, side)])
 
 
-def lung_place(anatomy: Anatomy, side: int, across: float, down: float) -> tuple[float, float]:
+def lung_point(anatomy: Anatomy, side: int, across: float, down: float) -> tuple[float, float]:
     """Return a point in a lung: ``across`` from the hilum (0) to the wall (1), ``down`` from apex to dome."""
     height = anatomy.apex + down * (anatomy.dome_of(side) - anatomy.apex)
     heart = anatomy.heart_width * anatomy.half_width * (0.75 if side == RIGHT else 1.15)

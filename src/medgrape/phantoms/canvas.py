@@ -72,8 +72,19 @@ def blob(random: np.random.Generator, centre: Pair, across: float, down: float, 
 
 @cache
 def _circle(count: int) -> Float[np.ndarray, "count 2"]:
-    turn = np.linspace(0, 2 * np.pi, count, endpoint=False)
-    return np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    return polar(np.linspace(0, 2 * np.pi, count, endpoint=False))
+
+
+def polar(
+    angles: Float[np.ndarray, " count"], lengths: Float[np.ndarray, " count"] | float = 1.0
+) -> Float[np.ndarray, "count 2"]:
+    """Return vectors of the given directions and lengths."""
+    return np.stack([np.cos(angles) * lengths, np.sin(angles) * lengths], axis=1)
+
+
+def direction_to(start: Pair, goal: Pair) -> float:
+    """Return the angle of the direction from one point to another."""
+    return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))
 
 
 def _spans(padded: Points) -> Points:

@@ -200,9 +200,26 @@ class Chest:
         """Return the total attenuation of the beam."""
         return np.asarray(self.tissue - AIR * self.air + VESSEL * self.vessels + self.dense)
 
-    def cavity(self) -> Layer:
-        """Return both pleural cavities."""
-        return np.asarray(np.maximum(self.cavities[RIGHT], self.cavities[LEFT]))
+    def in_lung(self, layer: Layer) -> Layer:
+        """Return the part of a shadow in the lungs; a little also shows through the heart."""
+        cavity = np.maximum(self.cavities[RIGHT], self.cavities[LEFT])
+        return np.asarray(layer * (0.15 * cavity + 0.85 * self.field), np.float32)
+
+    def clouded(self, layer: Layer, random: np.random.Generator, amount: float) -> Layer:
+        """Return the layer with the uneven density of partly filled air spaces."""
+        down, right = random.integers(0, self.canvas.size, 2).tolist()
+        # mirrored at its edges, because a texture that does not repeat would leave a straight seam where it is rolled
+        across = np.concatenate([self.clouds[down:], self.clouds[::-1][:down]])
+        shifted = np.concatenate([across[:, right:], across[:, ::-1][:, :right]], axis=1)
+        return np.asarray(layer * np.clip(1 + amount * shifted, 0.1, 1.9), np.float32)
+
+    def shade(self, layer: Layer, contrast: float) -> None:
+        """Add a shadow."""
+        self.dense = self.dense + np.float32(contrast) * layer
+
+    def clear(self, region: Layer, share: float = 1.0) -> None:
+        """Remove vessels from a region."""
+        self.vessels = self.vessels * (1 - np.float32(share) * region)
 
 
 def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:

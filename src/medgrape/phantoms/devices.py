@@ -98,9 +98,8 @@ def nipple_shadows(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator
     return random.uniform(0.07, 0.12) * canvas.dots(spots, np.full(2, 0.0105), blur=0.0018)
 
 
-def marker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
+def marker(canvas: Canvas, _anatomy: Anatomy, random: np.random.Generator) -> Layer:
     """Draw a lead letter on the correct side."""
-    del anatomy
     left = bool(random.random() < 0.6)
     x = random.uniform(0.90, 0.95) if left else random.uniform(0.05, 0.10)
     y = random.uniform(0.06, 0.20)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
-from medgrape.phantoms.bones import body_contour, cartilages, diaphragm, pleural_cavity, skeleton
+from medgrape.phantoms.bones import body_contour, diaphragm, draw_cartilages, draw_skeleton, pleural_cavity
 from medgrape.phantoms.canvas import Canvas, Layer, Pair, Points, blob, ellipse, ribbon, smooth, smooth_closed
 
 BRANCH_POINTS = (5, 4, 4, 3, 3, 3)  # points along a branch of each generation
@@ -246,9 +246,9 @@ def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:
     vessels = draw_vessels(canvas, anatomy, exam.patient_random("vessels")) * (0.35 + 0.65 * field) * cavity
     folds = BREAST * draw_breasts(canvas, anatomy) * (0.5 + anatomy.breast)
     tissue = np.asarray(draw_body(canvas, anatomy) * (1 + 0.012 * clouds) + folds, np.float32)
-    bones = (BONE * anatomy.bone) * skeleton(canvas, anatomy)
+    bones = (BONE * anatomy.bone) * draw_skeleton(canvas, anatomy)
     if anatomy.calcified_cartilage > 0.15:
-        bones += CALCIUM * cartilages(canvas, anatomy, exam.patient_random("cartilage"))
+        bones += CALCIUM * draw_cartilages(canvas, anatomy, exam.patient_random("cartilage"))
     # no bone outside the skin, and less to see of it where the shadow is dense already
     bones = bones * (np.minimum(5 * tissue, 1) * (1 - 0.45 * np.maximum(below, 0.9 * solid)))
     middle = np.asarray(

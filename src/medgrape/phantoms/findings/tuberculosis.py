@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from medgrape.phantoms.bones import wall
+from medgrape.phantoms.bones import chest_wall
 from medgrape.phantoms.canvas import Points, blob, direction_to, polar, ribbon, smooth
 from medgrape.phantoms.chest import Chest, hilum_of
 from medgrape.phantoms.findings.base import Mask, Site, Zone, add_shadow, finding, mask_of, patch, scattered
@@ -76,7 +76,7 @@ def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 @finding("volume_loss", (0.13, 0.26), Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)))
 def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A shrunken, scarred apex: thick pleura and strands towards the hilum."""
-    line = wall(chest.anatomy, site.side)
+    line = chest_wall(chest.anatomy, site.side)
     near = line[np.hypot(line[:, 0] - site.x, line[:, 1] - site.y) < 0.75 * max(site.width, site.height)]
     if len(near) < 4:
         return fibrous_scar(chest, site, random)

@@ -6,11 +6,10 @@ for each box. The films themselves stay where they are.
 
 import csv
 import hashlib
-import io
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -104,9 +103,9 @@ class Dataset:
     @cached_property
     def boxes_by_film(self) -> dict[str, tuple[DrawnBox, ...]]:
         """All boxes of each film that has any."""
-        by_film: dict[str, list[DrawnBox]] = {}
+        by_film = defaultdict[str, list[DrawnBox]](list)
         for box in self.boxes:
-            by_film.setdefault(box.film, []).append(box)
+            by_film[box.film].append(box)
         return {film: tuple(boxes) for film, boxes in by_film.items()}
 
     def in_split(self, *splits: str) -> tuple[FilmRecord, ...]:
@@ -127,18 +126,14 @@ class Dataset:
             "name": self.name,
             "root": root.relative_to(folder.resolve()).as_posix() if inside else str(root),
             "classes": list(self.classes),
-            "source": {
-                "kind": self.source.kind,
-                "folder": self.source.folder,
-                "notes": list(self.source.notes),
-                "checksums": dict(self.source.checksums),
-            },
+            "source": asdict(self.source),
             "concepts": self.concepts.to_tables(),
         }
         boxes = ((box.film, box.concept, *(f"{edge:.10g}" for edge in box.box.corners)) for box in self.boxes)
-        _write(folder / "films.csv", _csv((*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films)))
-        _write(folder / "boxes.csv", _csv(_BOX_COLUMNS, boxes))
-        _write(folder / "dataset.toml", tomli_w.dumps(header))
+        _write_csv(folder / "films.csv", (*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films))
+        _write_csv(folder / "boxes.csv", _BOX_COLUMNS, boxes)
+        with whole_file(folder / "dataset.toml") as draft:
+            draft.write_text(tomli_w.dumps(header), "utf-8")
 
     def _film_row(self, film: FilmRecord) -> tuple[object, ...]:
         marks = {True: 1, False: 0, None: ""}
@@ -187,17 +182,9 @@ def _header(folder: Path) -> dict[str, Any]:
         raise DatasetError(f"{folder / 'dataset.toml'} cannot be read: {error}.") from error
 
 
-def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(text, "utf-8")
+def _write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:

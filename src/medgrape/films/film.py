@@ -18,6 +18,7 @@ from medgrape.records import Record
 
 Pixels = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 FRONTAL_VIEWS = ("PA", "AP")
+DAMAGED = "it is damaged or cut short; export it again."
 COLOUR_TOLERANCE = 12
 """Grey levels by which JPEG's colour noise may make the channels of a grey film differ."""
 

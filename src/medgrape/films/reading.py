@@ -13,12 +13,14 @@ from PIL import Image
 
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.film import (
+    DAMAGED,
     Film,
     FilmError,
     FilmFacts,
     Pixels,
     UprightSize,
     check_limits,
+    eight_bit,
     file_size,
     grey_from_colour,
     grey_range,
@@ -54,7 +56,6 @@ _TURNS = {
 }
 _SIDEWAYS = {5, 6, 7, 8}
 _SIXTEEN_BIT = {"I;16", "I;16B", "I;16L", "I"}
-DAMAGED = "it is damaged or cut short; export it again."
 FileKind = Literal["picture", "DICOM"]
 
 
@@ -164,9 +165,7 @@ def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
         pixels = cv2.resize(pixels, (2 * side, 2 * side), interpolation=cv2.INTER_LINEAR)
     shrinks = min(pixels.shape) >= side
     small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-    if small.dtype == np.uint16:
-        small = cv2.convertScaleAbs(small, alpha=255.0 / 65535.0)
-    return np.asarray(small)
+    return eight_bit(small)
 
 
 def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, int | None], Film]:

@@ -23,8 +23,7 @@ from medgrape.films.film import Film, FilmError
 from medgrape.progress import Track, quietly
 
 SHARD = 256
-_VERSION = 1
-"""Increased whenever preprocessing gives other pixels for the same film."""
+_VERSION = 1  # increased whenever preprocessing gives other pixels for the same film
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class CachedFilms:
     """Preprocessed films in the order of their paths, read from disk when they are used."""
 
     shards: tuple[UInt8[np.ndarray, "_films size size"], ...]
-    contents: tuple[str, ...]
-    """SHA-256 of each film's file; empty where there is no file."""
+    contents: tuple[str, ...]  # SHA-256 of each film's file; empty where there is no file
     refused: dict[int, str] = field(default_factory=dict)
     """Positions of films that could not be read, and why; their pixels are all zero."""
 

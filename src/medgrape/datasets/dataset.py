@@ -27,8 +27,7 @@ SPLITS = ("train", "val", "test")
 FILM_COLUMNS = ("id", "path", "split", "class", "patient", "sex", "age", "view", "width", "height")
 _BOX_COLUMNS = ("film", "concept", "x1", "y1", "x2", "y2")
 _LABELS = {"1": True, "0": False, "": None}
-UNTESTED = "untested"
-"""In place of a split: a film to train or validate on, but never to test on."""
+UNTESTED = "untested"  # in place of a split: a film to train or validate on, but never to test on
 
 
 class DatasetError(UserError):
@@ -44,14 +43,11 @@ class FilmRecord:
     """One film and its labels."""
 
     id: str
-    path: str
-    """Relative to the data set's root; empty where only labels are known."""
+    path: str  # relative to the data set's root; empty where only labels are known
     class_name: str
     patient: str
-    size: FilmSize
-    """Size of the upright film: the frame of its boxes."""
-    labels: Mapping[str, bool | None]
-    """Concept to present (True), absent (False) or not known (None)."""
+    size: FilmSize  # size of the upright film: the frame of its boxes
+    labels: Mapping[str, bool | None]  # concept to present (True), absent (False) or not known (None)
     split: str = "train"
     sex: str = ""
     age: int | None = None
@@ -73,10 +69,8 @@ class Source:
 
     kind: str
     folder: str
-    checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of every label file that was read."""
-    notes: tuple[str, ...] = ()
-    """What was missing or contradictory when it was prepared, and how the splits were made."""
+    checksums: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of every label file that was read
+    notes: tuple[str, ...] = ()  # what was missing or contradictory when it was prepared, and how the splits were made
 
 
 @dataclass(frozen=True)
@@ -247,10 +241,8 @@ def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
 class SplitRule:
     """How films are split. A published test list is always kept; validation is always cut from training."""
 
-    validation: float = 0.15
-    """Share of the patients who are not in the test split."""
-    test: float = 0.0
-    """Share of patients to test on where no published test film is there."""
+    validation: float = 0.15  # share of the patients who are not in the test split
+    test: float = 0.0  # share of patients to test on where no published test film is there
     seed: int = 0
 
     def __post_init__(self) -> None:

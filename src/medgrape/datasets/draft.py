@@ -19,8 +19,7 @@ from medgrape.geometry import Box, FilmSize, GeometryError
 
 FILM_SUFFIXES = (".png", ".jpg", ".jpeg", ".dcm", ".dicom")
 NO_PATIENTS = "the published files name no patients: every film counts as a patient of its own"
-SLACK = 1.0
-"""Pixels by which a published box may reach past its film before that counts as a contradiction."""
+SLACK = 1.0  # pixels by which a published box may reach past its film before that counts as a contradiction
 _EXAMPLES = 3
 
 
@@ -139,10 +138,8 @@ class Draft:
     boxes: list[DrawnBox] = field(default_factory=list)
     checksums: dict[str, str] = field(default_factory=dict)
     complaints: Complaints = field(default_factory=Complaints)
-    notes: list[str] = field(default_factory=list)
-    """What users should know although nothing is wrong."""
-    turned: set[str] = field(default_factory=set)
-    """Paths of films that are turned upright when they are read."""
+    notes: list[str] = field(default_factory=list)  # what users should know although nothing is wrong
+    turned: set[str] = field(default_factory=set)  # paths of films that are turned upright when they are read
     doubtful: set[tuple[str, str]] = field(default_factory=set)
     """Film and concept of refused boxes: whether the finding is present is not known."""
 

@@ -33,10 +33,8 @@ from medgrape.films.reading import (
 )
 from medgrape.records import Record
 
-PREVIEW = 256
-"""Longest side of a preview, in pixels."""
-SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}
-"""File name suffix of each format."""
+PREVIEW = 256  # longest side of a preview, in pixels
+SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}  # file name suffix of each format
 _PALETTE_COLOUR = 3  # PNG's colour type that needs a palette
 
 
@@ -44,10 +42,8 @@ class Arrival(Record):
     """What is known about a film that was received, besides its pixels."""
 
     facts: FilmFacts
-    sex: str
-    """M, F, O, or empty where it is not known."""
-    age: int | None
-    """Age in years; 90 for everybody older."""
+    sex: str  # M, F, O, or empty where it is not known
+    age: int | None  # age in years; 90 for everybody older
 
     @property
     def suffix(self) -> str:
@@ -60,8 +56,7 @@ class CleanFilm:
     """An anonymised film."""
 
     arrival: Arrival
-    content: bytes
-    """The bytes of the file."""
+    content: bytes  # the bytes of the file
     preview: UInt8[np.ndarray, "height width"]
 
 

@@ -39,12 +39,9 @@ _FIRST_DICOM_TAGS = (
     b"\x08\x00\x08\x00",
     b"\x08\x00\x16\x00",
 )
-START = 132
-"""Number of first bytes that tell the format of any film."""
-_CLIP, _TILES = 2.0, 8
-"""CLAHE: clip limit, and tiles along each side."""
-ORIENTATION = 0x0112
-"""The EXIF tag."""
+START = 132  # number of first bytes that tell the format of any film
+_CLIP, _TILES = 2.0, 8  # CLAHE: clip limit, and tiles along each side
+ORIENTATION = 0x0112  # the EXIF tag
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,

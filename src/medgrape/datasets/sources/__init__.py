@@ -35,12 +35,10 @@ class Option:
     """How a parameter of a source appears on the command line."""
 
     help: str
-    flag: str | None = None
-    """Name of the option; by default that of the parameter."""
+    flag: str | None = None  # name of the option; by default that of the parameter
     min: int | None = None
     max: int | None = None
-    file: bool = False
-    """Whether it names a file that must exist."""
+    file: bool = False  # whether it names a file that must exist
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,11 @@ class DataSource:
     """A kind of data that can be prepared."""
 
     name: str
-    read: Callable[..., Draft]
-    """Takes the path, its options by name, and ``track``."""
+    read: Callable[..., Draft]  # takes the path, its options by name, and ``track``
     help: str
-    example: str = ""
-    """Arguments of ``medgrape data prepare``."""
-    test: float = 0.0
-    """Default share of patients to test on, where no published test film is there."""
-    file: str = ""
-    """Description of the file that it reads; empty where it reads a folder."""
+    example: str = ""  # arguments of ``medgrape data prepare``
+    test: float = 0.0  # default share of patients to test on, where no published test film is there
+    file: str = ""  # description of the file that it reads; empty where it reads a folder
 
 
 def source(name: str, *, help: str, example: str, test: float = 0.0, file: str = "") -> Callable[[R], R]:  # noqa: A002

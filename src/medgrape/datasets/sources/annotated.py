@@ -18,8 +18,7 @@ from medgrape.progress import Track, quietly
 CLASSES = ("no_finding", "finding")
 _EXAMPLES = 3
 Tool = Literal["coco", "labelstudio", "cvat"]
-SAME = 0.01
-"""Pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point."""
+SAME = 0.01  # pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,10 @@ class AnnotationTool:
 
     title: str
     read: Callable[[Path], MarkedFilms]
-    start: str
-    """First character of its files."""
+    start: str  # first character of its files
     help: str
-    export: str
-    """Description of its file."""
-    example: str
-    """Name that a file may have."""
+    export: str  # description of its file
+    example: str  # name that a file may have
 
 
 TOOLS: dict[Tool, AnnotationTool] = {

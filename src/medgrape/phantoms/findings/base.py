@@ -77,14 +77,10 @@ ChangeAnatomy = Callable[[Anatomy, float, np.random.Generator], Anatomy]
 class Finding:
     """A finding that can be drawn."""
 
-    draw: Draw
-    """Draws on a chest at a site and returns its mask."""
-    contrast: tuple[float, float]
-    """Easily missed, and obvious."""
-    zone: Zone | None
-    """None where the site follows the published boxes or the anatomy."""
-    changes: ChangeAnatomy | None
-    """Changes the anatomy before the chest is drawn."""
+    draw: Draw  # draws on a chest at a site and returns its mask
+    contrast: tuple[float, float]  # easily missed, and obvious
+    zone: Zone | None  # None where the site follows the published boxes or the anatomy
+    changes: ChangeAnatomy | None  # changes the anatomy before the chest is drawn
 
 
 FINDINGS: dict[str, Finding] = {}

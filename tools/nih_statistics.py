@@ -33,7 +33,7 @@ FINDINGS = (
     "pleural_thickening",
     "hernia",
 )
-TARGET = Path(__file__).parents[1] / "src/medgrape/data/phantom/nih_statistics.json"
+TARGET = Path(__file__).parents[1] / "src/medgrape/phantoms/nih_statistics.json"
 FRAME = 1024  # boxes were drawn on films of 1024 x 1024
 GRID = 64  # points per side at which the best fixed point is looked for
 QUANTILES = np.linspace(0, 100, 21)

@@ -13,7 +13,7 @@ def test_asking_for_more_films_does_not_change_the_first_ones(profile):
 
 
 def test_an_unknown_profile_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="choose one of tb, nih"):
+    with pytest.raises(UserError, match="known: nih, tb"):
         plan("mri", 1, seed=0)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from medgrape.baselines.methods import LoadedBaseline, load_any
-from medgrape.datasets.augment import Lots, view
+from medgrape.datasets.augment import RandomViews, augmented
 from medgrape.datasets.dataset import Dataset
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.runs.checkpoint import load_run
@@ -94,9 +94,9 @@ def test_pip_net_needs_two_views_beside_the_film(drawn_dataset, tmp_path):
 def test_paired_views_have_the_same_position_and_different_grey_levels():
     views, films = Views(0, augment=True, paired=True), torch.rand(2, 1, 32, 32)
     first, second, next_pair = (views.lots([0, 1], number) for number in (1, 2, 3))
-    torch.testing.assert_close(first.moves(), second.moves())
-    assert not torch.allclose(first.moves(), next_pair.moves())
+    torch.testing.assert_close(first.transforms(), second.transforms())
+    assert not torch.allclose(first.transforms(), next_pair.transforms())
     assert first.gammas() != second.gammas()
     even = torch.full_like(films, 0.5)
-    assert not torch.allclose(view(even, first), view(even, second))
-    assert Lots([(0, 1, 0)]).gammas() == Lots([(0, 1, 0)], greys=0).gammas()
+    assert not torch.allclose(augmented(even, first), augmented(even, second))
+    assert RandomViews([(0, 1, 0)]).gammas() == RandomViews([(0, 1, 0)], greys=0).gammas()

@@ -1,19 +1,18 @@
-"""Settings of a run: one TOML file, typed and frozen. Keys that the file omits keep the defaults defined here."""
+"""Settings of a run: one TOML file, typed and frozen. Keys that the file omits keep their defaults."""
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from medgrape.config.base import ConfigError, Settings, first_complaint
 from medgrape.config.settings import (
+    MAX_SEED,
     BackboneSettings,
-    BlackBoxStage,
     CbmStage,
     ConceptStage,
-    EndToEndStage,
-    ExemplarSettings,
+    Config,
+    ConfigError,
     FilmLimits,
     HeadStage,
     ModelSettings,
@@ -21,40 +20,21 @@ from medgrape.config.settings import (
     PipNetStage,
     Preprocessing,
     PrototypeStage,
-    SafetySettings,
-    StageSettings,
+    Settings,
     TextSettings,
     TrainingSettings,
     VectorStage,
+    first_complaint,
 )
 
 __all__ = [
-    "MAX_SEED", "RECIPES", "BackboneSettings", "BlackBoxStage", "CbmStage", "ConceptStage", "Config", "ConfigError",
-    "EndToEndStage", "ExemplarSettings", "FilmLimits", "HeadStage", "ModelSettings", "PipNetPartsStage",
-    "PipNetStage", "Preprocessing", "PrototypeStage", "SafetySettings", "Settings", "StageSettings", "TextSettings",
-    "TrainingSettings", "VectorStage", "config_path", "load_config", "parse_config", "put", "recipe_names",
+    "MAX_SEED", "RECIPES", "BackboneSettings", "CbmStage", "ConceptStage", "Config", "ConfigError", "FilmLimits",
+    "HeadStage", "ModelSettings", "PipNetPartsStage", "PipNetStage", "Preprocessing", "PrototypeStage", "Settings",
+    "TextSettings", "TrainingSettings", "VectorStage", "load_config", "parse_config", "put", "recipe_names",
 ]  # fmt: skip
 
-MAX_SEED = 2**32 - 1
-"""The largest seed of scikit-learn's k-means."""
 RECIPES = Path(__file__).with_name("recipes")
 """The folder of packaged settings; ``recipes/demo.toml`` has the name ``demo``."""
-
-
-class Config(Settings):
-    """All settings of a run."""
-
-    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = 0
-    """Random seed of initial weights, order of films, and augmentation."""
-    limits: FilmLimits = FilmLimits()
-    preprocessing: Preprocessing = Preprocessing()
-    backbone: BackboneSettings = BackboneSettings()
-    text: TextSettings = TextSettings()
-    model: ModelSettings = ModelSettings()
-    training: TrainingSettings = TrainingSettings()
-    stages: StageSettings = StageSettings()
-    exemplars: ExemplarSettings = ExemplarSettings()
-    safety: SafetySettings = SafetySettings()
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -62,27 +42,20 @@ def recipe_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in RECIPES.glob("*.toml")))
 
 
-def config_path(config: Path | str) -> Path:
-    """Return the file of a config given by path or by name, such as ``demo``; an existing file comes first."""
-    path = Path(config)
-    if path.exists():
-        return path
-    packaged = RECIPES / f"{path.stem}.toml"
-    by_name = len(path.parts) == 1 and path.suffix in ("", ".toml")
-    by_old_path = path.parts[:-1] == ("configs",)  # the path in a clone of the repository
-    if (by_name or by_old_path) and packaged.is_file():
-        return packaged
-    raise ConfigError(
-        f"Cannot read the settings in {config}: there is no such file; give a file, or one of "
-        f"{', '.join(recipe_names())}."
-    )
-
-
 def load_config(config: Path | str | None) -> Config:
-    """Load the settings of a file, or packaged ones by name; the defaults for None."""
+    """Load the settings of a file, or packaged ones by name, such as ``demo``; the defaults for None."""
     if config is None:
         return Config()
-    path = config_path(config)
+    path = Path(config)
+    if not path.exists():
+        by_name = len(path.parts) == 1 and path.suffix in ("", ".toml")
+        by_old_path = path.parts[:-1] == ("configs",)  # the path in a clone of the repository
+        if not (by_name or by_old_path) or path.stem not in recipe_names():
+            raise ConfigError(
+                f"Cannot read the settings in {config}: there is no such file; give a file, or one of "
+                f"{', '.join(recipe_names())}."
+            )
+        path = RECIPES / f"{path.stem}.toml"
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:

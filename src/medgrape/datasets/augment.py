@@ -17,23 +17,26 @@ TURN, SHIFT, ZOOM, GAMMA = 0.14, 0.10, 0.10, 0.22
 
 
 @dataclass(frozen=True)
-class Lots:
-    """Random parameters of the views of some films."""
+class RandomViews:
+    """Random parameters of one view of each of some films."""
 
-    seeds: list[tuple[int, ...]]
-    """One for each film."""
-    mirror: bool = False
-    """Whether about every second view is a mirror image."""
-    greys: int = 0
-    """Views of one seed share their position; another number here gives other greys."""
+    seeds: list[tuple[int, ...]]  # one for each film
+    mirror: bool = False  # whether about every second view is a mirror image
+    greys: int = 0  # views of one seed share their position; another number here gives other greys
 
-    def moves(self) -> Float[Tensor, "b 2 3"]:
+    def transforms(self) -> Float[Tensor, "b 2 3"]:
         """Return for each film the affine matrix from points of the view to points of the film, in half sides."""
-        moves = torch.stack([_move(np.random.default_rng(seed)) for seed in self.seeds])
-        if self.mirror:
-            signs = [1 - 2 * int(np.random.default_rng((*seed, 2)).integers(2)) for seed in self.seeds]
-            moves[:, :, 0] *= torch.tensor(signs, dtype=moves.dtype).unsqueeze(1)
-        return moves
+        matrices = []
+        for seed in self.seeds:
+            random = np.random.default_rng(seed)
+            angle, zoom = random.uniform(-TURN, TURN), 1 + random.uniform(-ZOOM, ZOOM)
+            across, down = 2 * random.uniform(-SHIFT, SHIFT, 2)
+            cosine, sine = zoom * np.cos(angle), zoom * np.sin(angle)
+            matrix = torch.tensor([[cosine, -sine, across], [sine, cosine, down]], dtype=torch.float32)
+            if self.mirror:
+                matrix[:, 0] *= 1 - 2 * int(np.random.default_rng((*seed, 2)).integers(2))
+            matrices.append(matrix)
+        return torch.stack(matrices)
 
     def gammas(self) -> list[float]:
         """Return for each film the exponent of its greys."""
@@ -41,20 +44,15 @@ class Lots:
         return [float(np.exp(np.random.default_rng((*seed, *last)).uniform(-GAMMA, GAMMA))) for seed in self.seeds]
 
 
-def _move(random: np.random.Generator) -> Float[Tensor, "2 3"]:
-    turn, zoom = random.uniform(-TURN, TURN), 1 + random.uniform(-ZOOM, ZOOM)
-    across, down = 2 * random.uniform(-SHIFT, SHIFT, 2)
-    cosine, sine = zoom * np.cos(turn), zoom * np.sin(turn)
-    return torch.tensor([[cosine, -sine, across], [sine, cosine, down]], dtype=torch.float32)
+def transformed(
+    images: Float[Tensor, "b c h w"], matrices: Float[Tensor, "b 2 3"], padding: str
+) -> Float[Tensor, "b c h w"]:
+    """Return the images under affine matrices; ``padding`` is the padding mode of ``grid_sample``."""
+    grid = F.affine_grid(matrices.to(images.device), list(images.shape), align_corners=False)
+    return F.grid_sample(images, grid, mode="bilinear", padding_mode=padding, align_corners=False)
 
 
-def moved(pictures: Float[Tensor, "b c h w"], move: Float[Tensor, "b 2 3"], beyond: str) -> Float[Tensor, "b c h w"]:
-    """Return the pictures transformed by ``move``; ``beyond`` is the padding mode of ``grid_sample``."""
-    grid = F.affine_grid(move.to(pictures.device), list(pictures.shape), align_corners=False)
-    return F.grid_sample(pictures, grid, mode="bilinear", padding_mode=beyond, align_corners=False)
-
-
-def view(films: Float[Tensor, "b 1 side side"], lots: Lots) -> Float[Tensor, "b 1 side side"]:
+def augmented(films: Float[Tensor, "b 1 side side"], views: RandomViews) -> Float[Tensor, "b 1 side side"]:
     """Return the films with random positions and greys."""
-    powers = torch.tensor(lots.gammas(), dtype=films.dtype, device=films.device).reshape(-1, 1, 1, 1)
-    return moved(films, lots.moves(), "border").clamp(0.0, 1.0) ** powers
+    powers = torch.tensor(views.gammas(), dtype=films.dtype, device=films.device).reshape(-1, 1, 1, 1)
+    return transformed(films, views.transforms(), "border").clamp(0.0, 1.0) ** powers

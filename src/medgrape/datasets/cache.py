@@ -23,8 +23,7 @@ from medgrape.films.film import Film, FilmError
 from medgrape.progress import Track, quietly
 
 SHARD = 256
-_VERSION = 1
-"""Increased whenever preprocessing gives other pixels for the same film."""
+_VERSION = 1  # increased whenever preprocessing gives other pixels for the same film
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class CachedFilms:
     """Preprocessed films in the order of their paths, read from disk when they are used."""
 
     shards: tuple[UInt8[np.ndarray, "_films size size"], ...]
-    contents: tuple[str, ...]
-    """SHA-256 of each film's file; empty where there is no file."""
+    contents: tuple[str, ...]  # SHA-256 of each film's file; empty where there is no file
     refused: dict[int, str] = field(default_factory=dict)
     """Positions of films that could not be read, and why; their pixels are all zero."""
 
@@ -45,8 +43,8 @@ class CachedFilms:
             raise IndexError(position)
         if position in self.refused:
             raise FilmError(self.refused[position])
-        shard, place = divmod(position, SHARD)
-        return np.asarray(self.shards[shard][place])
+        shard, row = divmod(position, SHARD)
+        return np.asarray(self.shards[shard][row])
 
     def readable(self) -> list[int]:
         """Return the positions of the films that can be read."""
@@ -82,14 +80,14 @@ class FilmCache:
         contents = self.contents(paths, track=track)
         shards, refused = [], dict[int, str]()
         starts = range(0, len(paths), SHARD)
-        missing = sum(not self._is_complete(contents[start : start + SHARD]) for start in starts)
-        label = f"decoding {len(paths):,} films" if missing else "opening the cache"
+        complete = all(self._open_shard(contents[start : start + SHARD]) is not None for start in starts)
+        label = "opening the cache" if complete else f"decoding {len(paths):,} films"
         with DecoderPool(workers) as decoders:
             for start in track(starts, label, len(starts)):
                 part = slice(start, start + SHARD)
                 shard, reasons = self._shard(paths[part], contents[part], decoders)
                 shards.append(shard)
-                refused |= {start + place: reason for place, reason in reasons.items()}
+                refused |= {start + position: reason for position, reason in reasons.items()}
         return CachedFilms(tuple(shards), tuple(contents), refused)
 
     def contents(self, paths: Sequence[Path], *, track: Track = quietly) -> list[str]:
@@ -98,13 +96,12 @@ class FilmCache:
         The index stores the checksum of each path with its size, times of change and inode.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        path_of_index = self.folder / "contents.json"
-        known = _read_index(path_of_index)
-        index = dict(known)
-        looked_at = track(paths, f"looking at {len(paths):,} films", len(paths))
-        contents = [_checksum(path, index) for path in looked_at]
-        if index != known:
-            with whole_file(path_of_index) as draft:
+        stored = _read_index(self.folder / "contents.json")
+        index = dict(stored)
+        tracked = track(paths, f"looking at {len(paths):,} films", len(paths))
+        contents = [_checksum(path, index) for path in tracked]
+        if index != stored:
+            with whole_file(self.folder / "contents.json") as draft:
                 draft.write_text(json.dumps(index), "utf-8")
         return contents
 
@@ -112,36 +109,38 @@ class FilmCache:
         key = json.dumps([_VERSION, self.config.preprocessing.model_dump(), list(contents)], sort_keys=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
 
-    def _shape(self, contents: Sequence[str]) -> tuple[int, int, int]:
+    def _open_shard(self, contents: Sequence[str]) -> UInt8[np.ndarray, "films size size"] | None:
+        """The shard on disk; None if it is missing or broken."""
         size = self.config.preprocessing.size
-        return len(contents), size, size
-
-    def _is_complete(self, contents: Sequence[str]) -> bool:
         try:
-            shard = np.load(self._shard_path(contents), mmap_mode="r")
+            shard = np.asanyarray(np.load(self._shard_path(contents), mmap_mode="r"))
         except (OSError, ValueError, EOFError):
-            return False
-        return bool(shard.shape == self._shape(contents) and shard.dtype == np.uint8)
+            return None
+        return shard if shard.shape == (len(contents), size, size) and shard.dtype == np.uint8 else None
 
     def _shard(
         self, paths: Sequence[Path], contents: Sequence[str], decoders: DecoderPool
     ) -> tuple[UInt8[np.ndarray, "films size size"], dict[int, str]]:
         """A shard from disk, or decoded and stored; one with a refused film is not stored, so it is tried again."""
-        path = self._shard_path(contents)
-        if not self._is_complete(contents):
-            with FileLock(path.with_suffix(".lock")):
-                if not self._is_complete(contents):  # unless another process was faster
-                    pixels, refused = np.zeros(self._shape(contents), np.uint8), dict[int, str]()
-                    requests = (Request(film, self.config.limits, self.config.preprocessing) for film in paths)
-                    for place, film in enumerate(decoders.read_all(requests)):
-                        if isinstance(film, Film):
-                            pixels[place] = film.pixels
-                        else:
-                            refused[place] = str(film)
-                    if refused:
-                        return pixels, refused
-                    with whole_file(path) as draft, draft.open("wb") as file:
-                        np.save(file, pixels)
+        shard = self._open_shard(contents)
+        if shard is not None:
+            return shard, {}
+        path, size = self._shard_path(contents), self.config.preprocessing.size
+        with FileLock(path.with_suffix(".lock")):
+            shard = self._open_shard(contents)
+            if shard is not None:  # another process was faster
+                return shard, {}
+            pixels, refused = np.zeros((len(paths), size, size), np.uint8), dict[int, str]()
+            requests = (Request(film, self.config.limits, self.config.preprocessing) for film in paths)
+            for position, film in enumerate(decoders.read_all(requests)):
+                if isinstance(film, Film):
+                    pixels[position] = film.pixels
+                else:
+                    refused[position] = str(film)
+            if refused:
+                return pixels, refused
+            with whole_file(path) as draft, draft.open("wb") as file:
+                np.save(file, pixels)
         return np.asanyarray(np.load(path, mmap_mode="r")), {}
 
 

@@ -24,8 +24,7 @@ SAME = 0.995
 Measured (docs/how-to/data-sets.md): different films, even of one patient, stay below 0.989; a film resized, saved again
 as JPEG and brightened stays above 0.998.
 """
-_ROWS = 1024
-"""Thumbnails that are compared with all others at a time."""
+_ROWS = 1024  # thumbnails that are compared with all others at a time
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ class Pair:
 
     first: int
     second: int
-    exact: bool
-    """Whether their files have the same bytes."""
+    exact: bool  # whether their files have the same bytes
 
 
 def find_pairs(films: CachedFilms, others: CachedFilms | None = None) -> list[Pair]:
@@ -70,8 +68,7 @@ class CheckReport:
     warnings: Complaints
     graph: CoOccurrence
     tau: float
-    guesses: dict[str, Guess]
-    """Blind pointing for each concept that has boxes to test on."""
+    guesses: dict[str, Guess]  # blind pointing for each concept that has boxes to test on
     guessed_on: str
 
     def class_counts(self) -> dict[str, dict[str, int]]:

@@ -6,11 +6,10 @@ for each box. The films themselves stay where they are.
 
 import csv
 import hashlib
-import io
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,7 @@ SPLITS = ("train", "val", "test")
 FILM_COLUMNS = ("id", "path", "split", "class", "patient", "sex", "age", "view", "width", "height")
 _BOX_COLUMNS = ("film", "concept", "x1", "y1", "x2", "y2")
 _LABELS = {"1": True, "0": False, "": None}
-UNTESTED = "untested"
-"""In place of a split: a film to train or validate on, but never to test on."""
+UNTESTED = "untested"  # in place of a split: a film to train or validate on, but never to test on
 
 
 class DatasetError(UserError):
@@ -45,14 +43,11 @@ class FilmRecord:
     """One film and its labels."""
 
     id: str
-    path: str
-    """Relative to the data set's root; empty where only labels are known."""
+    path: str  # relative to the data set's root; empty where only labels are known
     class_name: str
     patient: str
-    size: FilmSize
-    """Size of the upright film: the frame of its boxes."""
-    labels: Mapping[str, bool | None]
-    """Concept to present (True), absent (False) or not known (None)."""
+    size: FilmSize  # size of the upright film: the frame of its boxes
+    labels: Mapping[str, bool | None]  # concept to present (True), absent (False) or not known (None)
     split: str = "train"
     sex: str = ""
     age: int | None = None
@@ -74,10 +69,8 @@ class Source:
 
     kind: str
     folder: str
-    checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of every label file that was read."""
-    notes: tuple[str, ...] = ()
-    """What was missing or contradictory when it was prepared, and how the splits were made."""
+    checksums: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of every label file that was read
+    notes: tuple[str, ...] = ()  # what was missing or contradictory when it was prepared, and how the splits were made
 
 
 @dataclass(frozen=True)
@@ -104,9 +97,9 @@ class Dataset:
     @cached_property
     def boxes_by_film(self) -> dict[str, tuple[DrawnBox, ...]]:
         """All boxes of each film that has any."""
-        by_film: dict[str, list[DrawnBox]] = {}
+        by_film = defaultdict[str, list[DrawnBox]](list)
         for box in self.boxes:
-            by_film.setdefault(box.film, []).append(box)
+            by_film[box.film].append(box)
         return {film: tuple(boxes) for film, boxes in by_film.items()}
 
     def in_split(self, *splits: str) -> tuple[FilmRecord, ...]:
@@ -127,18 +120,14 @@ class Dataset:
             "name": self.name,
             "root": root.relative_to(folder.resolve()).as_posix() if inside else str(root),
             "classes": list(self.classes),
-            "source": {
-                "kind": self.source.kind,
-                "folder": self.source.folder,
-                "notes": list(self.source.notes),
-                "checksums": dict(self.source.checksums),
-            },
+            "source": asdict(self.source),
             "concepts": self.concepts.to_tables(),
         }
         boxes = ((box.film, box.concept, *(f"{edge:.10g}" for edge in box.box.corners)) for box in self.boxes)
-        _write(folder / "films.csv", _csv((*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films)))
-        _write(folder / "boxes.csv", _csv(_BOX_COLUMNS, boxes))
-        _write(folder / "dataset.toml", tomli_w.dumps(header))
+        _write_csv(folder / "films.csv", (*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films))
+        _write_csv(folder / "boxes.csv", _BOX_COLUMNS, boxes)
+        with whole_file(folder / "dataset.toml") as draft:
+            draft.write_text(tomli_w.dumps(header), "utf-8")
 
     def _film_row(self, film: FilmRecord) -> tuple[object, ...]:
         marks = {True: 1, False: 0, None: ""}
@@ -187,17 +176,9 @@ def _header(folder: Path) -> dict[str, Any]:
         raise DatasetError(f"{folder / 'dataset.toml'} cannot be read: {error}.") from error
 
 
-def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(text, "utf-8")
+def _write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -260,10 +241,8 @@ def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
 class SplitRule:
     """How films are split. A published test list is always kept; validation is always cut from training."""
 
-    validation: float = 0.15
-    """Share of the patients who are not in the test split."""
-    test: float = 0.0
-    """Share of patients to test on where no published test film is there."""
+    validation: float = 0.15  # share of the patients who are not in the test split
+    test: float = 0.0  # share of patients to test on where no published test film is there
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -18,9 +18,8 @@ from medgrape.films.reading import upright_size
 from medgrape.geometry import Box, FilmSize, GeometryError
 
 FILM_SUFFIXES = (".png", ".jpg", ".jpeg", ".dcm", ".dicom")
-OTHER_SHAPE = "boxes for which the tool saw a film of another shape"
-SLACK = 1.0
-"""Pixels by which a published box may reach past its film before that counts as a contradiction."""
+NO_PATIENTS = "the published files name no patients: every film counts as a patient of its own"
+SLACK = 1.0  # pixels by which a published box may reach past its film before that counts as a contradiction
 _EXAMPLES = 3
 
 
@@ -96,31 +95,34 @@ class IncompleteSourceError(SourceError):
     """A source with something missing or contradictory, without ``--allow-missing``."""
 
 
-@dataclass
-class Complaints:
+class Complaints(defaultdict[str, list[str]]):
     """What is missing or contradictory: a list of examples for each kind."""
 
-    found: dict[str, list[str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__(list)
 
     def add(self, kind: str, example: str) -> None:
         """Add an example of a kind."""
-        self.found.setdefault(kind, []).append(example)
+        self[kind].append(example)
 
     def join(self, others: "Complaints") -> None:
         """Add all complaints of another list."""
-        for kind, examples in others.found.items():
-            self.found.setdefault(kind, []).extend(examples)
-
-    def __bool__(self) -> bool:
-        return bool(self.found)
+        for kind, examples in others.items():
+            self[kind] += examples
 
     def lines(self) -> tuple[str, ...]:
         """Return one line for each kind, with their number and the first examples."""
         lines = []
-        for kind, examples in self.found.items():
+        for kind, examples in self.items():
             more = f" and {len(examples) - _EXAMPLES:,} more" if len(examples) > _EXAMPLES else ""
             lines.append(f"{len(examples):,} {kind}: {', '.join(examples[:_EXAMPLES])}{more}")
         return tuple(lines)
+
+    def refuse(self, origin: Path, *, allow_missing: bool) -> None:
+        """Raise all complaints about ``origin`` as one error, unless the user goes on without what is missing."""
+        if self and not allow_missing:
+            complaints = "; ".join(self.lines())
+            raise IncompleteSourceError(f"{origin}: {complaints}. To go on without these, add --allow-missing.")
 
 
 @dataclass
@@ -136,10 +138,8 @@ class Draft:
     boxes: list[DrawnBox] = field(default_factory=list)
     checksums: dict[str, str] = field(default_factory=dict)
     complaints: Complaints = field(default_factory=Complaints)
-    notes: list[str] = field(default_factory=list)
-    """What users should know although nothing is wrong."""
-    turned: set[str] = field(default_factory=set)
-    """Paths of films that are turned upright when they are read."""
+    notes: list[str] = field(default_factory=list)  # what users should know although nothing is wrong
+    turned: set[str] = field(default_factory=set)  # paths of films that are turned upright when they are read
     doubtful: set[tuple[str, str]] = field(default_factory=set)
     """Film and concept of refused boxes: whether the finding is present is not known."""
 
@@ -148,6 +148,13 @@ class Draft:
         inside = path.is_relative_to(self.folder)
         self.checksums[path.relative_to(self.folder).as_posix() if inside else path.name] = sha256(path)
         return path
+
+    def size_of_listed(self, path: str | None, listed: str) -> FilmSize | None:
+        """Like ``size_of`` for a film that a label file names ``listed``; complain also if it is missing."""
+        if not path or not (self.folder / path).is_file():
+            self.complaints.add("listed films missing", listed)
+            return None
+        return self.size_of(path)
 
     def size_of(self, path: str) -> FilmSize | None:
         """Return the upright size of a film of the folder; complain and return None if it cannot be read."""
@@ -160,11 +167,11 @@ class Draft:
             self.turned.add(path)
         return upright.size
 
-    def draw(self, film: FilmRecord, label: str, box: Box | None, seen: FilmSize | None = None) -> bool:
+    def draw(self, film: FilmRecord, label: str, box: Box | None, size_in_tool: FilmSize | None = None) -> bool:
         """Add a published box, or complain about it; return whether it was added.
 
-        ``seen`` is the film's size in the tool where the box was drawn, if it is known: a film of another shape is
-        another film, or was cropped.
+        ``size_in_tool`` is the film's size where the box was drawn, if it is known: a film of another shape is another
+        film, or was cropped.
         """
         concept = self.concepts.published(label)
         if concept is None:
@@ -175,8 +182,8 @@ class Draft:
             complaint = "boxes on films that are stored on their side; whether the boxes were turned is not known"
         elif film.labels[concept] is False:
             complaint = "boxes of a finding that the labels deny"
-        elif seen is not None and not seen.is_shaped_like(film.size):
-            complaint = OTHER_SHAPE
+        elif size_in_tool is not None and not size_in_tool.is_shaped_like(film.size):
+            complaint = "boxes for which the tool saw a film of another shape"
         else:
             self.boxes.append(DrawnBox(film.id, concept, box))
             return True
@@ -190,16 +197,10 @@ class Draft:
 
     def label_by_boxes(self) -> None:
         """Label each film with the findings that it has boxes of; findings of refused boxes are not known."""
-        drawn = {(box.film, box.concept) for box in self.boxes}
-        unknown = self.doubtful - drawn
+        present: dict[tuple[str, str], bool | None] = dict.fromkeys(self.doubtful)
+        present |= dict.fromkeys(((box.film, box.concept) for box in self.boxes), True)
         self.films = [
-            replace(
-                film,
-                labels={
-                    name: None if (film.id, name) in unknown else (film.id, name) in drawn
-                    for name in self.concepts.names
-                },
-            )
+            replace(film, labels={name: present.get((film.id, name), False) for name in self.concepts.names})
             for film in self.films
         ]
 
@@ -212,16 +213,15 @@ def finish(draft: Draft, out: Path, rule: SplitRule, *, allow_missing: bool) -> 
     if clash:
         raise SourceError(f"A concept cannot be called {clash[0]!r}, like a column of films.csv; rename it.")
     counts = Counter(film.id for film in draft.films)
-    for name in (name for name, count in counts.items() if count > 1):  # it is not known whose the boxes are
-        draft.complaints.add("films listed twice", name)
+    for name, count in counts.items():
+        if count > 1:  # it is not known to which of them a box belongs
+            draft.complaints.add("films listed twice", name)
     draft.films = [film for film in draft.films if counts[film.id] == 1]
     films = split_films(draft.films, rule)
     moved = Counter((old.split, new.split) for old, new in zip(draft.films, films, strict=True))["train", "test"]
     if moved and any(film.split == "test" for film in draft.films):
         draft.complaints.add("films moved to test, where their patient is", str(moved))
-    if draft.complaints and not allow_missing:
-        complaints = "; ".join(draft.complaints.lines())
-        raise IncompleteSourceError(f"{draft.folder}: {complaints}. To go on without these, add --allow-missing.")
+    draft.complaints.refuse(draft.folder, allow_missing=allow_missing)
     if not films:
         raise SourceError(f"{draft.folder} holds no film of {draft.name}; is it the right folder?")
     notes = (*draft.complaints.lines(), *draft.notes, str(rule))
@@ -258,15 +258,13 @@ def films_by_stem(folders: Iterable[Path], root: Path, complaints: Complaints) -
 
     A name that several files have is left out.
     """
-    paths: dict[str, str] = {}
-    repeated: set[str] = set()
+    paths = defaultdict[str, list[str]](list)
     for path in film_files(folders):
-        relative = path.relative_to(root).as_posix()
-        if path.stem in paths:
-            complaints.add("film files of one name", f"{paths[path.stem]} and {relative}")
-            repeated.add(path.stem)
-        paths.setdefault(path.stem, relative)
-    return {stem: path for stem, path in paths.items() if stem not in repeated}
+        paths[path.stem].append(path.relative_to(root).as_posix())
+    for first, *others in paths.values():
+        for other in others:
+            complaints.add("film files of one name", f"{first} and {other}")
+    return {stem: same_name[0] for stem, same_name in paths.items() if len(same_name) == 1}
 
 
 def film_files(folders: Iterable[Path]) -> list[Path]:

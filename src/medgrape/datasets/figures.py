@@ -19,8 +19,7 @@ COLUMNS, ROWS, TILE = 6, 4, 224
 _LINE, _GAP = 15, 6
 _BACKGROUND, _INK = "#101014", "#c8c8d0"
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
-Words = list[tuple[str, str]]
-"""Words with their colours."""
+Words = list[tuple[str, str]]  # words with their colours
 
 
 @dataclass(frozen=True)

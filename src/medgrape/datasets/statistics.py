@@ -10,8 +10,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.geometry import FilmSize
 
-GRID = 64
-"""Candidate points along each side: the centres of the cells of a film that is stretched to a square."""
+GRID = 64  # candidate points along each side: the centres of the cells of a film that is stretched to a square
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,10 @@ class Guess:
     """Share of pairs of film and concept that blind pointing hits: the baseline of every pointing metric."""
 
     pairs: int
-    random: float
-    """Hit rate of a uniformly random point."""
+    random: float  # hit rate of a uniformly random point
     fixed: float | None
     """Hit rate of the one point that hits most pairs of the training films; None where those have no box."""
-    point: tuple[float, float] | None
-    """That point, from 0 to 1 across and down."""
+    point: tuple[float, float] | None  # that point, from 0 to 1 across and down
 
 
 def guess(dataset: Dataset, concept: str, tested_on: Sequence[str] = ("test",)) -> Guess | None:

@@ -20,9 +20,9 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from medgrape.config import FilmLimits
-from medgrape.films.film import Film, FilmError, FilmFacts, eight_bit
+from medgrape.films.film import DAMAGED, Film, FilmError, FilmFacts, eight_bit
+from medgrape.films.jpeg import stripped_jpeg
 from medgrape.films.reading import (
-    DAMAGED,
     ORIENTATION,
     PNG_START,
     errors_as_damage,
@@ -33,28 +33,17 @@ from medgrape.films.reading import (
 )
 from medgrape.records import Record
 
-PREVIEW = 256
-"""Longest side of a preview, in pixels."""
-SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}
-"""File name suffix of each format."""
-_PALETTE_COLOUR = 3
-"""PNG's colour type that needs a palette."""
-_START, _END, _SCAN, _JFIF, _EXIF, _ADOBE = 0xD8, 0xD9, 0xDA, 0xE0, 0xE1, 0xEE
-_JPEG_KEPT = {*range(0xC0, 0xD0), _SCAN, 0xDB, 0xDD}
-"""Markers of frames, tables, scans and restart intervals."""
-_RESTARTS = range(0xD0, 0xD8)
-_JFIF_BYTES, _ADOBE_BYTES = 14, 12
-"""Length of the two application segments that tell how colours are stored; a preview may follow."""
+PREVIEW = 256  # longest side of a preview, in pixels
+SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}  # file name suffix of each format
+_PALETTE_COLOUR = 3  # PNG's colour type that needs a palette
 
 
 class Arrival(Record):
     """What is known about a film that was received, besides its pixels."""
 
     facts: FilmFacts
-    sex: str
-    """M, F, O, or empty where it is not known."""
-    age: int | None
-    """Age in years; 90 for everybody older."""
+    sex: str  # M, F, O, or empty where it is not known
+    age: int | None  # age in years; 90 for everybody older
 
     @property
     def suffix(self) -> str:
@@ -67,8 +56,7 @@ class CleanFilm:
     """An anonymised film."""
 
     arrival: Arrival
-    content: bytes
-    """The bytes of the file."""
+    content: bytes  # the bytes of the file
     preview: UInt8[np.ndarray, "height width"]
 
 
@@ -87,7 +75,14 @@ def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
         clean = read_open_film(cleaned, limits)
         if not np.array_equal(clean.pixels, original.pixels):
             raise FilmError("it would not look the same without what names the patient; export it as PNG.")
-        arrival = _arrival(original, clean, cleaned)
+        arrival = Arrival(facts=original.facts, sex="", age=None)
+        if original.facts.format == "DICOM":  # of its header only what the anonymised file still says is kept
+            from medgrape.films.dicom.reader import read_person
+
+            cleaned.seek(0)
+            sex, age, _ = read_person(cleaned)
+            facts = clean.facts.model_copy(update={"transfer_syntax": original.facts.transfer_syntax})
+            arrival = Arrival(facts=facts, sex=sex, age=age)
         cleaned.seek(0)
         return CleanFilm(arrival, cleaned.read(), preview(clean))
 
@@ -106,18 +101,6 @@ def _scratch_file() -> BinaryIO:
     return cast(BinaryIO, tempfile.TemporaryFile() if memory is None else os.fdopen(memory("film"), "w+b"))
 
 
-def _arrival(original: Film, clean: Film, cleaned: BinaryIO) -> Arrival:
-    """A picture's facts are our own words; of a DICOM header only what the anonymised file still says is kept."""
-    if original.facts.format != "DICOM":
-        return Arrival(facts=original.facts, sex="", age=None)
-    from medgrape.films.dicom.reader import read_person  # pydicom is an extra, and slow to import
-
-    cleaned.seek(0)
-    sex, age, _ = read_person(cleaned)
-    facts = clean.facts.model_copy(update={"transfer_syntax": original.facts.transfer_syntax})
-    return Arrival(facts=facts, sex=sex, age=age)
-
-
 def strip_metadata(content: bytes) -> bytes:
     """Return a PNG or JPEG file with its pixels and orientation alone."""
     with Image.open(io.BytesIO(content), formats=("PNG", "JPEG")) as picture:
@@ -127,7 +110,7 @@ def strip_metadata(content: bytes) -> bytes:
         data = Image.Exif()
         data[ORIENTATION] = orientation
         exif = data.tobytes()
-    return _stripped_png(content, exif) if content.startswith(PNG_START) else _stripped_jpeg(content, exif)
+    return _stripped_png(content, exif) if content.startswith(PNG_START) else stripped_jpeg(content, exif)
 
 
 def _stripped_png(content: bytes, exif: bytes) -> bytes:
@@ -153,63 +136,11 @@ def _png_chunk(kind: bytes, body: bytes) -> bytes:
 
 def _png_chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield kind and body of every chunk up to the end; the decoder has checked their sums."""
-    place = len(PNG_START)
-    while place + 12 <= len(content):
-        length = struct.unpack(">I", content[place : place + 4])[0]
-        kind, end = content[place + 4 : place + 8], place + 12 + length
-        yield kind, content[place + 8 : end - 4]
+    start = len(PNG_START)
+    while start + 12 <= len(content):
+        length, kind = struct.unpack_from(">I4s", content, start)
+        yield kind, content[start + 8 : start + 8 + length]
         if kind == b"IEND":
             return
-        place = end
+        start += 12 + length
     raise FilmError(DAMAGED)
-
-
-def _stripped_jpeg(content: bytes, exif: bytes) -> bytes:
-    parts = [bytes([0xFF, _START])]
-    if exif:
-        parts.append(_jpeg_segment(_EXIF, exif))
-    for marker, body in _jpeg_segments(content):
-        if marker == _JFIF and body.startswith(b"JFIF\0"):
-            parts.append(_jpeg_segment(_JFIF, body[: _JFIF_BYTES - 2] + b"\0\0"))  # a preview of 0 x 0 pixels
-        elif marker == _ADOBE and body.startswith(b"Adobe"):
-            parts.append(_jpeg_segment(_ADOBE, body[:_ADOBE_BYTES]))
-        elif marker is None or marker == _END:
-            parts.append(body)
-        elif marker in _JPEG_KEPT:
-            parts.append(_jpeg_segment(marker, body))
-    return b"".join(parts)
-
-
-def _jpeg_segment(marker: int, body: bytes) -> bytes:
-    return bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body
-
-
-def _jpeg_segments(content: bytes) -> Iterator[tuple[int | None, bytes]]:
-    """Yield every segment up to the end of the first picture; the data after a scan's header have no marker."""
-    place = 2
-    while place + 1 < len(content):
-        if content[place] != 0xFF:
-            raise FilmError(DAMAGED)
-        marker = content[place + 1]
-        if marker == 0xFF:  # fill bytes are allowed before any marker
-            place += 1
-            continue
-        if marker == _END:
-            yield _END, bytes([0xFF, _END])
-            return
-        length = int.from_bytes(content[place + 2 : place + 4], "big")
-        yield marker, content[place + 4 : place + 2 + length]
-        place += 2 + max(length, 2)
-        if marker == _SCAN:
-            end = _end_of_scan(content, place)
-            yield None, content[place:end]
-            place = end
-
-
-def _end_of_scan(content: bytes, place: int) -> int:
-    """Position of the next marker that is neither a stuffed byte nor a restart."""
-    while (place := content.find(b"\xff", place)) >= 0 and place + 1 < len(content):
-        if content[place + 1] not in (0x00, 0xFF, *_RESTARTS):
-            return place
-        place += 1 if content[place + 1] == 0xFF else 2
-    return len(content)

@@ -20,8 +20,7 @@ from medgrape.films.anonymise import Arrival, CleanFilm, clean_film
 from medgrape.films.film import Film, FilmError, FilmFacts
 from medgrape.films.reading import read_film, read_prepared
 
-MEMORY_LIMIT = 4 * 2**30
-"""Bytes of address space that a decoder process may take."""
+MEMORY_LIMIT = 4 * 2**30  # bytes of address space that a decoder process may take
 T = TypeVar("T")
 
 
@@ -36,8 +35,7 @@ class Request:
     path: Path
     limits: FilmLimits
     preprocessing: Preprocessing | None = None
-    clean: bool = False
-    """Return the anonymised file instead of the pixels."""
+    clean: bool = False  # return the anonymised file instead of the pixels
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; a path that is no valid text stays as it is."""

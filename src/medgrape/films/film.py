@@ -18,8 +18,8 @@ from medgrape.records import Record
 
 Pixels = UInt8[np.ndarray, "height width"] | UInt16[np.ndarray, "height width"]
 FRONTAL_VIEWS = ("PA", "AP")
-COLOUR_TOLERANCE = 12
-"""Grey levels by which JPEG's colour noise may make the channels of a grey film differ."""
+DAMAGED = "it is damaged or cut short; export it again."
+COLOUR_TOLERANCE = 12  # grey levels by which JPEG's colour noise may make the channels of a grey film differ
 
 
 class FilmError(UserError):
@@ -33,24 +33,17 @@ class FilmError(UserError):
 class FilmFacts(Record):
     """Properties of a film's file, and what was done to its pixels to make them upright and grey."""
 
-    format: str
-    """PNG, JPEG or DICOM."""
-    size: FilmSize
-    """Size of the upright film in its original pixels: the frame of every box."""
-    bits: int
-    """Stored bits per sample."""
-    photometric: str
-    """DICOM's photometric interpretation, or Pillow's name for the pixel layout."""
+    format: str  # PNG, JPEG or DICOM
+    size: FilmSize  # size of the upright film in its original pixels: the frame of every box
+    bits: int  # stored bits per sample
+    photometric: str  # DICOM's photometric interpretation, or Pillow's name for the pixel layout
     transfer_syntax: str | None = None
     modality: str | None = None
     view: str | None = None
     laterality: str | None = None
-    spacing: tuple[float, float] | None = None
-    """Millimetres between rows and between columns."""
-    applied: tuple[str, ...] = ()
-    """What was done to the stored pixels, in order."""
-    warnings: tuple[str, ...] = ()
-    """What a reader should know before trusting the film."""
+    spacing: tuple[float, float] | None = None  # millimetres between rows and between columns
+    applied: tuple[str, ...] = ()  # what was done to the stored pixels, in order
+    warnings: tuple[str, ...] = ()  # what a reader should know before trusting the film
 
     def noting(self, *, applied: str | None = None, warning: str | None = None) -> "FilmFacts":
         """Return the same facts with one more step applied or one more warning."""
@@ -64,8 +57,7 @@ class UprightSize:
     """Size of a film once it is upright."""
 
     size: FilmSize
-    turned: bool
-    """Whether the stored pixels must be turned or mirrored for that."""
+    turned: bool  # whether the stored pixels must be turned or mirrored for that
 
 
 @dataclass(frozen=True)

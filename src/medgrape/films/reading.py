@@ -13,12 +13,14 @@ from PIL import Image
 
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.films.film import (
+    DAMAGED,
     Film,
     FilmError,
     FilmFacts,
     Pixels,
     UprightSize,
     check_limits,
+    eight_bit,
     file_size,
     grey_from_colour,
     grey_range,
@@ -37,12 +39,9 @@ _FIRST_DICOM_TAGS = (
     b"\x08\x00\x08\x00",
     b"\x08\x00\x16\x00",
 )
-START = 132
-"""Number of first bytes that tell the format of any film."""
-_CLIP, _TILES = 2.0, 8
-"""CLAHE: clip limit, and tiles along each side."""
-ORIENTATION = 0x0112
-"""The EXIF tag."""
+START = 132  # number of first bytes that tell the format of any film
+_CLIP, _TILES = 2.0, 8  # CLAHE: clip limit, and tiles along each side
+ORIENTATION = 0x0112  # the EXIF tag
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -54,7 +53,6 @@ _TURNS = {
 }
 _SIDEWAYS = {5, 6, 7, 8}
 _SIXTEEN_BIT = {"I;16", "I;16B", "I;16L", "I"}
-DAMAGED = "it is damaged or cut short; export it again."
 FileKind = Literal["picture", "DICOM"]
 
 
@@ -164,9 +162,7 @@ def _squared(pixels: Pixels, side: int) -> UInt8[np.ndarray, "side side"]:
         pixels = cv2.resize(pixels, (2 * side, 2 * side), interpolation=cv2.INTER_LINEAR)
     shrinks = min(pixels.shape) >= side
     small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-    if small.dtype == np.uint16:
-        small = cv2.convertScaleAbs(small, alpha=255.0 / 65535.0)
-    return np.asarray(small)
+    return eight_bit(small)
 
 
 def _dicom_reader() -> Callable[[BinaryIO, FilmLimits, int | None], Film]:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
 
 from medgrape.concepts import ConceptSet
 from medgrape.config import RECIPES, Config, ConfigError, Settings, parse_config, put
-from medgrape.config.base import Listed, first_complaint
+from medgrape.config.settings import Listed, first_complaint
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.errors import UserError, nearest

@@ -5,7 +5,7 @@ arguments alone. Drawn films are for testing methods and say nothing about patie
 """
 
 from medgrape.phantoms.anatomy import Exam
-from medgrape.phantoms.cohort import PROFILES, Baseline, Profile, Shortcut, plan
+from medgrape.phantoms.cohort import PROFILES, Profile, Shortcut, plan
 from medgrape.phantoms.film import Device, Lesion, PhantomFilm, draw
 
-__all__ = ["PROFILES", "Baseline", "Device", "Exam", "Lesion", "PhantomFilm", "Profile", "Shortcut", "draw", "plan"]
+__all__ = ["PROFILES", "Device", "Exam", "Lesion", "PhantomFilm", "Profile", "Shortcut", "draw", "plan"]

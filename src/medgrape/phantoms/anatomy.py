@@ -5,7 +5,7 @@ on the film's left, and +1 for the left lung.
 """
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -124,65 +124,43 @@ _OUTLINE_WIDTH = np.array([0.38, 0.48, 0.58, 0.68, 0.77, 0.845, 0.905, 0.95, 0.9
 
 def anatomy_of(exam: Exam) -> Anatomy:
     """Return the anatomy of an exam: the body is drawn once for the patient, breath and position for each visit."""
-    body = exam.patient_random("body")
-    habitus = float(np.clip(body.normal(0.42, 0.22), 0, 1))
-    female = exam.sex == "F"
+    body, visit = exam.patient_random("body"), exam.visit_random("position")
+    female, ap = exam.sex == "F", exam.view == "AP"
     old = float(np.clip((exam.age - 45) / 40, 0, 1))
+    habitus = float(np.clip(body.normal(0.42, 0.22), 0, 1))
+    breath = float(visit.normal(0, 0.016 + 0.014 * ap)) - 0.050 * ap
     angle = body.normal(0.770, 0.022)
     dome = angle - body.normal(0.096, 0.012)
-    anatomy = Anatomy(
+    return Anatomy(
         female=female,
-        ap=exam.view == "AP",
+        ap=ap,
         half_width=body.normal(0.360 - 0.018 * female, 0.017),
         apex=body.normal(0.125, 0.014),
-        angle=angle,
-        dome=(dome, dome + body.normal(0.022, 0.009)),
+        angle=angle + 0.7 * breath,
+        dome=(dome + breath, dome + body.normal(0.022, 0.009) + breath),
         asymmetry=body.normal(0.005, 0.012),
         habitus=habitus,
         breast=float(female) * float(np.clip(body.normal(0.45 + 0.3 * habitus, 0.22), 0.08, 1)),
         scoliosis=body.normal(0, 0.004 + 0.004 * old),
-        rib_drop=body.normal(1.0, 0.10),
+        rib_drop=body.normal(1.0, 0.10) * (0.92 if ap else 1.0),
         rib_pitch=body.normal(0.0560, 0.0014),
         rib_width=body.normal(0.0225, 0.0016),
         bone=float(np.clip(body.normal(1.0 - 0.22 * old, 0.12), 0.55, 1.3)),
         calcified_cartilage=float(np.clip(body.normal(0.9 * old - 0.15, 0.25), 0, 1)),
-        clavicle_rise=body.normal(0.045, 0.018),
-        scapula_in=float(np.clip(body.normal(0.25, 0.2), 0, 0.8)),
+        clavicle_rise=body.normal(0.045, 0.018) + 0.015 * ap,
+        scapula_in=min(1.0, float(np.clip(body.normal(0.25, 0.2), 0, 0.8)) + 0.4 * ap),
         shoulder=body.normal(0.105, 0.016),
         neck=body.normal(0.082 + 0.014 * habitus, 0.006),
-        heart_width=float(np.clip(body.normal(0.445 + 0.025 * old + 0.02 * habitus, 0.022), 0.38, 0.505)),
+        heart_width=(1.09 if ap else 1.0)
+        * float(np.clip(body.normal(0.445 + 0.025 * old + 0.02 * habitus, 0.022), 0.38, 0.505)),
         heart_tilt=float(np.clip(body.normal(0.3 + 0.3 * habitus + 0.2 * old, 0.20), 0, 1)),
         knob=body.normal(0.029 + 0.012 * old, 0.003),
         vascularity=body.normal(1.0, 0.10),
-        turn=0.0,
-        upright=True,
-        pose=Pose(),
-    )
-    return _posed(anatomy, exam.visit_random("position"))
-
-
-def _posed(body: Anatomy, visit: np.random.Generator) -> Anatomy:
-    """The same body in the position, rotation and breath of this visit."""
-    breath = float(visit.normal(0, 0.016 + 0.014 * body.ap)) - 0.050 * body.ap
-    pose = Pose(
-        tilt=float(visit.normal(0, 0.022 + 0.015 * body.ap)),
-        zoom=float(visit.normal(1.05, 0.035)),
-        shift=(float(visit.normal(0, 0.014)), float(visit.normal(0.0, 0.020))),
-    )
-    placed = replace(
-        body,
-        dome=(body.dome[0] + breath, body.dome[1] + breath),
-        angle=body.angle + 0.7 * breath,
-        turn=float(visit.normal(0, 0.22 + 0.15 * body.ap)),
-        upright=not body.ap or bool(visit.random() < 0.35),
-        pose=pose,
-    )
-    if not body.ap:
-        return placed
-    return replace(
-        placed,
-        heart_width=body.heart_width * 1.09,
-        scapula_in=min(1.0, body.scapula_in + 0.4),
-        clavicle_rise=body.clavicle_rise + 0.015,
-        rib_drop=body.rib_drop * 0.92,
+        pose=Pose(
+            tilt=float(visit.normal(0, 0.022 + 0.015 * ap)),
+            zoom=float(visit.normal(1.05, 0.035)),
+            shift=(float(visit.normal(0, 0.014)), float(visit.normal(0.0, 0.020))),
+        ),
+        turn=float(visit.normal(0, 0.22 + 0.15 * ap)),
+        upright=not ap or bool(visit.random() < 0.35),
     )

@@ -32,10 +32,10 @@ def ribs(
     height = start[:, None] + drop[:, None] * forward + 0.014 * np.sin(angles) - arch
     middle = 0.5 + (anatomy.front() - 0.5) * forward + (anatomy.midline(start)[:, None] - 0.5) * (1 - forward)
     across = np.sin(angles) ** 0.82
+    # the first ribs wrap the apex closely
+    narrow = np.interp(numbers, [1, 2, 3, 4], [0.72, 0.90, 0.97, 1.0])
     both = []
     for side in SIDES:
-        # the first ribs wrap the apex closely
-        narrow = np.interp(numbers, [1, 2, 3, 4], [0.72, 0.90, 0.97, 1.0])
         width = anatomy.edge(start + 0.5 * drop, side) * narrow + 0.35 * anatomy.rib_width
         both.append(np.stack([middle + side * width[:, None] * across, height], axis=-1))
     return np.concatenate(both)
@@ -53,7 +53,7 @@ def diaphragm(anatomy: Anatomy, side: int) -> Points:
     return np.stack([0.5 + side * width * shares, height], axis=1)
 
 
-def wall(anatomy: Anatomy, side: int) -> Points:
+def chest_wall(anatomy: Anatomy, side: int) -> Points:
     """Return the inner chest wall from the medial end of the apex down to the costophrenic angle."""
     apex, angle = anatomy.apex, anatomy.angle
     heights = apex + (angle - apex) * np.array([0.0, 0.012, 0.04, 0.09, 0.16, 0.26, 0.38, 0.52, 0.68, 0.84, 1.0])
@@ -65,10 +65,10 @@ def wall(anatomy: Anatomy, side: int) -> Points:
 
 def pleural_cavity(anatomy: Anatomy, side: int) -> Points:
     """Return the closed outline of one lung field, behind heart and mediastinum up to the midline."""
-    return np.concatenate([wall(anatomy, side), diaphragm(anatomy, side)])
+    return np.concatenate([chest_wall(anatomy, side), diaphragm(anatomy, side)])
 
 
-def lung_place(anatomy: Anatomy, side: int, across: float, down: float) -> tuple[float, float]:
+def lung_point(anatomy: Anatomy, side: int, across: float, down: float) -> tuple[float, float]:
     """Return a point in a lung: ``across`` from the hilum (0) to the wall (1), ``down`` from apex to dome."""
     height = anatomy.apex + down * (anatomy.dome_of(side) - anatomy.apex)
     heart = anatomy.heart_width * anatomy.half_width * (0.75 if side == RIGHT else 1.15)
@@ -92,7 +92,7 @@ def body_contour(anatomy: Anatomy) -> Points:
     return smooth_closed(left + right)
 
 
-def skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
+def draw_skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
     """Draw all bones; front and back ribs are separate layers, so that their shadows add up where they cross."""
     slim_at_the_spine = anatomy.rib_width * np.interp(np.linspace(0, 1, len(BACK)), [0, 0.8, 1], [0.72, 1.0, 0.6])
     rear = ribbon(ribs(anatomy, RIBS, BACK), slim_at_the_spine)
@@ -100,27 +100,25 @@ def skeleton(canvas: Canvas, anatomy: Anatomy) -> Layer:
     # towards the sternum bone gives way to cartilage, which casts no shadow
     columns = np.abs((np.arange(canvas.size, dtype=np.float32) + 0.5) / canvas.size - 0.5)
     fading = np.clip((columns - 0.11) / 0.13, 0, 0.72).astype(np.float32)
-    return np.asarray(_bones(canvas, rear) + _bones(canvas, fore) * fading + _others(canvas, anatomy))
+    return np.asarray(_draw_ribs(canvas, rear) + _draw_ribs(canvas, fore) * fading + _draw_others(canvas, anatomy))
 
 
-def _others(canvas: Canvas, anatomy: Anatomy) -> Layer:
+def _draw_others(canvas: Canvas, anatomy: Anatomy) -> Layer:
     """Shoulder blades, arms, clavicles and spine in one layer, since they hardly overlap."""
-    blades = [_blade(anatomy, side) for side in SIDES]
-    arms = [_upper_arm(anatomy, side) for side in SIDES]
-    clavicles = _clavicles(anatomy)
+    blades, ridges, arms, clavicles = (
+        [outline(anatomy, side) for side in SIDES] for outline in (_blade, _blade_spine, _upper_arm, _clavicle)
+    )
     bodies, eyes, processes = _spine(anatomy)
     solid = [*blades, *arms, *clavicles, *bodies, *processes]
     ink = [BLADE] * 2 + [ARM] * 2 + [1.0] * 2 + [SPINE] * len(bodies) + [PROCESS] * len(processes)
-    filled = canvas.soften(canvas.fill(*solid, ink=ink), 0.0024)
     borders = [np.concatenate([blade, blade[:1]]) for blade in blades]
-    ridges = [_blade_spine(anatomy, side) for side in SIDES]
     lines = canvas.graded_strokes(
         [
             (ridges, 0.011, 0.45), (borders, CORTEX * 1.4, 0.62), (_edges([*arms, *clavicles]), CORTEX, 1.0),
             (np.concatenate([bodies, bodies[:, :1]], axis=1), CORTEX, 0.45), (eyes, CORTEX, 0.5),
         ]
     )  # fmt: skip
-    return MARROW * filled + EDGE * lines
+    return MARROW * canvas.fill(*solid, ink=ink, blur=0.0024) + EDGE * lines
 
 
 def _edges(outlines: Outlines) -> list[Points]:
@@ -128,38 +126,33 @@ def _edges(outlines: Outlines) -> list[Points]:
     return [half for line in outlines for half in (line[: len(line) // 2], line[len(line) // 2 :])]
 
 
-def _bones(canvas: Canvas, outlines: Outlines) -> Layer:
+def _draw_ribs(canvas: Canvas, outlines: Outlines) -> Layer:
     """Filled bands with brighter edges, but no edge across their ends."""
-    return MARROW * canvas.soften(canvas.fill(*outlines), 0.0022) + EDGE * canvas.strokes(_edges(outlines), CORTEX)
+    return MARROW * canvas.fill(*outlines, blur=0.0022) + EDGE * canvas.strokes(_edges(outlines), CORTEX)
 
 
-def cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
+def draw_cartilages(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
     """Draw calcified rib cartilage of old patients: specks beyond the front ends of the ribs."""
     ends = ribs(anatomy, np.array([1, 4, 5, 6, 7]), np.array([0.86, 0.93]) * np.pi)
     along = random.uniform(0, 1, (len(ends), 8, 1))
-    places = (ends[:, :1] + along * (ends[:, 1:] - ends[:, :1])).reshape(-1, 2)
-    places = places + random.normal(0, 0.006, places.shape)
-    kept = places[random.random(len(places)) < anatomy.calcified_cartilage]
-    return canvas.soften(canvas.dots(kept, random.uniform(0.002, 0.005, len(kept))), 0.002)
+    points = (ends[:, :1] + along * (ends[:, 1:] - ends[:, :1])).reshape(-1, 2)
+    points = points + random.normal(0, 0.006, points.shape)
+    calcified = points[random.random(len(points)) < anatomy.calcified_cartilage]
+    return canvas.dots(calcified, random.uniform(0.002, 0.005, len(calcified)), blur=0.002)
 
 
-def _clavicles(anatomy: Anatomy) -> list[Points]:
-    """S-shaped outlines, thick at the sternum and flat at the shoulder."""
-    outlines = []
-    for side in SIDES:
-        inner = anatomy.front() + side * 0.032
-        y = anatomy.apex + 0.075
-        rise = anatomy.clavicle_rise
-        path = smooth(
-            [
-                (inner, y + 0.012), (inner + side * 0.065, y - 0.004), (0.5 + side * 0.185, y - 0.35 * rise),
-                (0.5 + side * 0.270, y - 0.95 * rise), (0.5 + side * 0.345, y - 1.05 * rise),
-            ]
-        )  # fmt: skip
-        along = np.linspace(0, 1, len(path))
-        width = np.interp(along, [0, 0.02, 0.12, 0.5, 0.85, 0.97, 1], [0.020, 0.031, 0.025, 0.020, 0.023, 0.026, 0.018])
-        outlines.append(ribbon(path, width))
-    return outlines
+def _clavicle(anatomy: Anatomy, side: int) -> Points:
+    """S-shaped, thick at the sternum and flat at the shoulder."""
+    inner, y, rise = anatomy.front() + side * 0.032, anatomy.apex + 0.075, anatomy.clavicle_rise
+    path = smooth(
+        [
+            (inner, y + 0.012), (inner + side * 0.065, y - 0.004), (0.5 + side * 0.185, y - 0.35 * rise),
+            (0.5 + side * 0.270, y - 0.95 * rise), (0.5 + side * 0.345, y - 1.05 * rise),
+        ]
+    )  # fmt: skip
+    along = np.linspace(0, 1, len(path))
+    width = np.interp(along, [0, 0.02, 0.12, 0.5, 0.85, 0.97, 1], [0.020, 0.031, 0.025, 0.020, 0.023, 0.026, 0.018])
+    return ribbon(path, width)
 
 
 def _blade(anatomy: Anatomy, side: int) -> Points:

@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 from jaxtyping import Float, Float32
 
-STEPS = 8  # points drawn per span of a spline
+SPAN_POINTS = 8  # points drawn per span of a spline
 BLOB_POINTS = 40
-_T = np.linspace(0, 1, STEPS, endpoint=False)
+_T = np.linspace(0, 1, SPAN_POINTS, endpoint=False)
 # Catmull-Rom weights of the four points around each span
 _WEIGHTS = 0.5 * np.stack(
     [-_T + 2 * _T**2 - _T**3, 2 - 5 * _T**2 + 3 * _T**3, _T + 4 * _T**2 - 3 * _T**3, -(_T**2) + _T**3], axis=1
@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 Points = Float[np.ndarray, "_ 2"]  # of any number; two such arguments need not agree
 Layer = Float32[np.ndarray, "size size"]
 Shapes = Sequence[Points] | Float[np.ndarray, "_ _ 2"]
-SHIFT = 4  # fractional bits of the coordinates handed to OpenCV
+FRACTION_BITS = 4  # of the coordinates handed to OpenCV
 DETAIL = 2  # thin lines are drawn this much larger, then averaged down
 
 
@@ -63,7 +63,7 @@ def ellipse(
 
 def blob(random: np.random.Generator, centre: Pair, across: float, down: float, roughness: float = 0.2) -> Points:
     """Return an irregular closed outline around ``centre``; its bumps are about ``roughness`` of its radius."""
-    turn, circle = _angles(BLOB_POINTS), _circle(BLOB_POINTS)
+    turn, circle = np.linspace(0, 2 * np.pi, BLOB_POINTS, endpoint=False), _circle(BLOB_POINTS)
     waves = np.arange(2, 7)
     height = random.normal(0, 0.5 * roughness, 5) * 1.6 / waves
     bumps = np.cos(turn[:, None] * waves + random.uniform(0, 2 * np.pi, 5)) @ height
@@ -71,14 +71,20 @@ def blob(random: np.random.Generator, centre: Pair, across: float, down: float, 
 
 
 @cache
-def _angles(count: int) -> Float[np.ndarray, " count"]:
-    return np.linspace(0, 2 * np.pi, count, endpoint=False)
-
-
-@cache
 def _circle(count: int) -> Float[np.ndarray, "count 2"]:
-    turn = _angles(count)
-    return np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    return polar(np.linspace(0, 2 * np.pi, count, endpoint=False))
+
+
+def polar(
+    angles: Float[np.ndarray, " count"], lengths: Float[np.ndarray, " count"] | float = 1.0
+) -> Float[np.ndarray, "count 2"]:
+    """Return vectors of the given directions and lengths."""
+    return np.stack([np.cos(angles) * lengths, np.sin(angles) * lengths], axis=1)
+
+
+def direction_to(start: Pair, goal: Pair) -> float:
+    """Return the angle of the direction from one point to another."""
+    return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))
 
 
 def _spans(padded: Points) -> Points:
@@ -103,7 +109,7 @@ class Pose:
 
 @dataclass(frozen=True)
 class Canvas:
-    """A square film of ``size`` pixels; every method returns a new layer."""
+    """A square film of ``size`` pixels; every method returns a new layer, blurred by ``blur`` unit lengths."""
 
     size: int
     pose: Pose = field(default_factory=Pose)
@@ -112,19 +118,21 @@ class Canvas:
         """Return a layer of zeros."""
         return np.zeros((self.size, self.size), np.float32)
 
-    def fill(self, *outlines: Points, ink: Sequence[float] | None = None) -> Layer:
+    def fill(self, *outlines: Points, ink: Sequence[float] | None = None, blur: float = 0.0) -> Layer:
         """Return the coverage, 0 to 1, of the union of closed outlines, each with its ``ink``."""
         sheet = np.zeros((self.size, self.size), np.uint8)
         inks = [1.0] * len(outlines) if ink is None else ink
         for outline, share in zip(self._fixed_all(outlines, self.size), inks, strict=True):
-            cv2.fillPoly(sheet, [outline], 255 * share, cv2.LINE_AA, SHIFT)
-        return _unit(sheet)
+            cv2.fillPoly(sheet, [outline], 255 * share, cv2.LINE_AA, FRACTION_BITS)
+        return self.soften(_unit(sheet), blur)
 
-    def strokes(self, paths: Shapes, width: float, *, closed: bool = False) -> Layer:
+    def strokes(self, paths: Shapes, width: float, *, closed: bool = False, blur: float = 0.0) -> Layer:
         """Draw lines of one width; a line thinner than a pixel is drawn fainter."""
-        return self.graded_strokes([(paths, width, 1.0)], closed=closed)
+        return self.graded_strokes([(paths, width, 1.0)], closed=closed, blur=blur)
 
-    def graded_strokes(self, groups: Sequence[tuple[Shapes, float, float]], *, closed: bool = False) -> Layer:
+    def graded_strokes(
+        self, groups: Sequence[tuple[Shapes, float, float]], *, closed: bool = False, blur: float = 0.0
+    ) -> Layer:
         """Draw groups of lines, each with a width and an ink, later groups over earlier ones."""
         large = self.size * DETAIL
         sheet = np.zeros((large, large), np.uint8)
@@ -134,10 +142,10 @@ class Canvas:
             shade = int(255 * ink * min(1.0, pixels / thickness))
             # hair lines are many, faint and averaged down anyway
             quality = cv2.LINE_AA if pixels >= 1.5 else cv2.LINE_8
-            cv2.polylines(sheet, self._fixed_all(paths, large), closed, shade, thickness, quality, SHIFT)
-        return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
+            cv2.polylines(sheet, self._fixed_all(paths, large), closed, shade, thickness, quality, FRACTION_BITS)
+        return self.soften(_unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA)), blur)
 
-    def dots(self, centres: Float[np.ndarray, "n 2"], radii: Float[np.ndarray, " n"]) -> Layer:
+    def dots(self, centres: Float[np.ndarray, "n 2"], radii: Float[np.ndarray, " n"], blur: float = 0.0) -> Layer:
         """Draw discs; a disc smaller than a pixel is drawn fainter."""
         large = self.size * DETAIL
         sheet = np.zeros((large, large), np.uint8)
@@ -145,8 +153,8 @@ class Canvas:
         for (x, y), radius in zip(places.tolist(), radii.tolist(), strict=True):
             pixels = radius * large
             ink = 255 if pixels >= 1 else int(255 * pixels)
-            cv2.circle(sheet, (x, y), int(max(pixels, 1.0) * (1 << SHIFT)), ink, -1, cv2.LINE_AA, SHIFT)
-        return _unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA))
+            cv2.circle(sheet, (x, y), int(max(pixels, 1.0) * (1 << FRACTION_BITS)), ink, -1, cv2.LINE_AA, FRACTION_BITS)
+        return self.soften(_unit(cv2.resize(sheet, (self.size, self.size), interpolation=cv2.INTER_AREA)), blur)
 
     def soften(self, layer: Layer, sigma: float) -> Layer:
         """Return a Gaussian blur of ``sigma`` unit lengths, at lower resolution where it is wide."""
@@ -171,7 +179,7 @@ class Canvas:
 
     def _fixed(self, points: Points, size: int) -> np.ndarray:
         """Fixed-point pixel coordinates as OpenCV takes them."""
-        return np.round((self.pose.apply(points) * size - 0.5) * (1 << SHIFT)).astype(np.int32)
+        return np.round((self.pose.apply(points) * size - 0.5) * (1 << FRACTION_BITS)).astype(np.int32)
 
     def _fixed_all(self, shapes: Shapes, size: int) -> list[np.ndarray]:
         """The same for many shapes: transforming all points at once is far cheaper."""

@@ -3,17 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from medgrape.phantoms.anatomy import LEFT, RIGHT, SIDES, Anatomy, Exam
-from medgrape.phantoms.bones import body_contour, cartilages, diaphragm, pleural_cavity, skeleton
+from medgrape.phantoms.bones import body_contour, diaphragm, draw_cartilages, draw_skeleton, pleural_cavity
 from medgrape.phantoms.canvas import Canvas, Layer, Pair, Points, blob, ellipse, ribbon, smooth, smooth_closed
 
-STEPS = (5, 4, 4, 3, 3, 3)  # points along a branch of each generation
+BRANCH_POINTS = (5, 4, 4, 3, 3, 3)  # points along a branch of each generation
 TRUNKS = 8  # vessels that leave each hilum
 CALIBRE, TAPER = 0.0092, 0.70  # of a trunk, and from one generation to the next
-Branches = Float[np.ndarray, "_ _ 2"]
-Each = Float[np.ndarray, " n"]
 # How much each tissue adds to the trunk's own thickness of 1
 AIR, HEART, BONE = 0.58, 0.02, 0.150
 VESSEL, HILUM, BREAST, GAS, AIRWAY, CALCIUM = 0.120, 0.15, 0.15, 0.24, 0.085, 0.12
@@ -70,7 +67,7 @@ def draw_airways(canvas: Canvas, anatomy: Anatomy) -> Layer:
     left = smooth([carina, (carina[0] + 0.040, carina[1] + 0.035), (carina[0] + 0.075, carina[1] + 0.055)])
     width = 0.031 if not anatomy.female else 0.027
     tubes = [ribbon(trachea, width), ribbon(right, width * 0.72), ribbon(left, width * 0.62)]
-    return canvas.soften(canvas.fill(*tubes), 0.003)
+    return canvas.fill(*tubes, blur=0.003)
 
 
 def hilum_of(anatomy: Anatomy, side: int) -> Pair:
@@ -85,67 +82,41 @@ def draw_hila(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
     outlines = []
     for side in SIDES:
         x, y = hilum_of(anatomy, side)
-        outlines.append(blob(random, (x, y), 0.020, 0.034, 0.25))
-        outlines.append(blob(random, (x + side * 0.014, y + 0.045), 0.013, 0.042, 0.2))
-        outlines.append(blob(random, (x + side * 0.012, y - 0.035), 0.012, 0.022, 0.25))
-    return canvas.soften(canvas.fill(*outlines), 0.0075)
+        outlines += [
+            blob(random, (x, y), 0.020, 0.034, 0.25),
+            blob(random, (x + side * 0.014, y + 0.045), 0.013, 0.042, 0.2),
+            blob(random, (x + side * 0.012, y - 0.035), 0.012, 0.022, 0.25),
+        ]
+    return canvas.fill(*outlines, blur=0.0075)
 
 
 def draw_vessels(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
-    """Draw all vessels of both lungs, thin ones first."""
-    tree = _grow(anatomy, random)
-    groups = [
-        (branches, CALIBRE * TAPER**generation * anatomy.vascularity, 1.0) for generation, branches in enumerate(tree)
-    ]
-    return canvas.soften(canvas.graded_strokes(groups[::-1]), 0.0022)
-
-
-def _grow(anatomy: Anatomy, random: np.random.Generator) -> list[Branches]:
-    """Branches by generation: each splits in two, outwards from the hila."""
+    """Draw the vessels of both lungs, thin ones first: branches that grow outwards from the hila and split in two."""
     count = TRUNKS * len(SIDES)
     outwards = np.repeat(np.array(SIDES, np.float64), TRUNKS)
+    # a direction of 0 is straight outwards
     direction = np.tile(np.linspace(-1.30, 1.65, TRUNKS), len(SIDES)) + random.normal(0, 0.07, count)
     hila = np.repeat(np.array([hilum_of(anatomy, side) for side in SIDES]), TRUNKS, axis=0)
     along = 0.022 * direction + random.normal(0, 0.008, count)
-    heads = hila + np.stack([outwards * random.uniform(-0.005, 0.012, count), along], axis=1)
+    starts = hila + np.stack([outwards * random.uniform(-0.005, 0.012, count), along], axis=1)
     length = random.uniform(0.055, 0.085, count) * np.where(direction > 0.9, 1.3, 1.0)
-    tree = []
-    for steps in STEPS:
-        branches = _curved(heads, direction, length, outwards, steps, random)
-        tree.append(branches)
-        heads = np.concatenate([branches[:, -1]] * 2)
-        direction, length = _split(direction, length, random)
-        outwards = np.concatenate([outwards] * 2)
-    return tree
-
-
-def _curved(
-    heads: Float[np.ndarray, "n 2"],
-    direction: Each,
-    length: Each,
-    outwards: Each,
-    steps: int,
-    random: np.random.Generator,
-) -> Branches:
-    """Branches as slight arcs that start at ``heads``; a direction of 0 is straight outwards."""
-    bend = random.normal(0, 0.42, len(heads))[:, None]
-    angle = direction[:, None] + bend * np.linspace(0, 1, steps)
-    step = length[:, None] / (steps - 1)
-    move = np.stack([outwards[:, None] * np.cos(angle) * step, np.sin(angle) * step], axis=2)
-    move[:, 0] = 0
-    return np.asarray(heads[:, None] + np.cumsum(move, axis=1))
-
-
-def _split(
-    direction: Each, length: Each, random: np.random.Generator
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Direction and length of the two children of each branch, one nearly straight and one turning away."""
-    count = len(direction)
-    turn = random.choice([-1.0, 1.0], count)
-    straight = direction - turn * random.uniform(0.05, 0.28, count)
-    aside = direction + turn * random.uniform(0.30, 0.75, count)
-    shorter = length * random.uniform(0.70, 0.95, count)
-    return np.concatenate([straight, aside]), np.concatenate([shorter, shorter * 0.8])
+    groups = []
+    for generation, points in enumerate(BRANCH_POINTS):
+        bend = random.normal(0, 0.42, len(starts))[:, None]
+        angle = direction[:, None] + bend * np.linspace(0, 1, points)
+        step = length[:, None] / (points - 1)
+        moves = np.stack([outwards[:, None] * np.cos(angle) * step, np.sin(angle) * step], axis=2)
+        moves[:, 0] = 0
+        branches = starts[:, None] + np.cumsum(moves, axis=1)
+        groups.append((branches, CALIBRE * TAPER**generation * anatomy.vascularity, 1.0))
+        # of the two children of each branch, one goes nearly straight on and one turns away
+        turn = random.choice([-1.0, 1.0], len(starts))
+        straight = direction - turn * random.uniform(0.05, 0.28, len(starts))
+        aside = direction + turn * random.uniform(0.30, 0.75, len(starts))
+        shorter = length * random.uniform(0.70, 0.95, len(starts))
+        starts, outwards = np.concatenate([branches[:, -1]] * 2), np.concatenate([outwards] * 2)
+        direction, length = np.concatenate([straight, aside]), np.concatenate([shorter, shorter * 0.8])
+    return canvas.graded_strokes(groups[::-1], blur=0.0022)
 
 
 def draw_body(canvas: Canvas, anatomy: Anatomy) -> Layer:
@@ -185,20 +156,10 @@ def draw_breasts(canvas: Canvas, anatomy: Anatomy) -> Layer:
     size = 0.085 + 0.085 * anatomy.breast
     low = 0.60 + 0.06 * anatomy.breast
     away, droop = anatomy.half_width * 0.70 + 0.02 * anatomy.breast, 0.012 * anatomy.turn
-    outlines = []
-    for side in SIDES:
-        centre = (0.5 + side * away, low + side * droop)
-        outlines.append(ellipse(centre, size * 1.05, size * 1.1, side * 0.25))
-    shadow = canvas.soften(canvas.fill(*outlines), 0.007)
+    centres = [(side, (0.5 + side * away, low + side * droop)) for side in SIDES]
+    outlines = [ellipse(centre, size * 1.05, size * 1.1, side * 0.25) for side, centre in centres]
+    shadow = canvas.fill(*outlines, blur=0.007)
     return np.asarray(shadow * canvas.soften(shadow, 0.05))
-
-
-def draw_abdomen(canvas: Canvas, anatomy: Anatomy) -> Layer:
-    """Draw everything below the two domes."""
-    right = diaphragm(anatomy, RIGHT)
-    left = diaphragm(anatomy, LEFT)[::-1]
-    corners = np.array([(1.4, anatomy.angle), (1.4, 1.4), (-0.4, 1.4), (-0.4, anatomy.angle)])
-    return canvas.fill(np.concatenate([right, left, corners]))
 
 
 def draw_gas(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
@@ -213,14 +174,7 @@ def draw_gas(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> L
     start = np.array([0.5 + random.choice([-0.8, 0.75]) * anatomy.half_width, dome + 0.11])
     lobes = start + np.cumsum(random.normal(0, 0.024, (int(random.integers(0, 6)), 2)), axis=0)
     colon = [blob(random, (x, y), 0.024, 0.020, 0.15) for x, y in lobes.tolist()]
-    return canvas.soften(canvas.fill(bubble, *colon), 0.0045)
-
-
-def air_depth(canvas: Canvas, field: Layer) -> Layer:
-    """Return the depth of air at each point of a lung field: thin at its rim, deep in its centre."""
-    rim = canvas.soften(field, 0.016)
-    deep = canvas.soften(field, 0.055)
-    return np.asarray(field * (0.34 * rim + 0.66 * np.sqrt(np.clip(rim * deep, 0, 1))))
+    return canvas.fill(bubble, *colon, blur=0.0045)
 
 
 @dataclass
@@ -246,23 +200,45 @@ class Chest:
         """Return the total attenuation of the beam."""
         return np.asarray(self.tissue - AIR * self.air + VESSEL * self.vessels + self.dense)
 
-    def cavity(self) -> Layer:
-        """Return both pleural cavities."""
-        return np.asarray(np.maximum(self.cavities[RIGHT], self.cavities[LEFT]))
+    def in_lung(self, layer: Layer) -> Layer:
+        """Return the part of a shadow in the lungs; a little also shows through the heart."""
+        cavity = np.maximum(self.cavities[RIGHT], self.cavities[LEFT])
+        return np.asarray(layer * (0.15 * cavity + 0.85 * self.field), np.float32)
+
+    def clouded(self, layer: Layer, random: np.random.Generator, amount: float) -> Layer:
+        """Return the layer with the uneven density of partly filled air spaces."""
+        down, right = random.integers(0, self.canvas.size, 2).tolist()
+        # mirrored at its edges, because a texture that does not repeat would leave a straight seam where it is rolled
+        across = np.concatenate([self.clouds[down:], self.clouds[::-1][:down]])
+        shifted = np.concatenate([across[:, right:], across[:, ::-1][:, :right]], axis=1)
+        return np.asarray(layer * np.clip(1 + amount * shifted, 0.1, 1.9), np.float32)
+
+    def shade(self, layer: Layer, contrast: float) -> None:
+        """Add a shadow."""
+        self.dense = self.dense + np.float32(contrast) * layer
+
+    def clear(self, region: Layer, share: float = 1.0) -> None:
+        """Remove vessels from a region."""
+        self.vessels = self.vessels * (1 - np.float32(share) * region)
 
 
 def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:
     """Draw the chest without any finding."""
     canvas = Canvas(size, anatomy.pose)
-    heart = canvas.soften(canvas.fill(heart_outline(anatomy)), 0.0035)
-    vessels_above = canvas.soften(canvas.fill(*great_vessels(anatomy)), 0.0065)
-    below = canvas.soften(draw_abdomen(canvas, anatomy), 0.0028)
-    cavities = {side: canvas.soften(canvas.fill(pleural_cavity(anatomy, side)), 0.0035) for side in SIDES}
+    heart = canvas.fill(heart_outline(anatomy), blur=0.0035)
+    vessels_above = canvas.fill(*great_vessels(anatomy), blur=0.0065)
+    corners = np.array([(1.4, anatomy.angle), (1.4, 1.4), (-0.4, 1.4), (-0.4, anatomy.angle)])
+    abdomen = np.concatenate([diaphragm(anatomy, RIGHT), diaphragm(anatomy, LEFT)[::-1], corners])
+    below = canvas.fill(abdomen, blur=0.0028)
+    cavities = {side: canvas.fill(pleural_cavity(anatomy, side), blur=0.0035) for side in SIDES}
     solid = np.maximum(heart, vessels_above)
     cavity = np.maximum(cavities[RIGHT], cavities[LEFT])
     field = cavity * (1 - solid) * (1 - below)
     clouds = canvas.texture(exam.patient_random("parenchyma"), octaves=5)
-    air = air_depth(canvas, cavity) * (1 - below) * (1 - (1 - BEHIND_HEART) * solid)
+    # the air is thin at the rim of the lungs, and deep in their centre
+    rim, deep = canvas.soften(cavity, 0.016), canvas.soften(cavity, 0.055)
+    air = np.asarray(cavity * (0.34 * rim + 0.66 * np.sqrt(np.clip(rim * deep, 0, 1))))
+    air = air * (1 - below) * (1 - (1 - BEHIND_HEART) * solid)
     # the apex is thin from front to back, so it holds less air
     rows = (np.arange(canvas.size) + 0.5) / canvas.size
     depth = np.interp(rows, [anatomy.apex, anatomy.apex + 0.06, anatomy.apex + 0.20], [0.58, 0.80, 1.0])
@@ -270,9 +246,9 @@ def build(exam: Exam, anatomy: Anatomy, size: int) -> Chest:
     vessels = draw_vessels(canvas, anatomy, exam.patient_random("vessels")) * (0.35 + 0.65 * field) * cavity
     folds = BREAST * draw_breasts(canvas, anatomy) * (0.5 + anatomy.breast)
     tissue = np.asarray(draw_body(canvas, anatomy) * (1 + 0.012 * clouds) + folds, np.float32)
-    bones = (BONE * anatomy.bone) * skeleton(canvas, anatomy)
+    bones = (BONE * anatomy.bone) * draw_skeleton(canvas, anatomy)
     if anatomy.calcified_cartilage > 0.15:
-        bones += CALCIUM * cartilages(canvas, anatomy, exam.patient_random("cartilage"))
+        bones += CALCIUM * draw_cartilages(canvas, anatomy, exam.patient_random("cartilage"))
     # no bone outside the skin, and less to see of it where the shadow is dense already
     bones = bones * (np.minimum(5 * tissue, 1) * (1 - 0.45 * np.maximum(below, 0.9 * solid)))
     middle = np.asarray(

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+from itertools import chain, count, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -46,14 +47,6 @@ DEVICE_SHARES = {
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """Hit rates of blind pointing."""
-
-    fixed_point: float
-    random_point: float
-
-
-@dataclass(frozen=True)
 class BoxMixture:
     """Gaussian mixture over centre and log size of the boxes of one finding, in unit coordinates."""
 
@@ -82,16 +75,11 @@ class NihStatistics:
     label_sets: Int[np.ndarray, " n"]  # bit masks in the order of ``findings``
     label_set_shares: Float[np.ndarray, " n"]
     films_per_patient: Float[np.ndarray, " longest"]  # share of patients with 1, 2, ... films
-    kept: float
+    same_findings_share: float  # of visits whose findings are those of the visit before
     female_share: float
     age_quantiles: Mapping[str, tuple[float, ...]]
     ap_shares: tuple[float, ...]
     boxes: Mapping[str, BoxMixture]
-    reference: Mapping[str, Baseline]
-
-    def named(self, bits: int) -> tuple[str, ...]:
-        """Return the findings of a bit mask."""
-        return tuple(finding for place, finding in enumerate(self.findings) if bits >> place & 1)
 
 
 @cache
@@ -107,12 +95,11 @@ def nih_statistics() -> NihStatistics:
         label_sets=np.array([int(bits) for bits in counted["label_sets"]]),
         label_set_shares=counts / counts.sum(),
         films_per_patient=visits / visits.sum(),
-        kept=counted["kept"],
+        same_findings_share=counted["kept"],
         female_share=counted["female_share"],
         age_quantiles={sex: tuple(ages) for sex, ages in counted["age_quantiles"].items()},
         ap_shares=tuple(counted["ap_share_by_number_of_findings"]),
         boxes={finding: BoxMixture.of(stored) for finding, stored in counted["boxes"].items()},
-        reference={finding: Baseline(**figures) for finding, figures in counted["reference"].items()},
     )
 
 
@@ -126,7 +113,6 @@ class Profile:
     classes: tuple[str, ...]
     findings_of: Mapping[str, tuple[str, ...]]
     shortcut_concept: str  # the default concept of a shortcut
-    reference: Mapping[str, Baseline] = field(default_factory=dict)
 
     @property
     def concepts(self) -> tuple[str, ...]:
@@ -153,7 +139,6 @@ PROFILES = {
         classes=("no_finding", "finding"),
         findings_of={finding: (finding,) for finding in nih_statistics().findings},
         shortcut_concept="cardiomegaly",
-        reference=nih_statistics().reference,
     ),
 }
 
@@ -168,9 +153,9 @@ def nih_visits(seed: int, patient: int) -> Iterator[Exam]:
     visits = 1 + int(random.choice(len(counted.films_per_patient), p=counted.films_per_patient))
     findings: tuple[str, ...] = ()
     for visit in range(visits):
-        if visit == 0 or random.random() >= counted.kept:
-            place = random.choice(len(counted.label_sets), p=counted.label_set_shares)
-            findings = counted.named(int(counted.label_sets[place]))
+        if visit == 0 or random.random() >= counted.same_findings_share:
+            bits = int(counted.label_sets[random.choice(len(counted.label_sets), p=counted.label_set_shares)])
+            findings = tuple(finding for position, finding in enumerate(counted.findings) if bits >> position & 1)
         ap_share = counted.ap_shares[min(len(findings), len(counted.ap_shares) - 1)]
         yield Exam(
             profile="nih", seed=seed, patient=patient, visit=visit, sex=sex, age=int(age) + visit // 4,
@@ -201,13 +186,13 @@ def _disease(class_name: str, random: np.random.Generator) -> tuple[str, ...]:
     """The findings of a patient of a class; of tuberculosis one to three lesions of each concept."""
     if class_name == "sick_non_tb":
         names, shares = list(OTHER_DISEASE), np.array(list(OTHER_DISEASE.values()))
-        count = 1 + int(random.random() < 0.4)
-        return tuple(random.choice(names, count, replace=False, p=shares / shares.sum()).tolist())
+        number = 1 + int(random.random() < 0.4)
+        return tuple(random.choice(names, number, replace=False, p=shares / shares.sum()).tolist())
     findings: list[str] = []
     if class_name == "active_tb":
         for concept in list(CONCEPT_SETS)[random.choice(len(CONCEPT_SETS), p=list(CONCEPT_SETS.values()))]:
-            count = 1 + int(random.choice(len(LESION_SHARES), p=LESION_SHARES))
-            findings += random.choice(PROFILES["tb"].findings_of[concept], count).tolist()
+            number = 1 + int(random.choice(len(LESION_SHARES), p=LESION_SHARES))
+            findings += random.choice(PROFILES["tb"].findings_of[concept], number).tolist()
     return tuple(findings)
 
 
@@ -252,15 +237,11 @@ VISITS: dict[str, Callable[[int, int], Iterator[Exam]]] = {"tb": tb_visits, "nih
 def plan(profile: str, films: int, seed: int, shortcut: Shortcut | None = None) -> tuple[Exam, ...]:
     """Return ``films`` exams, patient by patient; a longer plan begins with the shorter one."""
     if profile not in PROFILES:
-        raise ValueError(f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
+        raise UserError(f"There is no profile {profile!r}{nearest(profile, PROFILES)}.")
     if shortcut is not None:
         shortcut.check(PROFILES[profile])
-    exams: list[Exam] = []
-    patient = 0
-    while len(exams) < films:
-        exams.extend(_with_devices(exam, shortcut) for exam in VISITS[profile](seed, patient))
-        patient += 1
-    return tuple(exams[:films])
+    exams = chain.from_iterable(VISITS[profile](seed, patient) for patient in count())
+    return tuple(_with_devices(exam, shortcut) for exam in islice(exams, films))
 
 
 def _with_devices(exam: Exam, shortcut: Shortcut | None) -> Exam:

@@ -45,11 +45,10 @@ def pacemaker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
 
 def ecg_leads(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
     """Draw electrodes on the skin and cables that leave the film."""
-    spots: list[Pair] = [
-        (0.5 - 0.22 + random.normal(0, 0.02), anatomy.apex + 0.10 + random.normal(0, 0.02)),
-        (0.5 + 0.22 + random.normal(0, 0.02), anatomy.apex + 0.10 + random.normal(0, 0.02)),
-        (0.5 + 0.25 + random.normal(0, 0.02), 0.72 + random.normal(0, 0.03)),
-    ]
+    top = anatomy.apex + 0.10
+    spots = random.normal(
+        [(0.5 - 0.22, top), (0.5 + 0.22, top), (0.5 + 0.25, 0.72)], [(0.02, 0.02)] * 2 + [(0.02, 0.03)]
+    )
     exit_x = random.uniform(0.25, 0.75)
     cables = [
         smooth(
@@ -58,10 +57,9 @@ def ecg_leads(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> 
                 (exit_x, 1.05),
             ]
         )
-        for x, y in spots
+        for x, y in spots.tolist()
     ]  # fmt: skip
-    discs = canvas.dots(np.array(spots), np.full(3, 0.0095))
-    studs = canvas.dots(np.array(spots), np.full(3, 0.0042))
+    discs, studs = canvas.dots(spots, np.full(3, 0.0095)), canvas.dots(spots, np.full(3, 0.0042))
     wires = canvas.strokes(cables, 0.0042)
     return np.asarray(PLASTIC * np.maximum(discs, 1.1 * wires) + 0.35 * studs)
 
@@ -77,7 +75,7 @@ def central_line(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) 
             (front - 0.046, apex + random.uniform(0.27, 0.33)),
         ]
     )  # fmt: skip
-    return PLASTIC * 1.15 * canvas.soften(canvas.strokes([path], 0.0058), 0.0008)
+    return PLASTIC * 1.15 * canvas.strokes([path], 0.0058, blur=0.0008)
 
 
 def sternal_wires(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
@@ -95,15 +93,13 @@ def nipple_shadows(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator
     low = 0.58 + 0.08 * anatomy.breast + random.normal(0, 0.012)
     across = anatomy.half_width * random.uniform(0.58, 0.72)
     spots = np.array([(0.5 + side * across, low + random.normal(0, 0.006)) for side in SIDES])
-    return random.uniform(0.07, 0.12) * canvas.soften(canvas.dots(spots, np.full(2, 0.0105)), 0.0018)
+    return random.uniform(0.07, 0.12) * canvas.dots(spots, np.full(2, 0.0105), blur=0.0018)
 
 
-def marker(canvas: Canvas, anatomy: Anatomy, random: np.random.Generator) -> Layer:
+def marker(canvas: Canvas, _anatomy: Anatomy, random: np.random.Generator) -> Layer:
     """Draw a lead letter on the correct side."""
-    del anatomy
     left = bool(random.random() < 0.6)
-    x = random.uniform(0.90, 0.95) if left else random.uniform(0.05, 0.10)
-    y = random.uniform(0.06, 0.20)
+    x, y = random.uniform(0.90, 0.95) if left else random.uniform(0.05, 0.10), random.uniform(0.06, 0.20)
     height = random.uniform(0.028, 0.045)
     letter = (_L if left else _R) * height + (x - 0.3 * height, y)
     # fixed to the detector, so it does not tilt with the patient

@@ -68,44 +68,37 @@ def draw(exam: Exam, size: int = 224) -> PhantomFilm:
             random = exam.patient_random("lesion", lesion.finding, lesion.number)
             anatomy = change(anatomy, lesion.contrast, random)
     chest = build(exam, anatomy, size)
-    lesions = _lesions(chest, exam, planned)
-    devices = tuple(_device(chest, exam, name) for name in exam.devices)
+    lesions, sites = list[Lesion](), list[Site]()
+    for lesion in planned:
+        random = exam.patient_random("lesion", lesion.finding, lesion.number)
+        # a lesion avoids the earlier ones where there is room
+        sites.append(choose_site(lesion.finding, anatomy, lesion.contrast, random, sites))
+        mask = FINDINGS[lesion.finding].draw(chest, sites[-1], random)
+        concept = PROFILES[exam.profile].concept_of.get(lesion.finding)
+        lesions.append(Lesion(concept, lesion.finding, mask, Box.around(mask)))
+    devices = tuple(_draw_device(chest, exam, name) for name in exam.devices)
     pixels = expose(chest.canvas, chest.attenuation(), exam)
-    return PhantomFilm(exam, pixels, lesions, devices)
+    return PhantomFilm(exam, pixels, tuple(lesions), devices)
 
 
 def _planned_lesions(exam: Exam) -> list[_PlannedLesion]:
     """The lesions of an exam; each has about the same contrast on all visits."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     planned = []
     for finding in exam.findings:
-        lasting = contrast_of(finding, exam.patient_random("contrast", finding, seen[finding]))
+        lasting = contrast_of(finding, exam.patient_random("contrast", finding, counts[finding]))
         spread = 0.02 if finding == "cardiomegaly" else 0.12
-        today = exam.visit_random("contrast", finding, seen[finding]).uniform(1 - spread, 1 + spread)
-        planned.append(_PlannedLesion(finding, seen[finding], lasting * float(today)))
-        seen[finding] += 1
+        today = exam.visit_random("contrast", finding, counts[finding]).uniform(1 - spread, 1 + spread)
+        planned.append(_PlannedLesion(finding, counts[finding], lasting * float(today)))
+        counts[finding] += 1
     return planned
 
 
-def _lesions(chest: Chest, exam: Exam, planned: list[_PlannedLesion]) -> tuple[Lesion, ...]:
-    """Draw all lesions; a lesion avoids the earlier ones where there is room."""
-    sites: list[Site] = []
-    lesions = []
-    for lesion in planned:
-        random = exam.patient_random("lesion", lesion.finding, lesion.number)
-        site = choose_site(lesion.finding, chest.anatomy, lesion.contrast, random, sites)
-        mask = FINDINGS[lesion.finding].draw(chest, site, random)
-        concept = PROFILES[exam.profile].concept_of.get(lesion.finding)
-        lesions.append(Lesion(concept, lesion.finding, mask, Box.around(mask)))
-        sites.append(site)
-    return tuple(lesions)
-
-
-def _device(chest: Chest, exam: Exam, name: str) -> Device:
+def _draw_device(chest: Chest, exam: Exam, name: str) -> Device:
     lasting = name in PERMANENT_DEVICES
     random = exam.patient_random("device", name) if lasting else exam.visit_random("device", name)
     layer = DEVICES[name](chest.canvas, chest.anatomy, random)
-    chest.dense = chest.dense + layer
+    chest.shade(layer, 1.0)
     mask = np.asarray(layer > DEVICE_VISIBLE * float(layer.max()))
     return Device(name, mask, Box.around(mask))
 
@@ -130,17 +123,13 @@ def expose(canvas: Canvas, attenuation: Layer, exam: Exam) -> UInt8[np.ndarray, 
     curve += grain * (0.6 + 0.8 * curve)
     black, white = random.uniform(0.0, 0.03), random.uniform(0.90, 0.97)
     pixels = np.clip(255 * (black + (white - black) * curve), 0, 255).astype(np.uint8)
-    return _collimated(pixels, random)
-
-
-def _collimated(pixels: UInt8[np.ndarray, "size size"], random: np.random.Generator) -> UInt8[np.ndarray, "size size"]:
-    """The film with a dark margin where the beam ended, on some films."""
+    # on some films the beam ended before the edge, which leaves a dark margin
     margins = random.uniform(-0.02, 0.03, 4) * (random.random() < 0.3)
     top, right, bottom, left = np.clip(np.round(margins * len(pixels)), 0, None).astype(int).tolist()
-    framed = np.zeros_like(pixels)
+    film = np.zeros_like(pixels)
     inside = slice(top, len(pixels) - bottom), slice(left, len(pixels) - right)
-    framed[inside] = pixels[inside]
-    return framed
+    film[inside] = pixels[inside]
+    return film
 
 
 def _grain(canvas: Canvas, random: np.random.Generator, strength: float) -> Layer:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from medgrape.config import ConfigError, FilmLimits, Settings
-from medgrape.config.base import Listed, first_complaint
+from medgrape.config.settings import Listed, first_complaint
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus_client: the folder in which workers share their metrics."""

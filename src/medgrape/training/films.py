@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from medgrape.config import Config
-from medgrape.datasets.augment import Lots, moved, view
+from medgrape.datasets.augment import RandomViews, augmented, transformed
 from medgrape.datasets.cache import CachedFilms, FilmCache, fingerprint
 from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
@@ -104,17 +104,17 @@ class TrainingFilms:
         stack = np.stack([self.cached[self.places[position]] for position in positions])
         return torch.from_numpy(stack).unsqueeze(1).float() / 255.0
 
-    def seen(self, positions: Sequence[int], lots: Lots | None) -> Float[Tensor, "b 1 side side"]:
+    def seen(self, positions: Sequence[int], lots: RandomViews | None) -> Float[Tensor, "b 1 side side"]:
         """Return the films, or an augmented view of each."""
         films = self.pixels(positions)
-        return films if lots is None else view(films, lots)
+        return films if lots is None else augmented(films, lots)
 
-    def targets(self, positions: Sequence[int], grid: tuple[int, int], lots: Lots | None = None) -> Targets:
+    def targets(self, positions: Sequence[int], grid: tuple[int, int], lots: RandomViews | None = None) -> Targets:
         """Return the targets of films; boxes are augmented with the films."""
         rows = list(positions)
         overlap = torch.stack([self._overlap(self.records[position], grid) for position in rows])
         if lots is not None and overlap.any():
-            overlap = moved(overlap, lots.moves(), "zeros")
+            overlap = transformed(overlap, lots.transforms(), "zeros")
         labels, covered = self.labels[rows], F.avg_pool2d(overlap, FINE)
         complete = self.boxed[rows] | (self.boxed.any(dim=0) & (labels == 0))
         lost = (labels != 0) & (covered.amax(dim=(-2, -1)) == 0)  # an augmented view may move a box off the film

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from medgrape.config import Config, VectorStage
-from medgrape.datasets.augment import Lots
+from medgrape.datasets.augment import RandomViews
 from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.geometry import PatchGrid
 from medgrape.model.backbones import Backbone
@@ -40,13 +40,13 @@ class Views:
     paired: bool = False
     """Views 1 and 2, 3 and 4, ... have the same position and different grey levels, to compare their patches."""
 
-    def lots(self, positions: Sequence[int], number: int) -> Lots | None:
+    def lots(self, positions: Sequence[int], number: int) -> RandomViews | None:
         """Return the random augmentation of each film; None for the films themselves."""
         if number == 0 or not self.augment:
             return None
         move = (number + 1) // 2 if self.paired else number
         greys = number % 2 if self.paired else 0
-        return Lots([(self.seed, move, position) for position in positions], self.mirror, greys)
+        return RandomViews([(self.seed, move, position) for position in positions], self.mirror, greys)
 
     @classmethod
     def of(cls, config: Config) -> "Views":

@@ -10,7 +10,7 @@ from medgrape import plugins
 from medgrape.cli.prepare import _command, app
 from medgrape.datasets import sources
 from medgrape.datasets.draft import Draft
-from medgrape.datasets.sources import DataSource, Option, built_in_sources, plugin_source, source
+from medgrape.datasets.sources import Option, built_in_sources, read_own, source
 from medgrape.plugins import GROUPS, PluginError, built_in
 from own_packages import on_path, written
 
@@ -45,11 +45,8 @@ def test_a_new_source_is_a_function_with_its_options(monkeypatch, tmp_path):
 
 def test_a_source_of_another_package_reads_like_the_others(tmp_path):
     code = "def part(folder):\n    raise ZeroDivisionError('oh')"
-    with on_path(written(tmp_path / "clinic", "clinic", {GROUPS["source"]: {"mine": "clinic:part"}}, code)):
-        mine = plugin_source("mine")
-        assert isinstance(mine, DataSource)
-        assert "clinic 1.0" in mine.help
-        with pytest.raises(PluginError, match="ZeroDivisionError"):
-            mine.read(tmp_path, {})
+    package = written(tmp_path / "clinic", "clinic", {GROUPS["source"]: {"mine": "clinic:part"}}, code)
+    with on_path(package), pytest.raises(PluginError, match=r"'mine' of clinic 1\.0 failed \(ZeroDivisionError: oh"):
+        read_own("mine", tmp_path, {})
     with pytest.raises(PluginError, match="no source 'mine'"):
-        plugin_source("mine")
+        read_own("mine", tmp_path, {})

@@ -1,4 +1,4 @@
-"""Data sources: what ``medgrape data prepare`` can read, of medgrape itself and of other packages.
+"""Data sources: what ``medgrape data prepare`` can read, from medgrape itself and from other packages.
 
 A source is a function that reads a folder or a file into a ``Draft``; its keyword-only parameters are its options. A
 new one is a module of this package that registers a function::
@@ -11,10 +11,11 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from medgrape.datasets.dataset import SPLITS, DrawnBox, FilmRecord
 from medgrape.datasets.draft import Draft, SourceError
@@ -25,15 +26,7 @@ from medgrape.progress import Track, quietly
 
 _ORDER = ("tbx11k", "nih", "vindr", "coco", "labelstudio", "cvat", "table")
 """Order of the commands; others follow by name."""
-_BOOLEANS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-_PARSERS: Mapping[Any, Callable[[str], object]] = {
-    bool: lambda text: _BOOLEANS[text.lower()],
-    int: int,
-    float: float,
-    Path: Path,
-    str: str,
-    inspect.Parameter.empty: str,
-}
+_OPTION_TYPES = (bool, int, float, str, Path)
 R = TypeVar("R", bound=Callable[..., Draft])
 
 
@@ -42,12 +35,10 @@ class Option:
     """How a parameter of a source appears on the command line."""
 
     help: str
-    flag: str | None = None
-    """Name of the option; by default that of the parameter."""
+    flag: str | None = None  # name of the option; by default that of the parameter
     min: int | None = None
     max: int | None = None
-    file: bool = False
-    """Whether it names a file that must exist."""
+    file: bool = False  # whether it names a file that must exist
 
 
 @dataclass(frozen=True)
@@ -55,15 +46,11 @@ class DataSource:
     """A kind of data that can be prepared."""
 
     name: str
-    read: Callable[..., Draft]
-    """Takes the path, its options by name, and ``track``."""
+    read: Callable[..., Draft]  # takes the path, its options by name, and ``track``
     help: str
-    example: str = ""
-    """Arguments of ``medgrape data prepare``."""
-    test: float = 0.0
-    """Default share of patients to test on, where no published test film is there."""
-    file: str = ""
-    """Description of the file that it reads; empty where it reads a folder."""
+    example: str = ""  # arguments of ``medgrape data prepare``
+    test: float = 0.0  # default share of patients to test on, where no published test film is there
+    file: str = ""  # description of the file that it reads; empty where it reads a folder
 
 
 def source(name: str, *, help: str, example: str, test: float = 0.0, file: str = "") -> Callable[[R], R]:  # noqa: A002
@@ -82,16 +69,11 @@ def built_in_sources() -> list[DataSource]:
     return [known[name] for name in dict.fromkeys([*_ORDER, *known])]
 
 
-def plugin_source(name: str) -> DataSource:
-    """Return the source of that name which another installed package offers; its options are a mapping of texts."""
-    return DataSource(name, partial(read_own, name), help=str(get("source", name)), test=0.2)
-
-
 def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Track = quietly) -> Draft:
     """Read a folder with the source of that name; ``options`` are texts for its keyword-only parameters."""
     part = get("source", name)
     parameters = part.parameters()
-    arguments = {key: _parsed(part, parameters, key, text) for key, text in options.items()}
+    arguments = {key: _parse_option(part, parameters, key, text) for key, text in options.items()}
     if "track" in parameters:
         arguments["track"] = track
     draft = part.make(folder, **arguments)
@@ -103,26 +85,28 @@ def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Trac
     return replace(draft, kind=name)
 
 
-def _parsed(part: OwnPart, parameters: Mapping[str, inspect.Parameter], key: str, text: str) -> object:
-    """The text as the type that the parameter is annotated with; ``int | None`` is an int."""
+def _parse_option(part: OwnPart, parameters: Mapping[str, inspect.Parameter], key: str, text: str) -> object:
+    """The text as the type that the parameter is annotated with; ``int | None`` is an int, no annotation a text."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     known = [name for name, other in parameters.items() if other.kind is keyword_only and name != "track"]
     if key not in known:
         raise SourceError(f"{part} has no option {key!r}{nearest(key, known)}.".replace("the", "The", 1))
-    kind = _evaluated(part, key, parameters[key].annotation)
+    kind = _resolve_annotation(part, key, parameters[key].annotation)
     alternatives = [other for other in get_args(kind) if other is not NoneType]
     if get_origin(kind) in (Union, UnionType) and len(alternatives) == 1:
         kind = alternatives[0]
-    if not isinstance(kind, type) or kind not in _PARSERS:
+    if kind is inspect.Parameter.empty:
+        kind = str
+    if kind not in _OPTION_TYPES:
         allowed = "bool, int, float, str or Path, or one of these or None"
         raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {allowed}")
     try:
-        return _PARSERS[kind](text)
-    except (KeyError, ValueError):
+        return TypeAdapter(kind).validate_python(text)
+    except ValidationError:
         raise SourceError(f"--option {key} takes {kind.__name__}, not {text!r}.") from None
 
 
-def _evaluated(part: OwnPart, key: str, annotation: object) -> object:
+def _resolve_annotation(part: OwnPart, key: str, annotation: object) -> Any:  # noqa: ANN401 (a type)
     """The annotation as a type, also where the module keeps annotations as text; other parameters are not evaluated."""
     if not isinstance(annotation, str):
         return annotation
@@ -140,7 +124,7 @@ def _check(part: OwnPart, draft: Draft) -> None:
     for film in draft.films:
         if not isinstance(film, FilmRecord):
             raise part.refuse(f"lists a {type(film).__name__} among its films, not a FilmRecord")
-        for reason in (*_film_errors(draft, film), *_label_errors(draft, film)):
+        for reason in _film_errors(draft, film):
             raise part.refuse(reason)
     ids = {film.id for film in draft.films}
     for drawn in draft.boxes:
@@ -165,6 +149,9 @@ def _film_errors(draft: Draft, film: FilmRecord) -> Iterator[str]:
         yield f"names the film {film.path!r}, which is no path from {draft.folder} that stays in it"
     elif film.path and not (draft.folder / path).is_file():
         yield f"names the film {film.path!r}, which is not in {draft.folder}"
+    if film.class_name and film.class_name not in draft.classes:
+        yield f"gives {film.id!r} the class {film.class_name!r}, which is none of its classes"
+    yield from _label_errors(draft, film)
 
 
 def _label_errors(draft: Draft, film: FilmRecord) -> Iterator[str]:
@@ -173,5 +160,3 @@ def _label_errors(draft: Draft, film: FilmRecord) -> Iterator[str]:
             yield f"says nothing of {name!r} on {film.id!r}; None is for what is not known"
         elif film.labels[name] not in (True, False, None):
             yield f"says {film.labels[name]!r} of {name!r} on {film.id!r}, not True, False or None"
-    if film.class_name and film.class_name not in draft.classes:
-        yield f"gives {film.id!r} the class {film.class_name!r}, which is none of its classes"

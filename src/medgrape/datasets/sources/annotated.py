@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from medgrape.concepts import Concept, ConceptError, ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord
-from medgrape.datasets.draft import Draft, IncompleteSourceError, SourceError, film_files, read_text, without_suffix
+from medgrape.datasets.draft import NO_PATIENTS, Draft, SourceError, film_files, read_text, without_suffix
 from medgrape.datasets.sources import Option, source
 from medgrape.datasets.sources.annotation_files import MarkedFilms, place_marks, read_coco, read_cvat, read_label_studio
 from medgrape.files import whole_folder
@@ -18,8 +18,7 @@ from medgrape.progress import Track, quietly
 CLASSES = ("no_finding", "finding")
 _EXAMPLES = 3
 Tool = Literal["coco", "labelstudio", "cvat"]
-SAME = 0.01
-"""Pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point."""
+SAME = 0.01  # pixels by which the edges of two equal boxes may differ: CVAT writes two digits after the point
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,10 @@ class AnnotationTool:
 
     title: str
     read: Callable[[Path], MarkedFilms]
-    start: str
-    """First character of its files."""
+    start: str  # first character of its files
     help: str
-    export: str
-    """Description of its file."""
-    example: str
-    """Name that a file may have."""
+    export: str  # description of its file
+    example: str  # name that a file may have
 
 
 TOOLS: dict[Tool, AnnotationTool] = {
@@ -71,17 +67,15 @@ def read_folder(
     marked = TOOLS[tool].read(annotations)
     draft = Draft(folder.resolve().name, tool, folder, CLASSES, _concepts(marked, vocabulary))
     draft.used(annotations)
-    draft.notes.append(f"{TOOLS[tool].title} files name no patients: every film counts as a patient of its own")
+    draft.notes.append(NO_PATIENTS.replace("the published", TOOLS[tool].title))
     draft.notes.extend(marked.notes)
     draft.complaints.join(marked.complaints)
     files = (path.relative_to(folder).as_posix() for path in film_files([folder]))
     finder = FilmFinder(files, (film.listed for film in marked.films))
     for marked_film in track(marked.films, "reading films", len(marked.films)):
         path = finder.find(marked_film.listed)
-        size = None if path is None else draft.size_of(path)
-        if path is None:
-            draft.complaints.add("listed films missing", marked_film.listed)
-        elif size is not None:
+        size = draft.size_of_listed(path, marked_film.listed)
+        if path is not None and size is not None:
             marks, name = marked_film.marks, without_suffix(path)
             has_finding = any(mark.corners is not None or draft.concepts.published(mark.label) for mark in marks)
             labels = dict.fromkeys(draft.concepts.names)
@@ -126,20 +120,22 @@ class FilmFinder:
 
     def __init__(self, files: Iterable[str], listed: Iterable[str]) -> None:
         self._files, names = set(files), {_with_slashes(name) for name in listed}
-        self._by_path = _unique((path, without_suffix(path)) for path in self._files)
-        self._by_end = _unique((path, end) for path in self._files for end in _ends(path))
-        self._by_form = _unique((path, _as_uploaded(path)) for path in self._files)
-        self._listed_paths = Counter(without_suffix(name) for name in names)
-        self._listed_ends = Counter(end for name in names for end in _ends(name))
-        self._listed_forms = Counter(_as_uploaded(name) for name in names)
+        self._indices = [
+            (
+                keys,
+                _unique((path, key) for path in self._files for key in keys(path)),
+                Counter(key for name in names for key in keys(name)),
+            )
+            for keys in (_whole_path, _ends, _as_uploaded)
+        ]
         self._in_other_folders: list[str] = []
 
     def find(self, listed: str) -> str | None:
         """Return the film's path, or None; a name that leads out of the folder finds nothing."""
         path = self._path_of(listed)
         if path is not None:
-            named, actual = PurePosixPath(_with_slashes(listed)).parent.parts, PurePosixPath(path).parent.parts
-            if any(first != second for first, second in zip(reversed(named), reversed(actual), strict=False)):
+            named, actual = (PurePosixPath(name).parent.parts[::-1] for name in (_with_slashes(listed), path))
+            if any(first != second for first, second in zip(named, actual, strict=False)):
                 self._in_other_folders.append(f"{listed} as {path}")
         return path
 
@@ -155,28 +151,30 @@ class FilmFinder:
         name = _with_slashes(listed)
         if ".." in PurePosixPath(name).parts:
             return None
-        if self._listed_paths[without_suffix(name)] == 1 and without_suffix(name) in self._by_path:
-            return self._by_path[without_suffix(name)]
-        for end in _ends(name):
-            if end in self._by_end and self._listed_ends[end] == 1:
-                return self._by_end[end]
-        form = _as_uploaded(name)
-        return self._by_form.get(form) if self._listed_forms[form] == 1 else None
+        for keys, paths, listed_counts in self._indices:
+            for key in keys(name):
+                if key in paths and listed_counts[key] == 1:
+                    return paths[key]
+        return None
 
 
 def _with_slashes(path: str) -> str:
     return path.replace("\\", "/")
 
 
-def _ends(path: str) -> Iterator[str]:
+def _whole_path(path: str) -> list[str]:
+    return [without_suffix(path)]
+
+
+def _ends(path: str) -> list[str]:
     """``a/b/c.png`` as ``a/b/c``, ``b/c`` and ``c``."""
     parts = [part for part in PurePosixPath(without_suffix(path)).parts if part != "/"]
-    yield from ("/".join(parts[place:]) for place in range(len(parts)))
+    return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
-def _as_uploaded(path: str) -> str:
+def _as_uploaded(path: str) -> list[str]:
     """A name as web forms save it: spaces become underscores, and all but letters, digits, dots and dashes go."""
-    return re.sub(r"[^-\w.]", "", PurePosixPath(without_suffix(path)).name.strip().replace(" ", "_"))
+    return [re.sub(r"[^-\w.]", "", PurePosixPath(without_suffix(path)).name.strip().replace(" ", "_"))]
 
 
 def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -200,9 +198,7 @@ def import_boxes(
     draft.used(annotations)
     draft.complaints.join(marked.complaints)
     named = _place_all(draft, dataset, marked, track)
-    if draft.complaints and not allow_missing:
-        complaints = "; ".join(draft.complaints.lines())
-        raise IncompleteSourceError(f"{annotations}: {complaints}. To go on without these, add --allow-missing.")
+    draft.complaints.refuse(annotations, allow_missing=allow_missing)
     counts: Counter[str] = Counter()
     joined = _joined(dataset, draft, named if anew else frozenset(), counts)
     summary = (f"boxes of {tool.title}: {count} {what}" for what, count in counts.items() if count)

@@ -25,10 +25,8 @@ RESHAPED = "shapes that are no upright box, taken as the box around them"
 NO_BOX = "marks that are no box, left out"
 PERCENT = FilmSize(100, 100)
 """The frame of boxes in percent of the film's width and height, whose size is not in the file."""
-MAX_DEPTH = 100
-"""Nesting of elements above which a file is refused."""
-_WITHOUT_BOX = ("tag", "skeleton", "points", "polyline", "cuboid")
-"""Types of labels that no box can have."""
+MAX_DEPTH = 100  # nesting of elements above which a file is refused
+_WITHOUT_BOX = ("tag", "skeleton", "points", "polyline", "cuboid")  # types of labels that no box can have
 TURNED_FILM = "marks on films that were turned in the tool, left out"
 SEVERAL_FILMS = "tasks with several films, left out, for the export does not tell on which one a mark lies"
 UNNAMED = "marks without a label, left out"
@@ -44,22 +42,18 @@ _UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
 class Mark:
     """A finding that somebody marked on a film."""
 
-    label: str
-    """The label in the tool."""
+    label: str  # the label in the tool
     corners: tuple[float, float, float, float] | None
     """x1, y1, x2, y2; None where the finding was marked, but not with a box."""
-    size: FilmSize
-    """Size of the film in the tool: the frame of the corners."""
-    complaint: str | None = None
-    """The complaint to record, where it was no upright box."""
+    size: FilmSize  # size of the film in the tool: the frame of the corners
+    complaint: str | None = None  # the complaint to record, where it was no upright box
 
 
 @dataclass(frozen=True)
 class MarkedFilm:
     """A film that somebody annotated, with all marks on it."""
 
-    listed: str
-    """Path or name of the film in the tool."""
+    listed: str  # path or name of the film in the tool
     marks: tuple[Mark, ...]
 
 
@@ -67,12 +61,10 @@ class MarkedFilm:
 class MarkedFilms:
     """The content of an annotation file."""
 
-    labels: tuple[str, ...]
-    """Findings that could be marked, in the file's order."""
+    labels: tuple[str, ...]  # findings that could be marked, in the file's order
     films: tuple[MarkedFilm, ...]
     complaints: Complaints = field(default_factory=Complaints)
-    notes: tuple[str, ...] = ()
-    """What was left out although nothing is wrong with it."""
+    notes: tuple[str, ...] = ()  # what was left out although nothing is wrong with it
 
 
 def mark_around(label: str, make: Callable[[], Box], size: FilmSize) -> Mark:

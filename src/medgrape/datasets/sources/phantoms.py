@@ -38,8 +38,7 @@ class PhantomOrder:
     seed: int = 0
     shortcut: Shortcut | None = None
     dicom: bool = False
-    masks: bool = False
-    """Also write a mask of each lesion, beside the films."""
+    masks: bool = False  # also write a mask of each lesion, beside the films
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
@@ -60,8 +59,7 @@ class DrawnFilm:
 
     record: FilmRecord
     boxes: list[DrawnBox]
-    rows: list[tuple[object, ...]]
-    """Rows of ``drawn.csv``: all lesions and devices, also findings that are no concepts."""
+    rows: list[tuple[object, ...]]  # rows of ``drawn.csv``: all lesions and devices, also findings that are no concepts
 
 
 @register("source", "phantom")

@@ -28,12 +28,9 @@ _NO_FINDING = {"no_finding", "no_findings", "normal", "none"}
 class Row:
     """One row of the film table."""
 
-    cells: dict[str, str]
-    """Text by what it means (``path``, ``id``, ``sex`` ...), for the columns that the table has."""
-    marks: dict[str, str]
-    """Text in the column of each finding."""
-    words: list[str]
-    """The words in the column of labels."""
+    cells: dict[str, str]  # text by what it means (``path``, ``id``, ``sex`` ...), for the columns that the table has
+    marks: dict[str, str]  # text in the column of each finding
+    words: list[str]  # the words in the column of labels
 
     @property
     def id(self) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import UNTESTED, FilmRecord
-from medgrape.datasets.draft import Draft, films_by_stem, read_text, required
+from medgrape.datasets.draft import NO_PATIENTS, Draft, films_by_stem, read_text, required
 from medgrape.datasets.sources import Option, source
 from medgrape.datasets.sources.annotation_files import MarkedFilm, place_marks, read_coco
 from medgrape.progress import Track, quietly
@@ -34,7 +34,7 @@ def read_tbx11k(
 ) -> Draft:
     """Read everything in the folder; ``extra`` adds the films of other public data sets."""
     draft = Draft("TBX11K", "tbx11k", folder, CLASSES, ConceptSet.built_in("tbx11k"))
-    draft.notes.append("the published files name no patients: every film counts as a patient of its own")
+    draft.notes.append(NO_PATIENTS)
     required(folder, "TBX11K", "annotations/json/TBX11K_train.json")
     for list_name, split in _SPLITS.items():
         _read_split(draft, list_name, split, track)
@@ -77,20 +77,18 @@ def _read_film(draft: Draft, marked: MarkedFilm, split: str) -> None:
     path = f"imgs/{marked.listed}"
     if class_name is None or ".." in marked.listed:
         draft.complaints.add("films in an unknown folder", marked.listed)
-    elif not (draft.folder / path).is_file():
-        draft.complaints.add("listed films missing", marked.listed)
-    else:
-        film = _record(path, draft, class_name, split)
-        if film is not None:
-            draft.films.append(film)
-            place_marks(draft, marked, film)
+    elif _add_film(draft, path, marked.listed, class_name, split):
+        place_marks(draft, marked, draft.films[-1])
 
 
-def _record(path: str, draft: Draft, class_name: str, split: str) -> FilmRecord | None:
-    size, name = draft.size_of(path), Path(path).stem
+def _add_film(draft: Draft, path: str, listed: str, class_name: str, split: str, label: bool | None = None) -> bool:
+    """Add a film with one label for all findings; return whether it could be read."""
+    size, name = draft.size_of_listed(path, listed), Path(path).stem
     if size is None:
-        return None
-    return FilmRecord(name, path, class_name, name, size, dict.fromkeys(draft.concepts.names), split)
+        return False
+    labels = dict.fromkeys(draft.concepts.names, label)
+    draft.films.append(FilmRecord(name, path, class_name, name, size, labels, split))
+    return True
 
 
 def _read_extra(draft: Draft, track: Track) -> None:
@@ -113,10 +111,7 @@ def _read_extra(draft: Draft, track: Track) -> None:
         if diseased is None or stem in taken:
             draft.complaints.add("extra films with a name that does not tell normal from TB, or is taken", path)
             continue
-        film = _record(path, draft, "active_tb" if diseased else "healthy", UNTESTED)
-        if film is not None:
-            labels = film.labels if diseased else dict.fromkeys(draft.concepts.names, False)
-            draft.films.append(replace(film, labels=labels))
+        _add_film(draft, path, path, "active_tb" if diseased else "healthy", UNTESTED, None if diseased else False)
     draft.notes.append(
         f"{len(paths)} extra films come from other public sets (Shenzhen, Montgomery, DA, DB): never test on those"
     )

@@ -6,13 +6,13 @@ each box (class_name, x_min, y_min, x_max, y_max in film pixels, and who drew it
 films were read by three radiologists each, test films by five in consensus.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Annotated
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.datasets.draft import Draft, box_on_film, films_by_stem, named_rows, number, required
+from medgrape.datasets.draft import NO_PATIENTS, Draft, box_on_film, films_by_stem, named_rows, number, required
 from medgrape.datasets.sources import Option, source
 from medgrape.geometry import Box, FilmSize
 from medgrape.progress import Track, quietly
@@ -31,17 +31,14 @@ def read_vindr(
 ) -> Draft:
     """Read everything in the folder; a training label counts when at least ``votes`` of its readers gave it."""
     draft = Draft("VinDr-CXR", "vindr", folder, CLASSES, ConceptSet.built_in("vindr"))
-    draft.notes.append(f"a training label counts when at least {votes} of the film's readers gave it")
-    draft.notes.append("the published files name no patients: every film counts as a patient of its own")
+    draft.notes += [f"a training label counts when at least {votes} of the film's readers gave it", NO_PATIENTS]
     for split in ("train", "test"):
         readings, needed = _votes(draft, split), votes if split == "train" else 1
         films = films_by_stem([folder / split], folder, draft.complaints)
         for stem, given in track(sorted(readings.items()), f"reading {split} films", len(readings)):
-            path = films.get(stem)
-            size = None if path is None else draft.size_of(path)
-            if path is None:
-                draft.complaints.add("listed films missing", f"{split}/{stem}")
-            elif size is not None:
+            path = films.get(stem, "")
+            size = draft.size_of_listed(path, f"{split}/{stem}")
+            if size is not None:
                 draft.films.append(_film(draft, stem, path, size, split, given, needed))
         for stem in sorted(films.keys() - readings.keys()):
             draft.complaints.add("films without a label", films[stem])
@@ -52,10 +49,9 @@ def read_vindr(
 def _votes(draft: Draft, split: str) -> dict[str, Counter[str]]:
     """How many readers of each film, by its id, gave each label."""
     path = draft.used(required(draft.folder, draft.name, f"annotations/image_labels_{split}.csv"))
-    readings: dict[str, Counter[str]] = {}
+    readings = defaultdict[str, Counter[str]](Counter)
     for row in named_rows(path, ("image_id", _NO_FINDING)):
-        given = readings.setdefault(row["image_id"], Counter())
-        given.update(column for column, mark in row.items() if mark in ("1", "1.0"))
+        readings[row["image_id"]].update(column for column, mark in row.items() if mark in ("1", "1.0"))
     columns = {column for given in readings.values() for column in given}
     others = sorted(name for name in columns if draft.concepts.published(name) is None and name != _NO_FINDING)
     if others:

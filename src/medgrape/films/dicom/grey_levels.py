@@ -90,8 +90,7 @@ class LookupTable:
 
     first: int
     entries: Values
-    top: float
-    """The largest output that its declared bits allow."""
+    top: float  # the largest output that its declared bits allow
 
     @classmethod
     def of(cls, item: Dataset, dataset: Dataset) -> "LookupTable":

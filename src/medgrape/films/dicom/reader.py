@@ -38,6 +38,7 @@ from medgrape.films.film import (
     halved,
     refuse_constant,
 )
+from medgrape.films.jpeg import JPEG_START, jpeg_size
 from medgrape.geometry import FilmSize, Turn
 
 PROJECTIONS = {"CR", "DX", "RG", "DR", "SC", "OT"}
@@ -49,9 +50,7 @@ _OTHER_MODALITIES = {
 _PIXEL_KEYWORDS = ("PixelData", "FloatPixelData", "DoubleFloatPixelData")
 _GREY = {"MONOCHROME1", "MONOCHROME2"}
 _COLOUR = {"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR"}
-_JPEG_START, _JPEG_2000_START = b"\xff\xd8", b"\xff\x4f\xff\x51"
-_WITHOUT_LENGTH = {0x01, *range(0xD0, 0xDA)}
-_FRAME_HEADERS = (set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}) | {0xF7}  # 0xF7: JPEG-LS
+_JPEG_2000_START = b"\xff\x4f\xff\x51"
 _TURN_BY_EDGES = {
     ("L", "F"): Turn(0), ("R", "F"): Turn(0, True), ("R", "H"): Turn(2), ("L", "H"): Turn(2, True),
     ("F", "R"): Turn(1), ("F", "L"): Turn(1, True), ("H", "L"): Turn(3), ("H", "R"): Turn(3, True),
@@ -137,31 +136,13 @@ def check_pixels(dataset: Dataset, layout: PixelLayout, limits: FilmLimits) -> N
 
 def declared_size(frame: bytes) -> FilmSize | None:
     """Return the size that a compressed frame declares; None where its header is not known (RLE has no size)."""
-    if frame.startswith(_JPEG_START):
-        return _jpeg_size(frame)
+    if frame.startswith(JPEG_START):
+        return jpeg_size(frame)
     start = frame.find(_JPEG_2000_START, 0, 4096)
     if start < 0 or len(frame) < start + 24:
         return None
     right, bottom, left, top = struct.unpack_from(">IIII", frame, start + 8)
     return FilmSize(right - left, bottom - top)
-
-
-def _jpeg_size(frame: bytes) -> FilmSize | None:
-    position = 2
-    while position + 9 <= len(frame):
-        if frame[position] != 0xFF:
-            return None
-        marker = frame[position + 1]
-        if marker in _FRAME_HEADERS:
-            height, width = struct.unpack_from(">HH", frame, position + 5)
-            return FilmSize(width, height)
-        if marker == 0xFF:  # fill byte before a marker
-            position += 1
-        elif marker in _WITHOUT_LENGTH:
-            position += 2
-        else:
-            position += 2 + struct.unpack_from(">H", frame, position + 2)[0]
-    return None
 
 
 def transfer_syntax(dataset: Dataset) -> UID:

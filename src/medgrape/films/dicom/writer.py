@@ -49,8 +49,7 @@ _PALETTES = tuple(f"{colour}PaletteColorLookupTable" for colour in ("Red", "Gree
 _TABLE_KINDS = (VR.OW, VR.OB, VR.US, VR.SS, VR.US_SS_OW, VR.US_OW)
 _TABLE_SEQUENCES = ("ModalityLUTSequence", "VOILUTSequence")
 _EDGE, _AGE = re.compile(r"[APRLHF]{1,3}"), re.compile(r"\d{3}[DWMY]")
-CHEST_WIDTH = 350.0
-"""Millimetres across a drawn film."""
+CHEST_WIDTH = 350.0  # millimetres across a drawn film
 _DATE, _TIME = "20000101", "120000"
 _BITS = 12
 

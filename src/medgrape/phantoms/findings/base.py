@@ -3,7 +3,7 @@
 Eight findings of the ``nih`` profile follow the published boxes. All others follow anatomy, mostly by a zone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from medgrape.phantoms.anatomy import LEFT, RIGHT, Anatomy
-from medgrape.phantoms.bones import lung_place
-from medgrape.phantoms.canvas import Layer, Pair, blob
+from medgrape.phantoms.bones import lung_point
+from medgrape.phantoms.canvas import Layer, Pair, blob, polar
 from medgrape.phantoms.chest import Chest
 from medgrape.phantoms.cohort import nih_statistics
 
@@ -20,8 +20,6 @@ Mask = Bool[np.ndarray, "size size"]
 CONTRAST_FACTOR = 1.4  # multiplies the contrast of every finding but cardiomegaly
 VISIBLE = 0.25  # share of its densest part down to which a shadow counts as the lesion
 TRIES = 12  # sites tried before a lesion may overlap another
-# Consolidation was not boxed; it lies where pneumonia lies.
-SAME_BOXES_AS = {"consolidation": "pneumonia"}
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,11 @@ class Site:
         """The patient's right (-1) or left (+1) side."""
         return RIGHT if self.x < 0.5 else LEFT
 
-    def shared(self, other: "Site") -> float:
+    def overlap(self, other: "Site") -> float:
         """Return the area in which two sites overlap."""
-        across = min(self.x + self.half[0], other.x + other.half[0]) - max(
-            self.x - self.half[0], other.x - other.half[0]
-        )
-        down = min(self.y + self.half[1], other.y + other.half[1]) - max(self.y - self.half[1], other.y - other.half[1])
-        return max(across, 0.0) * max(down, 0.0)
+        low = np.maximum(np.subtract(self.centre, self.half), np.subtract(other.centre, other.half))
+        high = np.minimum(np.add(self.centre, self.half), np.add(other.centre, other.half))
+        return float(np.prod(np.maximum(high - low, 0.0)))
 
     @property
     def bilateral(self) -> bool:
@@ -74,30 +70,24 @@ class Zone:
 
 
 Draw = Callable[[Chest, Site, np.random.Generator], Mask]
+ChangeAnatomy = Callable[[Anatomy, float, np.random.Generator], Anatomy]
 
 
 @dataclass(frozen=True)
 class Finding:
     """A finding that can be drawn."""
 
-    draw: Draw
-    """Draws on a chest at a site and returns its mask."""
-    contrast: tuple[float, float]
-    """Easily missed, and obvious."""
-    zone: Zone | None
-    """None where the site follows the published boxes or the anatomy."""
-    changes: Callable[[Anatomy, float, np.random.Generator], Anatomy] | None
-    """Changes the anatomy before the chest is drawn."""
+    draw: Draw  # draws on a chest at a site and returns its mask
+    contrast: tuple[float, float]  # easily missed, and obvious
+    zone: Zone | None  # None where the site follows the published boxes or the anatomy
+    changes: ChangeAnatomy | None  # changes the anatomy before the chest is drawn
 
 
 FINDINGS: dict[str, Finding] = {}
 
 
 def finding(
-    name: str,
-    contrast: tuple[float, float],
-    zone: Zone | None = None,
-    changes: Callable[[Anatomy, float, np.random.Generator], Anatomy] | None = None,
+    name: str, contrast: tuple[float, float], zone: Zone | None = None, changes: ChangeAnatomy | None = None
 ) -> Callable[[Draw], Draw]:
     """Register the decorated function as a finding."""
 
@@ -108,34 +98,10 @@ def finding(
     return add
 
 
-def in_lung(chest: Chest, layer: Layer) -> Layer:
-    """Return the part of a shadow in the lungs; a little also shows through the heart."""
-    return np.asarray(layer * (0.15 * chest.cavity() + 0.85 * chest.field), np.float32)
-
-
 def patch(chest: Chest, site: Site, random: np.random.Generator, roughness: float, softness: float) -> Layer:
     """Return an irregular patch that fills the site; the ``softness`` of its edge is relative to its smaller side."""
     outline = blob(random, site.centre, site.half[0] * 0.98, site.half[1] * 0.98, roughness)
-    return chest.canvas.soften(chest.canvas.fill(outline), softness * min(site.width, site.height))
-
-
-def clouded(chest: Chest, layer: Layer, random: np.random.Generator, amount: float) -> Layer:
-    """Return the layer with the uneven density of partly filled air spaces."""
-    down, right = random.integers(0, chest.canvas.size, 2)
-    # mirrored at its edges, because a texture that does not repeat would leave a straight seam where it is rolled
-    across = np.concatenate([chest.clouds[down:], chest.clouds[::-1][: int(down)]])
-    shifted = np.concatenate([across[:, right:], across[:, ::-1][:, : int(right)]], axis=1)
-    return np.asarray(layer * np.clip(1 + amount * shifted, 0.1, 1.9), np.float32)
-
-
-def shade(chest: Chest, layer: Layer, contrast: float) -> None:
-    """Add a shadow to the film."""
-    chest.dense = chest.dense + np.float32(contrast) * layer
-
-
-def clear(chest: Chest, region: Layer, share: float = 1.0) -> None:
-    """Remove vessels from a region."""
-    chest.vessels = chest.vessels * (1 - np.float32(share) * region)
+    return chest.canvas.fill(outline, blur=softness * min(site.width, site.height))
 
 
 def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
@@ -143,20 +109,15 @@ def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
     return np.asarray(layer > share * float(layer.max()))
 
 
-def shadowed(chest: Chest, layer: Layer, contrast: float, share: float = VISIBLE) -> Mask:
-    """Add a shadow to the film and return its mask."""
-    shade(chest, layer, contrast)
-    return mask_of(layer, share)
-
-
-def filled_mask(chest: Chest, layer: Layer, gap: float) -> Mask:
-    """Return the mask of scattered specks with gaps of up to ``gap``, a share of the film's side, closed."""
+def add_shadow(chest: Chest, layer: Layer, contrast: float, *, share: float = VISIBLE, gap: float = 0.0) -> Mask:
+    """Add a shadow to the film and return its mask; gaps of up to ``gap`` between scattered specks are closed."""
+    chest.shade(layer, contrast)
+    mask = mask_of(layer, share)
+    if not gap:
+        return mask
     reach = max(2, round(gap * chest.canvas.size))
-    specks = mask_of(layer).astype(np.uint8)
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
-    closed = cv2.morphologyEx(
-        cv2.copyMakeBorder(specks, reach, reach, reach, reach, cv2.BORDER_CONSTANT, value=0), cv2.MORPH_CLOSE, kernel
-    )
+    closed = cv2.morphologyEx(np.pad(mask.astype(np.uint8), reach), cv2.MORPH_CLOSE, kernel)
     return np.asarray(closed[reach:-reach, reach:-reach] > 0)
 
 
@@ -164,20 +125,14 @@ def scattered(random: np.random.Generator, site: Site, count: int, spread: float
     """Return random points in the ellipse that fills the site."""
     turn = random.uniform(0, 2 * np.pi, count)
     radius = np.sqrt(random.uniform(0.02, 1.0, count)) * spread
-    disc = np.stack([np.cos(turn) * radius, np.sin(turn) * radius], axis=1)
-    return np.asarray(disc * site.half + np.asarray(site.centre))
-
-
-def direction_to(start: Pair, goal: Pair) -> float:
-    """Return the angle of the direction from one point to another."""
-    return float(np.arctan2(goal[1] - start[1], goal[0] - start[0]))
+    return np.asarray(polar(turn, radius) * site.half + np.asarray(site.centre))
 
 
 def contrast_of(name: str, random: np.random.Generator) -> float:
     """Return a random contrast; the middle of the range is a little more frequent than its ends."""
     subtle, obvious = FINDINGS[name].contrast
-    drawn = subtle + (obvious - subtle) * float(random.beta(1.5, 1.4))
-    return drawn if name == "cardiomegaly" else CONTRAST_FACTOR * drawn
+    contrast = subtle + (obvious - subtle) * float(random.beta(1.5, 1.4))
+    return contrast if name == "cardiomegaly" else CONTRAST_FACTOR * contrast
 
 
 def choose_site(
@@ -186,24 +141,19 @@ def choose_site(
     """Return a site for one lesion of this patient; lesions that follow anatomy avoid the sites that are taken."""
     zone = FINDINGS[name].zone
     if zone is not None:
-        drawn = (_in_zone(zone, anatomy, contrast, random) for _ in range(TRIES))
-        return _least_overlapping(drawn, taken)
+        overlaps = {}
+        for _ in range(TRIES):
+            site = _in_zone(zone, anatomy, contrast, random)
+            overlaps[site] = sum(site.overlap(other) for other in taken)
+            if overlaps[site] == 0:
+                break
+        return min(overlaps, key=overlaps.__getitem__)
     boxes = nih_statistics().boxes
-    boxed = SAME_BOXES_AS.get(name, name)
+    boxed = "pneumonia" if name == "consolidation" else name  # it was not boxed, and lies where pneumonia lies
     if boxed in boxes:
         x, y, width, height = boxes[boxed].draw(random)
         return _anchored(Site(x, y, width, height, contrast), boxed, anatomy)
     return _anatomical(name, anatomy, contrast, random)
-
-
-def _least_overlapping(drawn: Iterable[Site], taken: Sequence[Site]) -> Site:
-    """The first site that overlaps no other, or else the one that overlaps least."""
-    covered = {}
-    for site in drawn:
-        covered[site] = sum(site.shared(other) for other in taken)
-        if covered[site] == 0:
-            return site
-    return min(covered, key=covered.__getitem__)
 
 
 def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Site:
@@ -212,8 +162,8 @@ def _in_zone(zone: Zone, anatomy: Anatomy, contrast: float, random: np.random.Ge
     width, height = float(random.uniform(*zone.width)), float(random.uniform(*zone.height))
     room = (anatomy.dome_of(side) - 0.3 * height - anatomy.apex) / (anatomy.dome_of(side) - anatomy.apex)
     down = min(0.06 + 0.90 * float(random.beta(*zone.down)), room)
-    x, y = lung_place(anatomy, side, float(random.uniform(*zone.across)), down)
-    inner, outer = (abs(lung_place(anatomy, side, across, down)[0] - 0.5) for across in (0.0, 1.0))
+    x, y = lung_point(anatomy, side, float(random.uniform(*zone.across)), down)
+    inner, outer = (abs(lung_point(anatomy, side, across, down)[0] - 0.5) for across in (0.0, 1.0))
     away = float(np.clip(abs(x - 0.5), inner + 0.3 * width, max(inner, outer - 0.3 * width)))
     return Site(0.5 + side * away, y, width, height, contrast)
 
@@ -228,7 +178,7 @@ def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
     if site.bilateral:
         return Site(site.x, y, site.width, site.height, site.contrast)
     down = (y - anatomy.apex) / (anatomy.dome_of(site.side) - anatomy.apex)
-    inner, outer = (abs(lung_place(anatomy, site.side, across, down)[0] - 0.5) for across in (0.08, 0.92))
+    inner, outer = (abs(lung_point(anatomy, site.side, across, down)[0] - 0.5) for across in (0.08, 0.92))
     x = 0.5 + site.side * float(np.clip(abs(site.x - 0.5), min(inner, outer), outer))
     return Site(x, y, max(site.width, 0.035), max(site.height, 0.035), site.contrast)
 

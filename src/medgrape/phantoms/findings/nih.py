@@ -3,35 +3,20 @@
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 
 from medgrape.phantoms.anatomy import SIDES, Anatomy
-from medgrape.phantoms.canvas import Layer, Points, ellipse, ribbon, smooth
+from medgrape.phantoms.canvas import Layer, Points, direction_to, ellipse, polar, ribbon, smooth
 from medgrape.phantoms.chest import Chest, hilum_of
 from medgrape.phantoms.cohort import nih_statistics
-from medgrape.phantoms.findings.base import (
-    Mask,
-    Site,
-    Zone,
-    clear,
-    clouded,
-    direction_to,
-    finding,
-    in_lung,
-    mask_of,
-    patch,
-    scattered,
-    shade,
-    shadowed,
-)
+from medgrape.phantoms.findings.base import Mask, Site, Zone, add_shadow, finding, mask_of, patch, scattered
 
 
 @finding("nodule", (0.12, 0.26))
 def nodule(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A small round shadow, denser in its centre."""
     disc = patch(chest, site, random, 0.06, 0.07)
-    layer = in_lung(chest, disc * (0.55 + 0.45 * chest.canvas.soften(disc, 0.22 * site.width)))
-    return shadowed(chest, layer, site.contrast)
+    layer = chest.in_lung(disc * (0.55 + 0.45 * chest.canvas.soften(disc, 0.22 * site.width)))
+    return add_shadow(chest, layer, site.contrast)
 
 
 @finding("mass", (0.28, 0.42))
@@ -40,26 +25,26 @@ def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     body = patch(chest, site, random, 0.16, 0.045)
     ball = body * (0.6 + 0.4 * chest.canvas.soften(body, 0.2 * min(site.width, site.height)))
     turn = np.linspace(0, 2 * np.pi, 18, endpoint=False) + random.normal(0, 0.12, 18)
-    rays = np.stack([np.cos(turn), np.sin(turn)], axis=1) * site.half
+    rays = polar(turn) * site.half
     reach = random.uniform(1.02, 1.18, (18, 1))
     spicules = np.stack([rays * 0.8, rays * reach], axis=1) + np.asarray(site.centre)
-    spikes = chest.canvas.soften(chest.canvas.strokes(spicules, 0.004), 0.0018)
-    layer = in_lung(chest, clouded(chest, ball, random, 0.06))
-    layer = np.maximum(layer, in_lung(chest, 0.35 * spikes))
-    return shadowed(chest, layer, site.contrast)
+    spikes = chest.canvas.strokes(spicules, 0.004, blur=0.0018)
+    layer = chest.in_lung(chest.clouded(ball, random, 0.06))
+    layer = np.maximum(layer, chest.in_lung(0.35 * spikes))
+    return add_shadow(chest, layer, site.contrast)
 
 
 @finding("infiltration", (0.07, 0.18))
 def infiltration(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A faint haze with streaks along the bronchi and no clear border; a wide one lies in both lungs."""
-    layer = clouded(chest, patch(chest, site, random, 0.12, 0.10), random, 0.30)
-    layer = in_lung(chest, layer + 0.35 * layer * _streaks(chest, site, random))
-    return shadowed(chest, layer, site.contrast)
+    layer = chest.clouded(patch(chest, site, random, 0.12, 0.10), random, 0.30)
+    layer = chest.in_lung(layer + 0.35 * layer * _streaks(chest, site, random))
+    return add_shadow(chest, layer, site.contrast)
 
 
 @finding("pneumonia", (0.12, 0.24))
-def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Pneumonia: confluent patches with dark bronchi inside."""
+def pneumonia(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """Confluent patches with dark bronchi inside."""
     count = int(random.integers(4, 8))
     centres = scattered(random, site, count, 0.66)
     layer = chest.canvas.blank()
@@ -67,9 +52,9 @@ def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         size = random.uniform(0.44, 0.68)
         small = replace(site, x=x, y=y, width=site.width * size, height=site.height * size)
         layer = np.maximum(layer, random.uniform(0.7, 1.0) * patch(chest, small, random, 0.30, 0.16))
-    layer = in_lung(chest, clouded(chest, layer, random, 0.32))
+    layer = chest.in_lung(chest.clouded(layer, random, 0.32))
     layer = layer * (1 - 0.4 * _bronchi(chest, site, random, 3))
-    return shadowed(chest, layer, site.contrast)
+    return add_shadow(chest, layer, site.contrast)
 
 
 @finding("upper_lobe_consolidation", (0.17, 0.32), Zone((1.2, 1.9), (0.080, 0.130), (0.080, 0.130)))
@@ -78,16 +63,16 @@ def patches(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
 def consolidation(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A dense even shadow without vessels, with branching air bronchograms."""
     layer = patch(chest, site, random, 0.24, 0.085)
-    layer = in_lung(chest, clouded(chest, layer, random, 0.12))
-    clear(chest, layer, 0.8)
+    layer = chest.in_lung(chest.clouded(layer, random, 0.12))
+    chest.clear(layer, 0.8)
     mask = mask_of(layer)
-    shade(chest, layer * (1 - 0.50 * _bronchi(chest, site, random, 4)), site.contrast)
+    chest.shade(layer * (1 - 0.50 * _bronchi(chest, site, random, 4)), site.contrast)
     return mask
 
 
 @finding("atelectasis", (0.27, 0.42))
-def plates(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
-    """Plate atelectasis: a few horizontal or slightly oblique bands in a little haze."""
+def atelectasis(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+    """A few horizontal or slightly oblique bands in a little haze."""
     x, y = site.centre
     wide, tall = site.half
     count = int(np.clip(round(site.height / 0.05), 1, 3))
@@ -100,9 +85,9 @@ def plates(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         bow = random.uniform(-0.2, 0.1) * tall
         bands.append(smooth([(x - left, middle - slope), (x, middle + bow), (x + right, middle + slope)]))
     thickness = float(np.clip(0.08 * site.height, 0.0065, 0.015))
-    lines = chest.canvas.soften(chest.canvas.strokes(bands, thickness), 0.0026)
-    layer = in_lung(chest, lines + 0.38 * patch(chest, site, random, 0.12, 0.14))
-    return shadowed(chest, layer, site.contrast, 0.2)
+    lines = chest.canvas.strokes(bands, thickness, blur=0.0026)
+    layer = chest.in_lung(lines + 0.38 * patch(chest, site, random, 0.12, 0.14))
+    return add_shadow(chest, layer, site.contrast, share=0.2)
 
 
 def _bronchi(chest: Chest, site: Site, random: np.random.Generator, count: int) -> Layer:
@@ -111,18 +96,14 @@ def _bronchi(chest: Chest, site: Site, random: np.random.Generator, count: int) 
     reach = min(0.5 * float(np.hypot(*site.half)), 0.07)
     count += int(60 * site.width * site.height)  # large shadows show more bronchi, not longer ones
     angles = away + np.linspace(-0.8, 0.8, count) + random.normal(0, 0.18, count)
-    roots = scattered(random, site, count, 0.6) - _steps(angles, np.full(count, 0.6 * reach))
-    forks = roots + _steps(angles, reach * random.uniform(0.35, 0.7, count))
+    roots = scattered(random, site, count, 0.6) - polar(angles, 0.6 * reach)
+    forks = roots + polar(angles, reach * random.uniform(0.35, 0.7, count))
     branches = [np.stack([roots, forks], axis=1)]
     for turn in (-0.45, 0.4):
-        ends = forks + _steps(angles + turn, reach * random.uniform(0.3, 0.7, count))
+        ends = forks + polar(angles + turn, reach * random.uniform(0.3, 0.7, count))
         branches.append(np.stack([forks, ends], axis=1))
     width = float(np.clip(0.030 * min(site.width, site.height), 0.0032, 0.0050))
-    return chest.canvas.soften(chest.canvas.strokes(np.concatenate(branches), width), 0.0018)
-
-
-def _steps(angles: Float[np.ndarray, " n"], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
-    return np.stack([np.cos(angles) * lengths, np.sin(angles) * lengths], axis=1)
+    return chest.canvas.strokes(np.concatenate(branches), width, blur=0.0018)
 
 
 def _streaks(chest: Chest, site: Site, random: np.random.Generator) -> Layer:
@@ -131,12 +112,11 @@ def _streaks(chest: Chest, site: Site, random: np.random.Generator) -> Layer:
     hilum = np.array([hilum_of(chest.anatomy, -1 if x < 0.5 else 1) for x in starts[:, 0].tolist()])
     towards = (hilum - starts) * random.uniform(0.12, 0.3, (22, 1))
     paths = np.stack([starts, starts + towards / 2 + random.normal(0, 0.004, (22, 2)), starts + towards], axis=1)
-    return chest.canvas.soften(chest.canvas.strokes(paths, 0.0045), 0.002)
+    return chest.canvas.strokes(paths, 0.0045, blur=0.002)
 
 
-def congested(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
+def congested(anatomy: Anatomy, contrast: float, _random: np.random.Generator) -> Anatomy:
     """Return the anatomy with wide vessels."""
-    del random
     return replace(anatomy, vascularity=anatomy.vascularity * (1.15 + contrast))
 
 
@@ -148,15 +128,14 @@ def edema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         x, y = hilum_of(chest.anatomy, side)
         reach = site.half[0] * random.uniform(0.40, 0.48)
         outlines.append(ellipse((x + side * reach * 0.75, y + 0.05), reach, site.half[1], side * 0.12))
-    wings = chest.canvas.soften(chest.canvas.fill(*outlines), 0.028)
-    wings = in_lung(chest, clouded(chest, wings, random, 0.25))
-    shade(chest, wings, site.contrast)
-    lines = _kerley(chest, random)
-    shade(chest, lines, 0.55 * site.contrast)
+    wings = chest.in_lung(chest.clouded(chest.canvas.fill(*outlines, blur=0.028), random, 0.25))
+    chest.shade(wings, site.contrast)
+    lines = _kerley_lines(chest, random)
+    chest.shade(lines, 0.55 * site.contrast)
     return np.asarray(mask_of(wings, 0.3) | mask_of(lines))
 
 
-def _kerley(chest: Chest, random: np.random.Generator) -> np.ndarray:
+def _kerley_lines(chest: Chest, random: np.random.Generator) -> np.ndarray:
     """Short level lines that touch the pleura above the costophrenic angles."""
     lines = []
     for side in SIDES:
@@ -165,7 +144,7 @@ def _kerley(chest: Chest, random: np.random.Generator) -> np.ndarray:
         inner = edges - random.uniform(0.02, 0.04, 6)
         ends = [np.stack([0.5 + side * edges, heights], 1), np.stack([0.5 + side * inner, heights + 0.002], 1)]
         lines.append(np.stack(ends, axis=1))
-    return in_lung(chest, chest.canvas.soften(chest.canvas.strokes(np.concatenate(lines), 0.0032), 0.0012))
+    return chest.in_lung(chest.canvas.strokes(np.concatenate(lines), 0.0032, blur=0.0012))
 
 
 def overinflated(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
@@ -186,17 +165,16 @@ def overinflated(anatomy: Anatomy, contrast: float, random: np.random.Generator)
 def emphysema(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Dark lungs with few vessels, and bullae with thin walls in the upper zones."""
     lungs = chest.field
-    clear(chest, lungs, 0.40)
-    shade(chest, lungs, -0.6 * site.contrast)
+    chest.clear(lungs, 0.40)
+    chest.shade(lungs, -0.6 * site.contrast)
     for side in SIDES:
         x, y = hilum_of(chest.anatomy, side)
         spot = (x + side * random.uniform(0.05, 0.13), y - random.uniform(0.02, 0.13))
         outline = ellipse(spot, random.uniform(0.03, 0.055), random.uniform(0.03, 0.06))
-        bulla = in_lung(chest, chest.canvas.soften(chest.canvas.fill(outline), 0.004))
-        clear(chest, bulla, 0.9)
-        shade(chest, bulla, -0.35 * site.contrast)
-        ring = chest.canvas.strokes([outline], 0.0026, closed=True)
-        shade(chest, in_lung(chest, ring), 0.07)
+        bulla = chest.in_lung(chest.canvas.fill(outline, blur=0.004))
+        chest.clear(bulla, 0.9)
+        chest.shade(bulla, -0.35 * site.contrast)
+        chest.shade(chest.in_lung(chest.canvas.strokes([outline], 0.0026, closed=True)), 0.07)
     return np.asarray(lungs > 0.5)
 
 
@@ -207,22 +185,21 @@ def fibrosis(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     starts = scattered(random, site, count)
     turn = random.uniform(0, np.pi, count)
     length = random.uniform(0.010, 0.026, count)
-    ends = starts + np.stack([np.cos(turn) * length, np.sin(turn) * length], axis=1)
+    ends = starts + polar(turn, length)
     bends = (starts + ends) / 2 + random.normal(0, 0.003, (count, 2))
     net = chest.canvas.strokes(np.stack([starts, bends, ends], axis=1), 0.0034)
     rings = [ellipse((x, y), 0.0065, 0.006, count=10) for x, y in scattered(random, site, count // 4).tolist()]
     combs = chest.canvas.strokes(rings, 0.0028, closed=True)
-    region = in_lung(chest, patch(chest, site, random, 0.18, 0.16))
-    shade(chest, region * (chest.canvas.soften(np.maximum(net, combs), 0.0014) + 0.22), site.contrast)
+    region = chest.in_lung(patch(chest, site, random, 0.18, 0.16))
+    chest.shade(region * (chest.canvas.soften(np.maximum(net, combs), 0.0014) + 0.22), site.contrast)
     return mask_of(region, 0.3)
 
 
-def compressed(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> Anatomy:
+def compressed(anatomy: Anatomy, _contrast: float, random: np.random.Generator) -> Anatomy:
     """Return the anatomy with lungs that end where the box of the effusion ends, which is often high.
 
     ``random`` is in the same state as when the site is chosen, so this is the box that the site will have.
     """
-    del contrast
     _, y, _, height = nih_statistics().boxes["effusion"].draw(random)
     higher = anatomy.angle - float(np.clip(y + height / 2, 0.56, anatomy.angle))
     return replace(anatomy, dome=(anatomy.dome[0] - higher, anatomy.dome[1] - higher), angle=anatomy.angle - higher)
@@ -241,31 +218,31 @@ def effusion(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     across = outer + (inner - outer) * share
     meniscus = smooth(np.stack([across, top + (floor - top) * climb * random.uniform(0.94, 1.0)], axis=1))
     region = np.concatenate([meniscus, [(inner, floor), (outer, floor)]])
-    fluid = chest.canvas.soften(chest.canvas.fill(region), 0.006) * chest.cavities[side]
+    fluid = chest.canvas.fill(region, blur=0.006) * chest.cavities[side]
     depth = np.clip(chest.canvas.soften(fluid, 0.02) * 1.4, 0, 1)
-    clear(chest, fluid, 0.85)
+    chest.clear(fluid, 0.85)
     chest.air = chest.air * (1 - site.contrast * fluid * (0.45 + 0.55 * depth))
-    shade(chest, fluid * chest.field, 0.05)
+    chest.shade(fluid * chest.field, 0.05)
     return mask_of(fluid * chest.cavities[side], 0.35)
 
 
 @finding("pneumothorax", (0.24, 0.36))
 def pneumothorax(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """Air without vessels along the wall, bounded by the bright line of the visceral pleura."""
-    line = _retracted(chest.anatomy, site)
+    line = _visceral_pleura(chest.anatomy, site)
     lateral = 0.5 + site.side * 0.7
     beyond = np.concatenate([line, [(lateral, line[-1, 1]), (lateral, line[0, 1])]])
-    gap = chest.canvas.soften(chest.canvas.fill(beyond), 0.0022) * chest.field * chest.cavities[site.side]
-    clear(chest, gap)
-    shade(chest, gap, -site.contrast)
-    pleura = chest.canvas.soften(chest.canvas.strokes([line], 0.0036), 0.0012) * chest.field
-    shade(chest, pleura, random.uniform(0.13, 0.20))
+    gap = chest.canvas.fill(beyond, blur=0.0022) * chest.field * chest.cavities[site.side]
+    chest.clear(gap)
+    chest.shade(gap, -site.contrast)
+    pleura = chest.canvas.strokes([line], 0.0036, blur=0.0012) * chest.field
+    chest.shade(pleura, random.uniform(0.13, 0.20))
     # the lung that lost air next to it is a little denser
-    shade(chest, chest.canvas.soften(gap, 0.04) * (1 - gap) * chest.field, 0.35 * site.contrast)
+    chest.shade(chest.canvas.soften(gap, 0.04) * (1 - gap) * chest.field, 0.35 * site.contrast)
     return mask_of(gap, 0.5)
 
 
-def _retracted(anatomy: Anatomy, site: Site) -> Points:
+def _visceral_pleura(anatomy: Anatomy, site: Site) -> Points:
     """The visceral pleura from the top to the bottom of the site, deepest near its upper third."""
     heights = np.linspace(max(site.y - site.half[1], anatomy.apex - 0.01), site.y + site.half[1], 9)
     edge = anatomy.edge(heights, site.side)
@@ -279,15 +256,14 @@ def _retracted(anatomy: Anatomy, site: Site) -> Points:
 
 
 @finding("pleural_thickening", (0.20, 0.34))
-def thickening(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+def pleural_thickening(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A scar of uneven thickness along the wall or over the apex."""
     heights = np.linspace(max(site.y - site.half[1], chest.anatomy.apex + 0.015), site.y + site.half[1], 24)
     near = np.stack([0.5 + site.side * chest.anatomy.edge(heights, site.side), heights], axis=1)
     ragged = np.interp(np.linspace(0, 1, len(near)), np.linspace(0, 1, 6), [0.25, *random.uniform(0.65, 1.0, 4), 0.25])
-    rind = chest.canvas.fill(ribbon(near, 2 * site.width * ragged))
-    layer = chest.canvas.soften(rind, 0.003) * chest.cavities[site.side]
-    shade(chest, layer * chest.field, site.contrast)
-    clear(chest, layer, 0.7)
+    layer = chest.canvas.fill(ribbon(near, 2 * site.width * ragged), blur=0.003) * chest.cavities[site.side]
+    chest.shade(layer * chest.field, site.contrast)
+    chest.clear(layer, 0.7)
     return mask_of(layer, 0.35)
 
 
@@ -299,20 +275,19 @@ def enlarged(anatomy: Anatomy, contrast: float, random: np.random.Generator) -> 
 
 
 @finding("cardiomegaly", (0.60, 0.72), changes=enlarged)  # the cardiothoracic ratio; up to 0.50 is healthy
-def cardiomegaly(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
+def cardiomegaly(chest: Chest, _site: Site, _random: np.random.Generator) -> Mask:
     """Return the whole heart, which the changed anatomy has drawn large already."""
-    del site, random
     return np.asarray(chest.heart > 0.5)
 
 
 @finding("hernia", (0.09, 0.16))
 def hernia(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A round shadow behind the heart with air above a straight fluid level."""
-    sack = chest.canvas.soften(chest.canvas.fill(ellipse(site.centre, *site.half)), 0.004)
+    sack = chest.canvas.fill(ellipse(site.centre, *site.half), blur=0.004)
     inner = ellipse((site.x, site.y - 0.06 * site.height), site.half[0] * 0.82, site.half[1] * 0.80)
     level = site.y + random.uniform(-0.10, 0.12) * site.height
     inner[:, 1] = np.minimum(inner[:, 1], level)
-    bubble = chest.canvas.soften(chest.canvas.fill(inner), 0.0022)
-    shade(chest, sack * (1 - bubble), site.contrast)
-    shade(chest, bubble, -1.25 * site.contrast)
+    bubble = chest.canvas.fill(inner, blur=0.0022)
+    chest.shade(sack * (1 - bubble), site.contrast)
+    chest.shade(bubble, -1.25 * site.contrast)
     return mask_of(sack, 0.5)

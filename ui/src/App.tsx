@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect } from "react";
-import { Redirect, Route, Router, Switch } from "wouter";
+import { Suspense, useEffect } from "react";
+import { Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 
 import { connection } from "./api/serverConnection";
@@ -11,16 +11,8 @@ import { Header } from "./components/Header";
 import { useWords } from "./i18n/words";
 import { useStore } from "./lib/store";
 import { Login } from "./login/Login";
-import { ReadingScreen } from "./reading/ReadingScreen";
-import { parseSuggestion } from "./reading/SuggestionCard";
+import { SCREENS } from "./screens";
 import { settings } from "./settings/settings";
-import { WorklistScreen } from "./worklist/WorklistScreen";
-
-const Atlas = lazy(() => import("./atlas/AtlasScreen").then(({ AtlasScreen }) => ({ default: AtlasScreen })));
-const ModelScreen = lazy(() =>
-  import("./model/ModelScreen").then(({ ModelScreen }) => ({ default: ModelScreen })),
-);
-const Audit = lazy(() => import("./audit/AuditScreen").then(({ AuditScreen }) => ({ default: AuditScreen })));
 
 export function App() {
   const words = useWords();
@@ -72,23 +64,7 @@ function Screens() {
   return (
     <Suspense fallback={<p className="muted centred">{words.common.loading}</p>}>
       <Switch>
-        <Route path="/">
-          <Redirect to="/films" replace />
-        </Route>
-        <Route path="/films" component={WorklistScreen} />
-        <Route path="/films/:film/:version?">
-          {({ film, version }) => <ReadingScreen key={`${film} ${version}`} film={film} version={version} />}
-        </Route>
-        <Route path="/try/:film/:concept/:corners">
-          {({ film, concept, corners }) => (
-            <ReadingScreen key={film} film={film} suggestion={parseSuggestion(concept, corners)} />
-          )}
-        </Route>
-        <Route path="/atlas/:model?/:concept?">
-          {({ model, concept }) => <Atlas model={model} concept={concept} />}
-        </Route>
-        <Route path="/model/:model?">{({ model }) => <ModelScreen model={model} />}</Route>
-        <Route path="/audit" component={Audit} />
+        {SCREENS.flatMap(({ routes }) => routes)}
         <Route>
           <div className="centred">
             <p>{words.common.notFound}</p>

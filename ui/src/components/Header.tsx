@@ -5,6 +5,7 @@ import { client, unwrap } from "../api/client";
 import { clearSavedWork, hasRole } from "../api/session";
 import type { CurrentUser } from "../api/types";
 import { useWords } from "../i18n/words";
+import { SCREENS } from "../screens";
 import { SettingsDialog } from "../settings/SettingsDialog";
 
 /** Navigation, disclaimer, user name, settings and logout. */
@@ -12,12 +13,7 @@ export function Header({ me }: { me: CurrentUser | null }) {
   const words = useWords();
   const [location] = useLocation();
   const [settingsOpen, setSettingsOpen] = useState(false);
-  const screens = [
-    ["/films", words.common.films, true],
-    ["/atlas", words.common.atlas, true],
-    ["/model", words.common.model, true],
-    ["/audit", words.common.audit, hasRole(me, "admin")],
-  ] as const;
+  const screens = SCREENS.filter(({ role }) => role === undefined || hasRole(me, role));
   return (
     <header className="page-header">
       <a className="brand" href="#/films">
@@ -25,14 +21,11 @@ export function Header({ me }: { me: CurrentUser | null }) {
       </a>
       {me && (
         <nav aria-label={words.common.screens}>
-          {screens.map(
-            ([path, name, open]) =>
-              open && (
-                <a key={path} href={`#${path}`} aria-current={location.startsWith(path) ? "page" : undefined}>
-                  {name}
-                </a>
-              ),
-          )}
+          {screens.map(({ path, name }) => (
+            <a key={path} href={`#${path}`} aria-current={location.startsWith(path) ? "page" : undefined}>
+              {name(words)}
+            </a>
+          ))}
         </nav>
       )}
       <span className="notice">{words.common.notice}</span>

@@ -16,16 +16,17 @@ help: ## list what can be made
 
 setup: $(STAMP) ## make .venv and install the package with all that its tests and documents need
 
-# The demo installs what it needs and no more; the tests add the rest to the same .venv.
+# The demo installs what it needs and no more; the tests add the rest to the same .venv. Python compiles what is imported
+# when it is first imported: compiling every module of every package takes longer and 260 MB.
 $(DEMO_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "medgrape needs Python 3.11 or newer: make PYTHON=python3.11 ..." >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[demo]'
 	@touch $(DEMO_STAMP)
 
 $(STAMP): $(DEMO_STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
 ui: $(PAGE) ## build the page again, where its sources changed

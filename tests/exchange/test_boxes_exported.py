@@ -15,7 +15,7 @@ from medgrape.datasets.draft import IncompleteSourceError, finish
 from medgrape.datasets.sources.annotated import import_boxes, read_folder
 from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
-from medgrape.exchange.boxes import FilmOut, MarkOut, Marks, boxes_of, export_boxes
+from medgrape.exchange.boxes import BoxExport, ExportedFilm, ExportedMark, boxes_of, export_boxes
 from medgrape.geometry import Box, FilmSize
 from tool_exports import box, cvat, image, label_studio, rectangle, task
 
@@ -63,7 +63,9 @@ def found(dataset):
 @given(place=places)
 def test_a_box_comes_back_from_coco_to_the_last_bit(tmp_path_factory, place):
     file = tmp_path_factory.getbasetemp() / "one.json"
-    Marks("one", ("cavity",), (FilmOut("a", "a.png", SIZE),), (MarkOut("a", "box", "cavity", place),)).write(file)
+    BoxExport(
+        "one", ("cavity",), (ExportedFilm("a", "a.png", SIZE),), (ExportedMark("a", "box", "cavity", place),)
+    ).write(file)
     (film,) = read_coco(file).films
     assert film.marks[0].corners == place.corners
 
@@ -109,17 +111,17 @@ def test_no_cell_is_a_formula(prepared, name):
     dataset = Dataset.load(prepared)
     film = replace(dataset.films[0], id=name)
     drawn = (DrawnBox(name, "cavity", Box(1, 2, 3, 4)),)
-    text = boxes_of(replace(dataset, films=(film,), boxes=drawn)).written("csv")
+    text = boxes_of(replace(dataset, films=(film,), boxes=drawn)).to_text("csv")
     row = next(csv.DictReader(io.StringIO(text, newline="")))
     assert row["film"] == f"'{name}".translate(dict.fromkeys(map(ord, "\t\r\n"), " "))
     assert row["x1"] == "1"
 
 
-def test_a_return_within_a_cell_begins_no_row(prepared):
+def test_a_line_break_in_a_cell_begins_no_row(prepared):
     dataset = Dataset.load(prepared)
     film = replace(dataset.films[0], id="a\r=1,b\n=2")
     told = boxes_of(replace(dataset, films=(film,), boxes=(DrawnBox(film.id, "cavity", Box(1, 2, 3, 4)),)))
-    assert len(told.written("csv").splitlines()) == 2
+    assert len(told.to_text("csv").splitlines()) == 2
 
 
 def test_an_unknown_suffix_is_one_sentence(prepared, tmp_path):
@@ -127,15 +129,15 @@ def test_an_unknown_suffix_is_one_sentence(prepared, tmp_path):
         export_boxes(prepared, tmp_path / "boxes.xml")
 
 
-def test_what_denies_a_finding_or_names_none_is_never_taken_for_one(tmp_path):
-    films = tuple(FilmOut(name, f"{name}.png", SIZE) for name in "abc")
+def test_marks_that_deny_a_finding_or_name_none_are_never_imported_as_findings(tmp_path):
+    films = tuple(ExportedFilm(name, f"{name}.png", SIZE) for name in "abc")
     marks = (
-        MarkOut("a", "box", "cavity", Box(1, 1, 9, 9)),
-        MarkOut("a", "not_box", "cavity", Box(20, 20, 30, 30)),
-        MarkOut("b", "box", None, Box(1, 1, 9, 9)),
-        MarkOut("c", "reject", "cavity", None),
+        ExportedMark("a", "box", "cavity", Box(1, 1, 9, 9)),
+        ExportedMark("a", "not_box", "cavity", Box(20, 20, 30, 30)),
+        ExportedMark("b", "box", None, Box(1, 1, 9, 9)),
+        ExportedMark("c", "reject", "cavity", None),
     )
-    told = Marks("room", ("cavity",), films, marks)
+    told = BoxExport("room", ("cavity",), films, marks)
     told.write(tmp_path / "room.json")
     content = json.loads((tmp_path / "room.json").read_text("utf-8"))
     assert [one["id"] for one in content["annotations"]] == [1]

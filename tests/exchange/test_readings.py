@@ -11,7 +11,7 @@ from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.results import Listing, Plan, results_in
 from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
-from medgrape.exchange.readings import Written, write_readings
+from medgrape.exchange.readings import ReadingsExport, write_readings
 from medgrape.geometry import FilmSize
 
 COLUMNS = Columns(("healthy", "tb"), ("cavity", "scar"), "0123456789abcdef")
@@ -46,7 +46,7 @@ def written(folder, out):
 
 
 def test_csv_has_a_row_for_each_film_and_the_digits_that_were_kept(readings, tmp_path):
-    assert written(readings, tmp_path / "all.csv") == Written(films=3, refused=1, points=2)
+    assert written(readings, tmp_path / "all.csv") == ReadingsExport(films=3, refused=1, points=2)
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
         first, second, third = csv.DictReader(file)
     assert list(first) == COLUMNS.schema.names
@@ -57,7 +57,7 @@ def test_csv_has_a_row_for_each_film_and_the_digits_that_were_kept(readings, tmp
     assert (third["status"], third["reason"], third["score_cavity"]) == ("refused", "It is no film.", "")
 
 
-def test_coco_tells_where_the_model_points_and_draws_no_box(readings, tmp_path):
+def test_coco_has_the_points_of_the_model_and_no_boxes(readings, tmp_path):
     written(readings, tmp_path / "points.json")
     told = json.loads((tmp_path / "points.json").read_text("utf-8"))
     assert [one["file_name"] for one in told["images"]] == ["a.png", "=b.png"]
@@ -70,7 +70,7 @@ def test_coco_tells_where_the_model_points_and_draws_no_box(readings, tmp_path):
         read_coco(tmp_path / "points.json")
 
 
-def test_readings_that_were_broken_off_are_refused_with_what_to_do(readings, tmp_path):
+def test_incomplete_readings_are_refused_with_what_to_do(readings, tmp_path):
     (readings / "part-00001.parquet").unlink()
     with pytest.raises(UserError, match="1 of 2 parts are missing; give the same medgrape predict command again"):
         written(readings, tmp_path / "all.csv")

@@ -22,11 +22,11 @@ from dicom_scenes import (
 )
 from medgrape.concepts import ConceptSet
 from medgrape.config import FilmLimits
-from medgrape.explain.explanation import tells
+from medgrape.explain.explanation import ConceptEvidence, tells
 from medgrape.geometry import FilmSize, PatchGrid
-from medgrape.hospital.codes import Makers
+from medgrape.hospital.codes import Provenance
 from medgrape.hospital.objects import write_objects
-from medgrape.hospital.segmentation import segmentation
+from medgrape.hospital.segmentation import build_segmentation
 from medgrape.hospital.source import read_source
 
 pytestmark = pytest.mark.xdist_group("dicom out")  # what they share is made once
@@ -78,7 +78,7 @@ def test_another_viewer_shows_the_film_upright_and_in_its_greys(opened, tmp_path
     assert np.abs(shown - upright_chest() * (255 / 4095)).max() <= 2
 
 
-def test_the_maps_belong_to_the_report_and_say_what_they_are(written, corrected):
+def test_the_report_refers_to_the_maps_and_they_are_described(written, corrected):
     maps, report = segread(written["maps.dcm"]), dcmread(written["report.dcm"])
     shown = [found for found in corrected[0].explain().concepts if tells(found)]
     assert [maps.get_segment_description(n).segment_label for n in maps.segment_numbers] == [
@@ -93,7 +93,7 @@ def test_the_maps_belong_to_the_report_and_say_what_they_are(written, corrected)
         assert to.ReferencedSOPSequence[0].ReferencedSegmentNumber == number
 
 
-def test_maps_that_people_reshaped_are_not_called_automatic(written, opened, tmp_path):
+def test_maps_after_corrections_are_not_called_automatic(written, opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm")
     write_objects(opened(film), film, tmp_path / "out", None, FilmLimits())
     untouched, reshaped = dcmread(tmp_path / "out" / "maps.dcm"), dcmread(written["maps.dcm"])
@@ -105,13 +105,12 @@ def test_maps_that_people_reshaped_are_not_called_automatic(written, opened, tmp
 def test_maps_of_a_large_film_stay_small(tmp_path):
     film = stored_film(tmp_path / "film.dcm", Rows=2500, Columns=2048)
     chance = np.random.default_rng(0)
-    found = [
-        SimpleNamespace(concept=one, mean=chance.random((7, 7)), absent_score=0.2, present_score=0.8, rejected=False)
-        for one in ConceptSet.built_in("nih")
+    concepts = [
+        ConceptEvidence(concept, 0.5, 0.2, 0.8, chance.random((7, 7)), np.zeros((7, 7)), ())
+        for concept in ConceptSet.built_in("nih")
     ]
-    maps = segmentation(
-        found, PatchGrid(FilmSize(2048, 2500), 7, 7), read_source(film, FilmLimits()), Makers("a", None)
-    )
+    explanation = SimpleNamespace(concepts=concepts, grid=PatchGrid(FilmSize(2048, 2500), 7, 7))
+    maps = build_segmentation(explanation, read_source(film, FilmLimits()), Provenance("a", None))
     maps.save_as(tmp_path / "maps.dcm", enforce_file_format=True)
     assert (maps.NumberOfFrames, maps.Rows, maps.Columns) == (14, 2500, 2048)
     assert (tmp_path / "maps.dcm").stat().st_size < 2_500_000, "of 72 MB"

@@ -30,7 +30,7 @@ from medgrape.concepts import Concept
 from medgrape.config import FilmLimits
 from medgrape.explain.explanation import in_words, tells
 from medgrape.geometry import Turn
-from medgrape.hospital.codes import OURS, STANDARD_FINDINGS, finding
+from medgrape.hospital.codes import PRIVATE_CODES, STANDARD_FINDINGS, finding_code
 from medgrape.hospital.objects import write_dicom_reading, write_objects
 
 pytestmark = pytest.mark.xdist_group("dicom out")  # what they share is made once
@@ -52,7 +52,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("kind", [*SOURCES, "colour", "JPEG 2000", "RLE"])
-def test_every_object_is_valid_whatever_the_film_was(opened, tmp_path, kind):
+def test_every_object_is_valid_for_every_kind_of_film(opened, tmp_path, kind):
     film = tmp_path / "film.dcm"
     if kind == "colour":
         colour_film(film)
@@ -100,7 +100,7 @@ def test_findings_and_classes_are_those_of_the_study(written, corrected):
         assert value(group, "Observer Type") == codes.DCM.Device.value
 
 
-def test_each_correction_tells_what_was_claimed_seen_and_confirmed(written, corrected):
+def test_each_correction_has_what_was_claimed_seen_and_confirmed(written, corrected):
     drawn, told = corrected[0].corrections, groups(dcmread(written["report.dcm"]))
     box, check = told["correction 1"], drawn[0].check
     assert value(box, "safety_check") == "mismatch"
@@ -133,7 +133,7 @@ def test_objects_are_filed_under_the_films_patient_and_study(written, corrected)
         assert told.DeviceSerialNumber == corrected[0].model
 
 
-def test_a_second_reading_of_a_film_is_another_one_of_the_same_study(written, corrected, tmp_path):
+def test_a_second_reading_has_new_uids_in_the_same_study(written, corrected, tmp_path):
     again = write_dicom_reading(*corrected, tmp_path / "again")
     for path in again:
         one, other = dcmread(path), dcmread(written[path.name])
@@ -142,7 +142,7 @@ def test_a_second_reading_of_a_film_is_another_one_of_the_same_study(written, co
         assert one.SeriesInstanceUID != other.SeriesInstanceUID
 
 
-def test_nobody_is_named_as_an_observer_who_was_not_given(corrected, written, tmp_path):
+def test_a_person_is_an_observer_only_if_named(corrected, written, tmp_path):
     alone = dcmread(write_dicom_reading(*corrected, tmp_path / "alone")[0])
     seen = [value(alone, "Device Observer Name"), value(alone, "Device Observer Serial Number")]
     assert seen == ["medgrape", corrected[0].model]
@@ -150,14 +150,14 @@ def test_nobody_is_named_as_an_observer_who_was_not_given(corrected, written, tm
     assert "Person Observer Name" in [said(item) for item in dcmread(written["report.dcm"]).ContentSequence]
 
 
-def test_a_study_without_boxes_has_no_boxes_to_show(opened, tmp_path):
+def test_a_study_without_boxes_has_no_presentation_state(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm")
     paths = write_objects(opened(film).reject("active_tb"), film, tmp_path / "out", None, FilmLimits())
     assert sorted(path.name for path in paths) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "boxes.dcm" not in [path.name for path in paths]
 
 
-def test_a_film_without_a_study_goes_along_with_the_one_made_up_for_it(opened, tmp_path):
+def test_a_film_without_uids_is_written_too_with_generated_ones(opened, tmp_path):
     film = stored_film(tmp_path / "film.dcm", StudyInstanceUID=None, SeriesInstanceUID=None)
     study = opened(film).apply(UPRIGHT, None)
     told = {path.name: dcmread(path) for path in write_objects(study, film, tmp_path / "out", None, FilmLimits())}
@@ -179,18 +179,18 @@ def test_nothing_of_a_patient_is_logged(corrected, tmp_path, caplog):
 
 def test_standard_codes_are_dicoms_own_and_everything_else_is_ours():
     for title, (scheme, keyword) in STANDARD_FINDINGS.items():
-        code = finding(Concept("x", title.capitalize(), "A sentence."))
+        code = finding_code(Concept("x", title.capitalize(), "A sentence."))
         assert code == getattr(getattr(codes, scheme), keyword)
-    assert finding(Concept("cavity", "Cavity", "A sentence.")).scheme_designator == "99MEDGRAPE"
-    long = finding(Concept("a" * 63, "b" * 80, "A sentence."))
+    assert finding_code(Concept("cavity", "Cavity", "A sentence.")).scheme_designator == "99MEDGRAPE"
+    long = finding_code(Concept("a" * 63, "b" * 80, "A sentence."))
     assert long.value == "f." + "a" * 63
     assert len(long.meaning) == 64
-    assert all(len(code) <= 16 and len(words) <= 64 for code, words in OURS.items())
+    assert all(len(code) <= 16 and len(words) <= 64 for code, words in PRIVATE_CODES.items())
 
 
 def test_every_code_is_documented_with_its_meaning():
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "dicom-out.md").read_text("utf-8")
-    for code, words in OURS.items():
+    for code, words in PRIVATE_CODES.items():
         assert f"| `{code}` | {words} |" in page
     for title, (scheme, keyword) in STANDARD_FINDINGS.items():
         code = getattr(getattr(codes, scheme), keyword)

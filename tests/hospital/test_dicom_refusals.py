@@ -34,14 +34,14 @@ def test_a_reading_is_never_filed_under_another_film(corrected, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_picture_is_refused_for_it_is_nobodys(corrected, tmp_path):
+def test_a_picture_is_refused_because_it_has_no_patient(corrected, tmp_path):
     Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "film.png")
     with pytest.raises(UserError, match="a picture without patient or study"):
         write_dicom_reading(corrected[0], tmp_path / "film.png", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_something_in_it_is_left_alone(corrected, tmp_path):
+def test_a_folder_with_files_is_left_alone(corrected, tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(UserError, match="not empty"):
         write_dicom_reading(*corrected, tmp_path)

@@ -1,4 +1,4 @@
-"""Headers as they are in the world: objects stay valid, nobody's name gets out, and who it is stays word for word."""
+"""Odd headers: objects stay valid, names stay private, and patient and study are copied exactly."""
 
 import warnings
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("dicom out")  # what they share is made onc
 
 
 def odd_film(path, **changes):
-    """A film whose device did not keep to the rules."""
+    """Write a film whose header breaks DICOM's rules."""
     with config.disable_value_validation():
         return stored_film(path, **changes)
 
@@ -77,19 +77,19 @@ def test_names_and_numbers_are_copied_exactly_even_if_invalid(opened, tmp_path, 
     study = opened(film).apply(UPRIGHT, None)
     with config.disable_value_validation():
         for path in write_objects(study, film, tmp_path / "out", None, FilmLimits()):
-            told, was = dcmread(path), dcmread(film)
-            assert all(told[keyword].value == was[keyword].value for keyword in same), path.name
+            written, original = dcmread(path), dcmread(film)
+            assert all(written[keyword].value == original[keyword].value for keyword in same), path.name
             assert f"{name}".encode() in path.read_bytes()
 
 
 def test_a_name_without_caret_is_in_the_objects_and_in_no_warning(opened, tmp_path):
     film = odd_film(tmp_path / "film.dcm", PatientName="MUSTERMANN ERIKA", PatientOrientation=["Erika", "Mustermann"])
     study = opened(film).apply(UPRIGHT, None)
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_source(film, FilmLimits())
         paths = write_objects(study, film, tmp_path / "out", None, FilmLimits())
-    assert [str(one.message) for one in heard] == []
+    assert [str(warning.message) for warning in caught] == []
     assert {str(dcmread(path).PatientName) for path in paths} == {"MUSTERMANN ERIKA"}
 
 
@@ -108,10 +108,10 @@ def test_an_unexpected_error_is_reported_by_its_type_only(opened, tmp_path, monk
     film = stored_film(tmp_path / "film.dcm")
     study = opened(film)
     monkeypatch.setattr("medgrape.hospital.report.build_report", stumble)
-    with pytest.raises(DicomOutError, match=rf"cannot be written as DICOM \({type(fault).__name__}\)") as told:
+    with pytest.raises(DicomOutError, match=rf"cannot be written as DICOM \({type(fault).__name__}\)") as raised:
         write_objects(study, film, tmp_path / "out", None, FilmLimits())
-    assert "Doe" not in str(told.value)
-    assert isinstance(told.value, FilmError), "a watch refuses the film, and goes on"
+    assert "Doe" not in str(raised.value)
+    assert isinstance(raised.value, FilmError), "a watch refuses the film, and goes on"
     assert not (tmp_path / "out").exists()
 
 
@@ -128,10 +128,10 @@ def test_a_full_disk_is_reported_as_such(opened, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("words", ["b" * 80, "Ж" * 40, "b" * 60 + "Ж" * 9, "猫" * 22, "a" + "😀" * 20])
 def test_the_meaning_of_a_code_fits_into_64_bytes_whatever_the_alphabet(words):
-    told = code_meaning(words)
-    assert 60 <= len(told.encode()) <= 64
-    assert told.endswith("...")
-    assert words.startswith(told.removesuffix("..."))
+    meaning = code_meaning(words)
+    assert 60 <= len(meaning.encode()) <= 64
+    assert meaning.endswith("...")
+    assert words.startswith(meaning.removesuffix("..."))
     assert code_meaning("b" * 64) == "b" * 64
     assert code_meaning("Ж" * 32) == "Ж" * 32
 

@@ -59,7 +59,7 @@ _REASONS = {
     0xC000: "the server cannot parse it",
     0xC122: "the server does not support its transfer syntax",
 }
-"""Failure reasons of STOW-RS (DICOM PS3.18 table I.2-2). A7xx and A9xx are families of codes."""
+"""Failure reasons of STOW-RS (DICOM PS3.18). A7xx and A9xx are families of codes."""
 _TEMPORARY = (0x0110, 0x0124, 0xA700)  # the server's administrator can fix these
 
 

@@ -1,4 +1,4 @@
-"""Boxes out, and in again."""
+"""Export of boxes, and import of the exported files."""
 
 import csv
 import io
@@ -15,19 +15,19 @@ from medgrape.datasets.draft import IncompleteSourceError, finish
 from medgrape.datasets.sources.annotated import import_boxes, read_folder
 from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
-from medgrape.exchange.boxes import FilmOut, MarkOut, Marks, boxes_of, export_boxes
+from medgrape.exchange.boxes import BoxExport, ExportedFilm, ExportedMark, boxes_of, export_boxes
 from medgrape.geometry import Box, FilmSize
 from tool_exports import box, cvat, image, label_studio, rectangle, task
 
 SIZE = FilmSize(3000, 2500)
 places = st.tuples(st.floats(0, 2998), st.floats(0, 2498), st.floats(0.001, 3000), st.floats(0.001, 2500)).map(
-    lambda told: Box(told[0], told[1], min(told[0] + told[2], 3000.0), min(told[1] + told[3], 2500.0))
+    lambda xywh: Box(xywh[0], xywh[1], min(xywh[0] + xywh[2], 3000.0), min(xywh[1] + xywh[3], 2500.0))
 )
 
 
 @pytest.fixture
 def prepared(films_folder, tmp_path):
-    """Six films of one kind of name, two of one name in two folders, four boxes, and what must not leave."""
+    """A data set: six films, two of the same name in two folders, four boxes, and a patient's number."""
     for number, folder in enumerate(("p1", "p2"), 6):
         (films_folder / folder).mkdir()
         (films_folder / f"film{number}.png").rename(films_folder / folder / "Röntgen pa.png")
@@ -56,14 +56,16 @@ def _film(path, shown, concepts):
     )
 
 
-def found(dataset):
+def all_boxes(dataset):
     return sorted((drawn.film, drawn.concept, drawn.box.corners) for drawn in dataset.boxes)
 
 
 @given(place=places)
 def test_a_box_comes_back_from_coco_to_the_last_bit(tmp_path_factory, place):
     file = tmp_path_factory.getbasetemp() / "one.json"
-    Marks("one", ("cavity",), (FilmOut("a", "a.png", SIZE),), (MarkOut("a", "box", "cavity", place),)).write(file)
+    BoxExport(
+        "one", ("cavity",), (ExportedFilm("a", "a.png", SIZE),), (ExportedMark("a", "box", "cavity", place),)
+    ).write(file)
     (film,) = read_coco(file).films
     assert film.marks[0].corners == place.corners
 
@@ -73,7 +75,7 @@ def test_a_set_comes_back_from_coco_with_the_same_boxes(prepared, films_folder, 
     draft = read_folder(films_folder, tmp_path / "boxes.json")
     again = finish(draft, tmp_path / "again", SplitRule(0.2, 0), allow_missing=False)
     before = Dataset.load(prepared)
-    assert found(Dataset.load(tmp_path / "again")) == found(before)
+    assert all_boxes(Dataset.load(tmp_path / "again")) == all_boxes(before)
     assert [film.labels for film in again.films] == [film.labels for film in before.films]
     assert [film.class_name for film in again.films] == [film.class_name for film in before.films]
 
@@ -81,15 +83,15 @@ def test_a_set_comes_back_from_coco_with_the_same_boxes(prepared, films_folder, 
 def test_coco_holds_what_coco_asks_for_and_nothing_of_the_patient(prepared, tmp_path):
     export_boxes(prepared, tmp_path / "boxes.json")
     text = (tmp_path / "boxes.json").read_text("utf-8")
-    told = json.loads(text)
-    assert [one["name"] for one in told["categories"]] == ["cavity", "pleural_fluid"]
-    assert told["images"][6] == {
+    content = json.loads(text)
+    assert [entry["name"] for entry in content["categories"]] == ["cavity", "pleural_fluid"]
+    assert content["images"][6] == {
         "id": 7, "file_name": "p1/Röntgen pa.png", "width": 96, "height": 80,
         "attributes": {"split": "train", "class": "finding"},
     }  # fmt: skip
-    first = told["annotations"][0]
+    first = content["annotations"][0]
     assert (first["bbox"], first["area"], first["iscrowd"]) == ([1.25, 2, 28.75, 38], 28.75 * 38, 0)
-    assert "other_annotations" not in told
+    assert "other_annotations" not in content
     assert "MRN-4711" not in text
 
 
@@ -109,17 +111,17 @@ def test_no_cell_is_a_formula(prepared, name):
     dataset = Dataset.load(prepared)
     film = replace(dataset.films[0], id=name)
     drawn = (DrawnBox(name, "cavity", Box(1, 2, 3, 4)),)
-    text = boxes_of(replace(dataset, films=(film,), boxes=drawn)).written("csv")
+    text = boxes_of(replace(dataset, films=(film,), boxes=drawn)).to_text("csv")
     row = next(csv.DictReader(io.StringIO(text, newline="")))
     assert row["film"] == f"'{name}".translate(dict.fromkeys(map(ord, "\t\r\n"), " "))
     assert row["x1"] == "1"
 
 
-def test_a_return_within_a_cell_begins_no_row(prepared):
+def test_a_line_break_in_a_cell_begins_no_row(prepared):
     dataset = Dataset.load(prepared)
     film = replace(dataset.films[0], id="a\r=1,b\n=2")
-    told = boxes_of(replace(dataset, films=(film,), boxes=(DrawnBox(film.id, "cavity", Box(1, 2, 3, 4)),)))
-    assert len(told.written("csv").splitlines()) == 2
+    export = boxes_of(replace(dataset, films=(film,), boxes=(DrawnBox(film.id, "cavity", Box(1, 2, 3, 4)),)))
+    assert len(export.to_text("csv").splitlines()) == 2
 
 
 def test_an_unknown_suffix_is_one_sentence(prepared, tmp_path):
@@ -127,19 +129,19 @@ def test_an_unknown_suffix_is_one_sentence(prepared, tmp_path):
         export_boxes(prepared, tmp_path / "boxes.xml")
 
 
-def test_what_denies_a_finding_or_names_none_is_never_taken_for_one(tmp_path):
-    films = tuple(FilmOut(name, f"{name}.png", SIZE) for name in "abc")
+def test_marks_that_deny_a_finding_or_name_none_are_never_imported_as_findings(tmp_path):
+    films = tuple(ExportedFilm(name, f"{name}.png", SIZE) for name in "abc")
     marks = (
-        MarkOut("a", "box", "cavity", Box(1, 1, 9, 9)),
-        MarkOut("a", "not_box", "cavity", Box(20, 20, 30, 30)),
-        MarkOut("b", "box", None, Box(1, 1, 9, 9)),
-        MarkOut("c", "reject", "cavity", None),
+        ExportedMark("a", "box", "cavity", Box(1, 1, 9, 9)),
+        ExportedMark("a", "not_box", "cavity", Box(20, 20, 30, 30)),
+        ExportedMark("b", "box", None, Box(1, 1, 9, 9)),
+        ExportedMark("c", "reject", "cavity", None),
     )
-    told = Marks("room", ("cavity",), films, marks)
-    told.write(tmp_path / "room.json")
+    export = BoxExport("room", ("cavity",), films, marks)
+    export.write(tmp_path / "room.json")
     content = json.loads((tmp_path / "room.json").read_text("utf-8"))
-    assert [one["id"] for one in content["annotations"]] == [1]
-    assert [(one["kind"], one["category_id"]) for one in content["other_annotations"]] == [
+    assert [entry["id"] for entry in content["annotations"]] == [1]
+    assert [(entry["kind"], entry["category_id"]) for entry in content["other_annotations"]] == [
         ("not_box", 1), ("box", None), ("reject", 1),
     ]  # fmt: skip
     again = read_coco(tmp_path / "room.json")
@@ -155,8 +157,8 @@ def test_new_boxes_join_those_of_the_set_and_known_ones_are_not_doubled(prepared
     ), "utf-8")  # fmt: skip
     before = Dataset.load(prepared)
     made = import_boxes(prepared, file, tmp_path / "new")
-    assert found(made) == sorted([
-        *found(before), ("film0", "cavity", (70, 70, 80, 79.99)),
+    assert all_boxes(made) == sorted([
+        *all_boxes(before), ("film0", "cavity", (70, 70, 80, 79.99)),
         ("p2/Röntgen pa", "pleural_fluid", (10, 10, 20, 20)),
     ])  # fmt: skip
     films = {film.id: film for film in made.films}
@@ -166,8 +168,8 @@ def test_new_boxes_join_those_of_the_set_and_known_ones_are_not_doubled(prepared
     assert made.source.checksums.keys() == {"films.csv", "annotations.xml"}
     assert "boxes of CVAT: 2 new" in made.source.notes
     assert "boxes of CVAT: 1 there already" in made.source.notes
-    assert found(Dataset.load(prepared)) == found(before), "the old set stays as it was"
-    assert found(Dataset.load(tmp_path / "new")) == found(made)
+    assert all_boxes(Dataset.load(prepared)) == all_boxes(before), "the old set stays as it was"
+    assert all_boxes(Dataset.load(tmp_path / "new")) == all_boxes(made)
 
 
 def test_replacing_leaves_only_the_new_boxes_on_films_that_the_file_names(prepared, tmp_path):
@@ -177,7 +179,7 @@ def test_replacing_leaves_only_the_new_boxes_on_films_that_the_file_names(prepar
         task("/data/upload/1/abcd1234-film1.png", [rectangle(0, 0, 9, 9)], skipped=(0,)),
     ))  # fmt: skip
     made = import_boxes(prepared, file, tmp_path / "new", anew=True)
-    assert found(made) == [
+    assert all_boxes(made) == [
         ("film0", "pleural_fluid", (48, 40, 72, 60)),
         ("film1", "pleural_fluid", (0, 0, 96, 80)),
         ("p1/Röntgen pa", "cavity", (5, 5, 9, 9)),
@@ -191,7 +193,7 @@ def test_a_whole_round_trip_changes_nothing(prepared, tmp_path):
     for anew in (False, True):
         made = import_boxes(prepared, tmp_path / "boxes.json", tmp_path / f"new-{anew}", anew=anew)
         before = Dataset.load(prepared)
-        assert found(made) == found(before)
+        assert all_boxes(made) == all_boxes(before)
         assert made.films == before.films
 
 
@@ -206,7 +208,7 @@ def test_films_that_the_set_lacks_and_findings_that_it_does_not_know_are_told(pr
     assert "1 boxes of an unknown finding: Sunburn on film0" in str(refused.value)
     assert not (tmp_path / "new").exists()
     made = import_boxes(prepared, file, tmp_path / "new", allow_missing=True)
-    assert found(made) == found(Dataset.load(prepared))
+    assert all_boxes(made) == all_boxes(Dataset.load(prepared))
 
 
 def test_a_film_of_the_set_that_lies_in_another_folder_than_the_file_names_is_counted(prepared, films_folder, tmp_path):
@@ -216,9 +218,9 @@ def test_a_film_of_the_set_that_lies_in_another_folder_than_the_file_names_is_co
     file = tmp_path / "annotations.xml"
     file.write_text(cvat(image("p3/0001.png", box(70, 70, 80, 79)), image("mnt/film0.png")), "utf-8")
     made = import_boxes(prepared, file, tmp_path / "new")
-    (told,) = [note for note in made.source.notes if "other folders" in note]
-    assert told.startswith("1 films were found in other folders than those that were named")
-    assert told.endswith("p3/0001.png as p1/0001.png")
+    (note,) = [line for line in made.source.notes if "other folders" in line]
+    assert note.startswith("1 films were found in other folders than those that were named")
+    assert note.endswith("p3/0001.png as p1/0001.png")
 
 
 def test_a_file_of_no_tool_is_one_sentence(prepared, tmp_path):
@@ -238,14 +240,14 @@ def test_classes_that_a_box_cannot_decide_stay_and_their_films_are_counted(prepa
     file.write_text(cvat(image("film5.png", box(1, 1, 9, 9)), image("film0.png", box(70, 70, 80, 79))), "utf-8")
     made = import_boxes(prepared, file, tmp_path / "new")
     assert {film.class_name for film in made.films} == {"healthy"}
-    told = "boxes of CVAT: 1 films had no finding before; look whether their class still fits"
-    assert told in made.source.notes
+    note = "boxes of CVAT: 1 films had no finding before; look whether their class still fits"
+    assert note in made.source.notes
 
 
 def test_a_tag_for_a_finding_that_the_set_knows_takes_nothing_back(prepared, tmp_path):
     dataset = Dataset.load(prepared)
-    said = replace(dataset.films[3], labels={"cavity": True, "pleural_fluid": False}, class_name="finding")
-    replace(dataset, films=(*dataset.films[:3], said, *dataset.films[4:])).save(prepared)
+    changed = replace(dataset.films[3], labels={"cavity": True, "pleural_fluid": False}, class_name="finding")
+    replace(dataset, films=(*dataset.films[:3], changed, *dataset.films[4:])).save(prepared)
     tags = {"type": "choices", "value": {"choices": ["Cavity", "Pleural fluid"]}}
     file = tmp_path / "project.json"
     file.write_text(label_studio(task("film3.png", [tags])))
@@ -260,5 +262,5 @@ def test_a_film_that_lost_its_last_box_keeps_its_class_and_is_counted(prepared, 
     made = import_boxes(prepared, file, tmp_path / "new", anew=True)
     assert made.films[0].labels == {"cavity": None, "pleural_fluid": False}
     assert made.films[0].class_name == "finding", "no box is no proof of absence"
-    told = "boxes of CVAT: 1 films lost their last box and show nothing else; look whether their class still fits"
-    assert told in made.source.notes
+    note = "boxes of CVAT: 1 films lost their last box and show nothing else; look whether their class still fits"
+    assert note in made.source.notes

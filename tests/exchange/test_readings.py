@@ -1,4 +1,4 @@
-"""Readings in bulk, as other programs take them."""
+"""Export of bulk readings."""
 
 import csv
 import json
@@ -11,15 +11,15 @@ from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.results import Listing, Plan, results_in
 from medgrape.datasets.sources.annotation_files import read_coco
 from medgrape.errors import UserError
-from medgrape.exchange.readings import Written, write_readings
+from medgrape.exchange.readings import ReadingsExport, write_readings
 from medgrape.geometry import FilmSize
 
 COLUMNS = Columns(("healthy", "tb"), ("cavity", "scar"), "0123456789abcdef")
 
 
-def sight(seen, warnings=()):
-    found = (Finding(0.91, 12.5, 7.5, seen), Finding(-0.1, 1.5, 2.5, "not seen"))
-    return FilmReading(FilmSize(96, 80), (0.3, 0.7), found, tuple(warnings))
+def reading(seen, warnings=()):
+    findings = (Finding(0.91, 12.5, 7.5, seen), Finding(-0.1, 1.5, 2.5, "not seen"))
+    return FilmReading(FilmSize(96, 80), (0.3, 0.7), findings, tuple(warnings))
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def readings(tmp_path):
     folder.mkdir()
     films = [ListedFilm(name, f"/{name}") for name in ("a.png", "=b.png", "c.png")]
     rows = [
-        COLUMNS.read(films[0], sight("clearly seen", ["cut at the edge", "=small"])),
-        COLUMNS.read(films[1], sight("perhaps")),
+        COLUMNS.read(films[0], reading("clearly seen", ["cut at the edge", "=small"])),
+        COLUMNS.read(films[1], reading("perhaps")),
         COLUMNS.refused(films[2], "It is no film."),
     ]
     pq.write_table(COLUMNS.table(rows[:2]), folder / "part-00000.parquet")
@@ -41,12 +41,12 @@ def readings(tmp_path):
 
 
 def written(folder, out):
-    found = results_in(folder)
-    return write_readings(found.schema, found.batches, out)
+    results = results_in(folder)
+    return write_readings(results.schema, results.batches, out)
 
 
 def test_csv_has_a_row_for_each_film_and_the_digits_that_were_kept(readings, tmp_path):
-    assert written(readings, tmp_path / "all.csv") == Written(films=3, refused=1, points=2)
+    assert written(readings, tmp_path / "all.csv") == ReadingsExport(films=3, refused=1, points=2)
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
         first, second, third = csv.DictReader(file)
     assert list(first) == COLUMNS.schema.names
@@ -57,20 +57,23 @@ def test_csv_has_a_row_for_each_film_and_the_digits_that_were_kept(readings, tmp
     assert (third["status"], third["reason"], third["score_cavity"]) == ("refused", "It is no film.", "")
 
 
-def test_coco_tells_where_the_model_points_and_draws_no_box(readings, tmp_path):
+def test_coco_has_the_points_of_the_model_and_no_boxes(readings, tmp_path):
     written(readings, tmp_path / "points.json")
-    told = json.loads((tmp_path / "points.json").read_text("utf-8"))
-    assert [one["file_name"] for one in told["images"]] == ["a.png", "=b.png"]
-    assert told["images"][0]["attributes"]["probability_tb"] == 0.7
-    assert [one["name"] for one in told["categories"]] == ["cavity", "scar"]
-    points = [(one["image_id"], one["category_id"], one["keypoints"], one["score"]) for one in told["annotations"]]
+    content = json.loads((tmp_path / "points.json").read_text("utf-8"))
+    assert [entry["file_name"] for entry in content["images"]] == ["a.png", "=b.png"]
+    assert content["images"][0]["attributes"]["probability_tb"] == 0.7
+    assert [entry["name"] for entry in content["categories"]] == ["cavity", "scar"]
+    points = [
+        (entry["image_id"], entry["category_id"], entry["keypoints"], entry["score"])
+        for entry in content["annotations"]
+    ]
     assert points == [(1, 1, [12.5, 7.5, 2], 0.91), (2, 1, [12.5, 7.5, 2], 0.91)]
-    assert [one["attributes"]["seen"] for one in told["annotations"]] == ["clearly seen", "perhaps"]
+    assert [entry["attributes"]["seen"] for entry in content["annotations"]] == ["clearly seen", "perhaps"]
     with pytest.raises(UserError, match="bbox"):
         read_coco(tmp_path / "points.json")
 
 
-def test_readings_that_were_broken_off_are_refused_with_what_to_do(readings, tmp_path):
+def test_incomplete_readings_are_refused_with_what_to_do(readings, tmp_path):
     (readings / "part-00001.parquet").unlink()
     with pytest.raises(UserError, match="1 of 2 parts are missing; give the same medgrape predict command again"):
         written(readings, tmp_path / "all.csv")

@@ -1,4 +1,4 @@
-"""A study that was written as DICOM, for all tests that look at it."""
+"""A study written as DICOM, shared by the tests."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def reader(strict_run):
 
 @pytest.fixture(scope="session")
 def opened(reader):
-    """Opens films one after the other."""
+    """Return a function that opens a film."""
     with Decoder() as decoder:
         yield lambda film: reader.open(film, decoder)
 
 
 @pytest.fixture(scope="session")
 def corrected(opened, tmp_path_factory):
-    """A study with a box the model doubts, one it does not check, one for anything, and a rejection; and its film."""
+    """A study with a doubted box, an unchecked one, one for any finding and a rejection; and its film."""
     film = stored_film(tmp_path_factory.mktemp("film") / "film.dcm", Turn(1), PatientName="Müller^Jörg")
     study, doubted = _doubted(opened(film))
     study = study.apply(UPRIGHT, doubted, confirmed=True)
@@ -36,7 +36,7 @@ def corrected(opened, tmp_path_factory):
 
 
 def _doubted(study):
-    """A finding that the model does not see inside the bright block."""
+    """Return the study, and a finding that the check doubts inside the bright block."""
     for name in study.original.concepts.names:
         try:
             study.apply(UPRIGHT, name)

@@ -1,4 +1,4 @@
-"""Headers as they are in the world: objects stay valid, nobody's name gets out, and who it is stays word for word."""
+"""Odd headers: objects stay valid, names stay private, and patient and study are copied exactly."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from pydicom.uid import UID
 from dicom_scenes import UPRIGHT, complaints, stored_film
 from medgrape.config import FilmLimits
 from medgrape.films.film import FilmError
-from medgrape.hospital.codes import meaning
+from medgrape.hospital.codes import code_meaning
 from medgrape.hospital.objects import DicomOutError, check_source, person_name, write_objects
 from medgrape.hospital.source import read_source
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("dicom out")  # what they share is made onc
 
 
 def odd_film(path, **changes):
-    """A film whose device did not keep to the rules."""
+    """Write a film whose header breaks DICOM's rules."""
     with config.disable_value_validation():
         return stored_film(path, **changes)
 
@@ -47,7 +47,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("changes", ODD.values(), ids=ODD)
-def test_what_a_header_has_against_the_rules_is_not_passed_on(opened, tmp_path, changes):
+def test_invalid_header_values_are_not_copied(opened, tmp_path, changes):
     film = odd_film(tmp_path / "film.dcm", **changes)
     study = opened(film).apply(UPRIGHT, "active_tb", confirmed=True)
     for path in write_objects(study, film, tmp_path / "out", None, FilmLimits()):
@@ -58,7 +58,7 @@ def source_of(path, **changes):
     return read_source(odd_film(path, **changes), FilmLimits())
 
 
-def test_what_keeps_the_rules_is_passed_on(tmp_path):
+def test_valid_header_values_are_copied(tmp_path):
     film = tmp_path / "film.dcm"
     changes = {"PatientAge": "045Y", "PatientOrientation": ["L", "FP"], "VOILUTFunction": "sigmoid"}
     german = {"SpecificCharacterSet": "ISO_IR 100", "DeidentificationMethodCodeSequence": method("Schlüssel")}
@@ -71,51 +71,51 @@ def test_what_keeps_the_rules_is_passed_on(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Doe\\Jane", "Doe^Jane\\Roe", "a^b^c^d^e^f", "A" * 70])
-def test_who_it_is_stays_word_for_word_also_against_the_rules(opened, tmp_path, name):
+def test_names_and_numbers_are_copied_exactly_even_if_invalid(opened, tmp_path, name):
     same = {"PatientName": name, "PatientID": "47\\11", "AccessionNumber": "ACC-2024-000000123456", "StudyID": "S" * 20}
     film = odd_film(tmp_path / "film.dcm", **same)
     study = opened(film).apply(UPRIGHT, None)
     with config.disable_value_validation():
         for path in write_objects(study, film, tmp_path / "out", None, FilmLimits()):
-            told, was = dcmread(path), dcmread(film)
-            assert all(told[keyword].value == was[keyword].value for keyword in same), path.name
+            written, original = dcmread(path), dcmread(film)
+            assert all(written[keyword].value == original[keyword].value for keyword in same), path.name
             assert f"{name}".encode() in path.read_bytes()
 
 
-def test_a_name_in_one_piece_reaches_nobody_but_the_objects(opened, tmp_path):
+def test_a_name_without_caret_is_in_the_objects_and_in_no_warning(opened, tmp_path):
     film = odd_film(tmp_path / "film.dcm", PatientName="MUSTERMANN ERIKA", PatientOrientation=["Erika", "Mustermann"])
     study = opened(film).apply(UPRIGHT, None)
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_source(film, FilmLimits())
         paths = write_objects(study, film, tmp_path / "out", None, FilmLimits())
-    assert [str(one.message) for one in heard] == []
+    assert [str(warning.message) for warning in caught] == []
     assert {str(dcmread(path).PatientName) for path in paths} == {"MUSTERMANN ERIKA"}
 
 
 @pytest.mark.parametrize("kind", ["1.2.3.4.5", "1.2.840.10008.5.1.4.1.1.77.1", "1.2.840.10008.5.1.4.1.1.104.1"])
-def test_a_film_of_a_kind_that_dicom_does_not_have_is_refused_before_it_is_read(tmp_path, kind):
+def test_a_film_of_an_unknown_sop_class_is_refused_before_it_is_read(tmp_path, kind):
     film = stored_film(tmp_path / "film.dcm", SOPClassUID=UID(kind))
     with pytest.raises(FilmError, match="its SOP class is none that DICOM has for images"):
         check_source(film, FilmLimits())
 
 
 @pytest.mark.parametrize("fault", [KeyError("Doe^Jane"), OSError("for data_element: Doe^Jane")], ids=["key", "pydicom"])
-def test_whatever_stands_in_the_way_of_objects_is_told_by_its_kind_alone(opened, tmp_path, monkeypatch, fault):
+def test_an_unexpected_error_is_reported_by_its_type_only(opened, tmp_path, monkeypatch, fault):
     def stumble(*_):
         raise fault
 
     film = stored_film(tmp_path / "film.dcm")
     study = opened(film)
-    monkeypatch.setattr("medgrape.hospital.report.report", stumble)
-    with pytest.raises(DicomOutError, match=rf"cannot be written as DICOM \({type(fault).__name__}\)") as told:
+    monkeypatch.setattr("medgrape.hospital.report.build_report", stumble)
+    with pytest.raises(DicomOutError, match=rf"cannot be written as DICOM \({type(fault).__name__}\)") as raised:
         write_objects(study, film, tmp_path / "out", None, FilmLimits())
-    assert "Doe" not in str(told.value)
-    assert isinstance(told.value, FilmError), "a watch refuses the film, and goes on"
+    assert "Doe" not in str(raised.value)
+    assert isinstance(raised.value, FilmError), "a watch refuses the film, and goes on"
     assert not (tmp_path / "out").exists()
 
 
-def test_a_full_disk_is_told_as_that(opened, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_as_such(opened, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
@@ -128,12 +128,12 @@ def test_a_full_disk_is_told_as_that(opened, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("words", ["b" * 80, "Ж" * 40, "b" * 60 + "Ж" * 9, "猫" * 22, "a" + "😀" * 20])
 def test_the_meaning_of_a_code_fits_into_64_bytes_whatever_the_alphabet(words):
-    told = meaning(words)
-    assert 60 <= len(told.encode()) <= 64
-    assert told.endswith("...")
-    assert words.startswith(told.removesuffix("..."))
-    assert meaning("b" * 64) == "b" * 64
-    assert meaning("Ж" * 32) == "Ж" * 32
+    meaning = code_meaning(words)
+    assert 60 <= len(meaning.encode()) <= 64
+    assert meaning.endswith("...")
+    assert words.startswith(meaning.removesuffix("..."))
+    assert code_meaning("b" * 64) == "b" * 64
+    assert code_meaning("Ж" * 32) == "Ж" * 32
 
 
 def test_an_observer_has_up_to_five_parts():

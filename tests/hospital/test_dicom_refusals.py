@@ -1,4 +1,4 @@
-"""A DICOM reading by command, and what cannot be one."""
+"""DICOM readings by command, and what is refused."""
 
 import json
 import os
@@ -34,14 +34,14 @@ def test_a_reading_is_never_filed_under_another_film(corrected, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_picture_is_refused_for_it_is_nobodys(corrected, tmp_path):
+def test_a_picture_is_refused_because_it_has_no_patient(corrected, tmp_path):
     Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "film.png")
     with pytest.raises(UserError, match="a picture without patient or study"):
         write_dicom_reading(corrected[0], tmp_path / "film.png", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_something_in_it_is_left_alone(corrected, tmp_path):
+def test_a_folder_with_files_is_left_alone(corrected, tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(UserError, match="not empty"):
         write_dicom_reading(*corrected, tmp_path)
@@ -62,7 +62,7 @@ def test_without_highdicom_it_says_what_to_install(corrected, tmp_path, monkeypa
 
 @pytest.fixture
 def medgrape(strict_run):
-    """The command, in this process."""
+    """Return a function that runs the command in this process."""
 
     def read(*words: object):
         return CliRunner().invoke(app, ["read", *(str(word) for word in words), "--model", str(strict_run)])
@@ -75,9 +75,9 @@ def test_a_command_reads_corrects_and_writes(medgrape, tmp_path):
     box = ("--box", "active_tb:60,20,96,45", "--confirm")
     done = medgrape(film, *box, "--dicom-out", out, "--observer", "Marie Curie", "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told["dicom"] == [str(out / name) for name in ("report.dcm", "maps.dcm", "boxes.dcm")]
-    assert value(groups(dcmread(out / "report.dcm"))["correction 1"], "reason") == told["log"][0]["check"]["reason"]
+    output = json.loads(done.stdout)
+    assert output["dicom"] == [str(out / name) for name in ("report.dcm", "maps.dcm", "boxes.dcm")]
+    assert value(groups(dcmread(out / "report.dcm"))["correction 1"], "reason") == output["log"][0]["check"]["reason"]
     assert dcmread(out / "boxes.dcm").ContentCreatorName == "Marie Curie^"
 
 
@@ -109,21 +109,21 @@ def test_a_film_is_checked_by_the_limits_of_the_run_and_not_by_those_of_the_pack
 
 
 def test_a_film_that_cannot_be_filed_is_refused_before_it_is_read(reader, tmp_path, monkeypatch):
-    run, limits, asked = reader.loaded.run, FilmLimits(max_bytes=2**30), []
+    run, limits, used_limits = reader.loaded.run, FilmLimits(max_bytes=2**30), []
     roomy = replace(run, config=run.config.model_copy(update={"limits": limits}))
     reader.changed(roomy, "Takes large films.").save(tmp_path / "roomy")
     monkeypatch.setattr(Reader, "open", lambda *_: pytest.fail("it was read"))
-    monkeypatch.setattr("medgrape.hospital.source.film_file", _noting(asked))
+    monkeypatch.setattr("medgrape.hospital.source.film_file", _recording(used_limits))
     Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "film.png")
     words = ["read", tmp_path / "film.png", "--model", tmp_path / "roomy", "--dicom-out", tmp_path / "out"]
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert "a picture without patient or study" in str(done.exception)
-    assert asked == [limits]
+    assert used_limits == [limits]
 
 
-def _noting(asked):
-    def noted(path, limits):
-        asked.append(limits)
+def _recording(used_limits):
+    def recorded(path, limits):
+        used_limits.append(limits)
         return film_file(path, limits)
 
-    return noted
+    return recorded

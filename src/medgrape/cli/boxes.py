@@ -67,9 +67,9 @@ def collect_command(
 
     Example: medgrape boxes collect --room reading-room --out drawn.json
     """
-    from medgrape.exchange.boxes import form_of
+    from medgrape.exchange.boxes import export_format
 
-    form = form_of(outside_runs(out))
+    form = export_format(outside_runs(out))
     opened = room_archive(room, database, config)
     from medgrape.server.exports import collect
 

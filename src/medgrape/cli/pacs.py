@@ -16,8 +16,8 @@ from medgrape.explain.words import NOTICE
 if TYPE_CHECKING:
     from medgrape.hospital.pacs.connection import Connection
     from medgrape.hospital.pacs.servers import Server
-    from medgrape.hospital.pacs.transfer import Stored
-    from medgrape.hospital.pacs.watch import News
+    from medgrape.hospital.pacs.transfer import StoreResult
+    from medgrape.hospital.pacs.watch import WatchEvent
 
 app = typer.Typer(
     no_args_is_help=True, help="Films from a PACS, and readings back into it (DICOMweb), with configured servers only."
@@ -46,10 +46,10 @@ def list_studies(
     Example: medgrape pacs list hospital --since today
     """
     with _connected(server, servers) as connection:
-        from medgrape.hospital.pacs.query import Wanted, since_when
+        from medgrape.hospital.pacs.query import SeriesFilter, parse_since
         from medgrape.hospital.pacs.query import list_studies as listed
 
-        wanted = Wanted(since_when(since), _modalities(modality))
+        wanted = SeriesFilter(parse_since(since), _modalities(modality))
         shown, more = listed(connection, wanted, limit)
     if as_json:
         print_json({"server": server, "studies": [one.to_json() for one in shown], "more": more})
@@ -80,13 +80,12 @@ def pull(
     if bool(study) == bool(since):
         raise UserError("Name studies by their UIDs, or all of them by --since; pacs list shows both.")
     with _connected(server, servers) as connection:
-        from medgrape.hospital.pacs.messages import checked_uid
-        from medgrape.hospital.pacs.query import Wanted, since_when
-        from medgrape.hospital.pacs.transfer import PullOrder, pull
+        from medgrape.hospital.pacs.query import SeriesFilter, parse_since, parse_study_uid
+        from medgrape.hospital.pacs.transfer import PullOptions, pull
 
-        uids = tuple(checked_uid(one) for one in study or ())
-        wanted = Wanted(since_when(since) if since else None, _modalities(modality))
-        pulled = pull(connection, PullOrder(outside_runs(out), uids, wanted, clean), track)
+        uids = tuple(parse_study_uid(one) for one in study or ())
+        wanted = SeriesFilter(parse_since(since) if since else None, _modalities(modality))
+        pulled = pull(connection, PullOptions(outside_runs(out), uids, wanted, clean), track)
     if as_json:
         print_json({"out": str(out), **pulled.to_json()})
     else:
@@ -109,9 +108,9 @@ def push(
     Example: medgrape pacs push hospital report.dcm maps.dcm
     """
     with _connected(server, servers) as connection:
-        from medgrape.hospital.pacs.transfer import Stored, dicom_files, store
+        from medgrape.hospital.pacs.transfer import StoreResult, dicom_files, store
 
-        paths, stored = dicom_files(files), list[Stored]()
+        paths, stored = dicom_files(files), list[StoreResult]()
         try:  # whatever ends it, what was sent until then is told
             for path in paths:
                 stored.append(store(connection, path))
@@ -124,7 +123,7 @@ def push(
         raise typer.Exit(1)
 
 
-def _tell_stored(one: "Stored") -> None:
+def _tell_stored(one: "StoreResult") -> None:
     note(f"accepted: {one.path}" if one.accepted else f"refused: {one.path}: {one.reason}")
 
 
@@ -174,11 +173,11 @@ def watch(
     Example: medgrape pacs watch hospital --model runs/demo --out readings --push
     """
     configuration = configured(server, servers)
-    from medgrape.hospital.pacs.watch import WatchOrder
+    from medgrape.hospital.pacs.watch import WatchOptions
     from medgrape.hospital.pacs.watch import watch as watch_server
 
     tell = _tell_programs if as_json else _tell_people
-    order = WatchOrder(configuration, model, outside_runs(out), since, push, dicom, every, once)
+    order = WatchOptions(configuration, model, outside_runs(out), since, push, dicom, every, once)
     try:
         counts = watch_server(order, tell)
     except KeyboardInterrupt:  # the way in which an endless watch ends well
@@ -197,11 +196,11 @@ def watch(
         raise typer.Exit(1)
 
 
-def _tell_people(news: "News") -> None:
-    note(": ".join(part for part in (news.what, news.film, news.words) if part))
+def _tell_people(news: "WatchEvent") -> None:
+    note(": ".join(part for part in (news.kind, news.film, news.message) if part))
 
 
-def _tell_programs(news: "News") -> None:
+def _tell_programs(news: "WatchEvent") -> None:
     _say(news.to_json())
 
 

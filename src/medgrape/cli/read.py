@@ -88,9 +88,9 @@ def _check_targets(film: Path, save: Path | None, dicom_out: Path | None, observ
         if save.resolve() == film.resolve():
             raise UserError(f"--save would overwrite the film {film} itself; choose another place.")
     if dicom_out is not None:
-        from medgrape.hospital.objects import check_place
+        from medgrape.hospital.objects import check_output_folder
 
-        check_place(dicom_out, observer)
+        check_output_folder(dicom_out, observer)
     elif observer is not None:
         raise UserError("--observer is named in the DICOM report; add --dicom-out DIR.")
 

@@ -1,4 +1,4 @@
-"""The boxes of a prepared data set for other programs. Patients, sexes and ages stay behind."""
+"""Boxes as COCO or CSV for other programs, without patients, sexes and ages."""
 
 import csv
 import io
@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,168 +16,155 @@ from medgrape.explain.words import NOTICE
 from medgrape.files import whole_file
 from medgrape.geometry import Box, FilmSize
 
+ExportFormat = Literal["coco", "csv"]
+SUFFIXES: dict[str, ExportFormat] = {".json": "coco", ".csv": "csv"}
+MEDIA_TYPES: dict[ExportFormat, str] = {"coco": "application/json", "csv": "text/csv"}
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a cell may begin with that spreadsheets compute; the last four are the wide ones of East Asian keyboards."""
+"""Starts of cells that spreadsheets compute; the last four are the full-width characters of East Asian keyboards."""
 
 
-def lines(header: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """Line after line, each with its end."""
-    yield _line(header)
-    yield from (_line(row) for row in rows)
-
-
-def _line(row: Iterable[object]) -> str:
+def csv_lines(header: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Yield the lines of a CSV file one by one."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([_cell(value) for value in row])
-    return text.getvalue()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in chain([header], rows):
+        writer.writerow(map(_cell, row))
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
 
 
 def _cell(value: object) -> object:
-    """Numbers as they are; text that would be computed gets an apostrophe before it, as one types it there."""
-    if value is None:
-        return ""
+    """Return the value for a cell; text that a spreadsheet would compute gets an apostrophe in front."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.10g}"
-    return _text(value) if isinstance(value, str) else value
-
-
-def _text(value: str) -> str:
-    """In one line: some programs take a lone return within a cell for the next row."""
-    line = re.sub(r"[\x00-\x1f\x7f]", " ", value)
+    if not isinstance(value, str):
+        return value  # the csv module writes None as an empty cell
+    line = re.sub(r"[\x00-\x1f\x7f]", " ", value)  # some programs take a carriage return in a cell for a new row
     return f"'{line}" if line.lstrip(" ").startswith(_FORMULA) else line
 
 
-Form = Literal["coco", "csv"]
-SUFFIXES: dict[str, Form] = {".json": "coco", ".csv": "csv"}
-MEDIA: dict[Form, str] = {"coco": "application/json", "csv": "text/csv"}
-
-
 @dataclass(frozen=True)
-class FilmOut:
-    """A film that is told of."""
+class ExportedFilm:
+    """A film, and the path by which other programs find it."""
 
     id: str
     path: str
-    """By which other programs find it."""
     size: FilmSize
-    more: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class MarkOut:
-    """What somebody said of it."""
+class ExportedMark:
+    """A statement about a film: the finding is inside the box, is not inside it, or is not on the film."""
 
-    film: str
-    """Its id."""
+    film: str  # the film's id
     kind: Literal["box", "not_box", "reject"]
-    """The finding is inside; it is not inside; it is not on the film."""
-    concept: str | None
-    """None: every one."""
+    concept: str | None  # None: every concept
     box: Box | None
-    more: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_finding(self) -> bool:
-        """Whether it says of a named finding that it is there."""
+        """Whether the mark says where a named finding is; COCO has no other annotations."""
         return self.kind == "box" and self.concept is not None and self.box is not None
 
 
 @dataclass(frozen=True)
-class Marks:
-    """All that goes into a file."""
+class BoxExport:
+    """The content of an exported file."""
 
     name: str
     concepts: tuple[str, ...]
-    films: tuple[FilmOut, ...]
-    marks: tuple[MarkOut, ...]
+    films: tuple[ExportedFilm, ...]
+    marks: tuple[ExportedMark, ...]
 
-    def written(self, form: Form) -> str:
-        """The file's text."""
+    def to_text(self, form: ExportFormat) -> str:
+        """Return the file's text."""
         if form == "csv":
-            return "".join(lines(_header(self), _rows(self)))
-        return json.dumps(_coco(self), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+            return "".join(self._csv())
+        return json.dumps(self._coco(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
     def write(self, out: Path) -> None:
-        """By its suffix: ``.json`` is COCO, ``.csv`` is CSV; whole or not there."""
-        text = self.written(form_of(out))
+        """Write the file atomically, as COCO or CSV by its suffix."""
+        text = self.to_text(export_format(out))
         with whole_file(out) as draft:
             draft.write_text(text, "utf-8")
 
+    def _coco(self) -> dict[str, Any]:
+        images = {film.id: number for number, film in enumerate(self.films, 1)}
+        categories = {name: number for number, name in enumerate(self.concepts, 1)}
+        annotations, others = list[dict[str, Any]](), list[dict[str, Any]]()
+        for number, mark in enumerate(self.marks, 1):
+            entry: dict[str, Any] = {
+                "id": number, "image_id": images[mark.film], "category_id": categories.get(mark.concept or ""),
+                "bbox": None,
+            }  # fmt: skip
+            if mark.box is not None:
+                corner_and_size = list(mark.box.corner_and_size)
+                entry |= {"bbox": corner_and_size, "area": mark.box.area, "segmentation": [], "iscrowd": 0}
+            entry["attributes"] = dict(mark.attributes)
+            if mark.is_finding:
+                annotations.append(entry)
+            else:
+                others.append(entry | {"kind": mark.kind})
+        content: dict[str, Any] = {
+            "info": {"description": self.name, "note": NOTICE},
+            "licenses": [],
+            "categories": [
+                {"id": number, "name": name, "supercategory": "finding"} for name, number in categories.items()
+            ],
+            "images": [
+                {"id": images[film.id], "file_name": film.path, "width": film.size.width, "height": film.size.height}
+                | ({"attributes": dict(film.attributes)} if film.attributes else {})
+                for film in self.films
+            ],
+            "annotations": annotations,
+        }
+        return content | ({"other_annotations": others} if others else {})
 
-def form_of(out: Path) -> Form:
-    """Which format a file's name asks for."""
+    def _csv(self) -> Iterator[str]:
+        films = {film.id: film for film in self.films}
+        of_films = list(dict.fromkeys(key for film in self.films for key in film.attributes))
+        of_marks = list(dict.fromkeys(key for mark in self.marks for key in mark.attributes))
+        header = (
+            "film", "path", "width", "height", *of_films, "kind", "concept", "x1", "y1", "x2", "y2", *of_marks,
+        )  # fmt: skip
+
+        def row(mark: ExportedMark) -> tuple[object, ...]:
+            film = films[mark.film]
+            corners = ("",) * 4 if mark.box is None else mark.box.corners
+            return (
+                film.id, film.path, film.size.width, film.size.height, *map(film.attributes.get, of_films),
+                mark.kind, mark.concept or "all", *corners, *map(mark.attributes.get, of_marks),
+            )  # fmt: skip
+
+        return csv_lines(header, map(row, self.marks))
+
+
+def export_format(out: Path) -> ExportFormat:
+    """Return the format that the file's suffix names."""
     if out.suffix.lower() not in SUFFIXES:
         raise UserError(f"--out takes a .json file for COCO or a .csv file, not {out}.")
     return SUFFIXES[out.suffix.lower()]
 
 
-def _coco(told: Marks) -> dict[str, Any]:
-    images = {film.id: number for number, film in enumerate(told.films, 1)}
-    categories = {name: number for number, name in enumerate(told.concepts, 1)}
-    entries = [
-        (mark, _annotation(number, mark, images[mark.film], categories.get(mark.concept or "")))
-        for number, mark in enumerate(told.marks, 1)
-    ]
-    others = [entry | {"kind": mark.kind} for mark, entry in entries if not mark.is_finding]
-    content: dict[str, Any] = {
-        "info": {"description": told.name, "note": NOTICE},
-        "licenses": [],
-        "categories": [{"id": number, "name": name, "supercategory": "finding"} for name, number in categories.items()],
-        "images": [_image(film, images[film.id]) for film in told.films],
-        "annotations": [entry for mark, entry in entries if mark.is_finding],
-    }
-    return content | ({"other_annotations": others} if others else {})
+def export_boxes(data: Path, out: Path) -> BoxExport:
+    """Write all films of a prepared data set that have a file, and their boxes."""
+    export_format(out)  # report a wrong suffix before the data set is read
+    export = boxes_of(Dataset.load(data))
+    export.write(out)
+    return export
 
 
-def _image(film: FilmOut, number: int) -> dict[str, Any]:
-    size = {"width": film.size.width, "height": film.size.height}
-    return {"id": number, "file_name": film.path, **size, **({"attributes": dict(film.more)} if film.more else {})}
-
-
-def _annotation(number: int, mark: MarkOut, image: int, category: int | None) -> dict[str, Any]:
-    place: dict[str, Any] = {"bbox": None}
-    if mark.box is not None:
-        place = {"bbox": list(mark.box.corner_and_size), "area": mark.box.area, "segmentation": [], "iscrowd": 0}
-    return {"id": number, "image_id": image, "category_id": category, **place, "attributes": dict(mark.more)}
-
-
-def _header(told: Marks) -> Iterator[str]:
-    yield from ("film", "path", "width", "height", *_keys(film.more for film in told.films))
-    yield from ("kind", "concept", "x1", "y1", "x2", "y2", *_keys(mark.more for mark in told.marks))
-
-
-def _rows(told: Marks) -> Iterator[tuple[object, ...]]:
-    films = {film.id: film for film in told.films}
-    of_films, of_marks = _keys(film.more for film in told.films), _keys(mark.more for mark in told.marks)
-    for mark in told.marks:
-        film = films[mark.film]
-        corners = ("",) * 4 if mark.box is None else mark.box.corners
-        yield (
-            film.id, film.path, film.size.width, film.size.height, *(film.more.get(key) for key in of_films),
-            mark.kind, mark.concept or "all", *corners, *(mark.more.get(key) for key in of_marks),
-        )  # fmt: skip
-
-
-def _keys(found: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(key for one in found for key in one))
-
-
-def export_boxes(data: Path, out: Path) -> Marks:
-    """Write every film that has a file, and every box on these."""
-    form_of(out)
-    told = boxes_of(Dataset.load(data))
-    told.write(out)
-    return told
-
-
-def boxes_of(dataset: Dataset) -> Marks:
-    """What of a set goes into a file."""
+def boxes_of(dataset: Dataset) -> BoxExport:
+    """Return the films and boxes of a data set."""
     films = tuple(
-        FilmOut(film.id, film.path, film.size, {"split": film.split, "class": film.class_name})
+        ExportedFilm(film.id, film.path, film.size, {"split": film.split, "class": film.class_name})
         for film in dataset.pictured
     )
-    known = {film.id for film in films}
-    marks = (MarkOut(drawn.film, "box", drawn.concept, drawn.box) for drawn in dataset.boxes if drawn.film in known)
-    return Marks(dataset.name, dataset.concepts.names, films, tuple(marks))
+    ids = {film.id for film in films}
+    marks = (ExportedMark(box.film, "box", box.concept, box.box) for box in dataset.boxes if box.film in ids)
+    return BoxExport(dataset.name, dataset.concepts.names, films, tuple(marks))

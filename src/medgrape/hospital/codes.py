@@ -1,4 +1,4 @@
-"""What made a DICOM reading: this software with one model, and perhaps a person in front of it."""
+"""Codes of findings and statements in DICOM objects, and the software, model and person that made an object."""
 
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -21,10 +21,11 @@ from medgrape.concepts import Concept
 from medgrape.explain.words import NOTICE
 from medgrape.hospital.source import UTF8
 
+NAME, MANUFACTURER = "medgrape", "The medgrape authors"
+VERSION = version(NAME)
 SCHEME = "99MEDGRAPE"
 SCHEME_NAME = "medgrape: concepts on chest X-rays, and what people said of them"
-_LONGEST_MEANING = 64
-"""Bytes: DICOM counts letters, but programs that check or store objects count these."""
+_MAX_MEANING = 64  # bytes: DICOM counts characters, but programs that check or store objects count bytes
 STANDARD_FINDINGS: dict[str, tuple[str, str]] = {
     "pneumothorax": ("SCT", "Pneumothorax"),
     "pleural effusion": ("SCT", "PleuralEffusion"),
@@ -34,8 +35,8 @@ STANDARD_FINDINGS: dict[str, tuple[str, str]] = {
     "infiltration": ("DCM", "Infiltrate"),
     "lung opacity": ("DCM", "Opacity"),
 }
-"""A finding's title in small letters -> scheme and keyword in DICOM's tables, as pydicom has them."""
-OURS: dict[str, str] = {
+"""Title in lower case -> scheme and keyword in pydicom's tables."""
+PRIVATE_CODES: dict[str, str] = {
     "score": "Score of the finding: highest mean similarity to its prototypes",
     "score_without": "Typical score on training films without the finding",
     "score_with": "Typical score on training films with the finding",
@@ -69,60 +70,48 @@ OURS: dict[str, str] = {
     "warning": "To know before trusting the reading",
     "any_finding": "Any finding",
 }
-"""Our code values and what they mean; findings are ``f.NAME`` and classes ``c.NAME`` beside them."""
+"""Value -> meaning in our scheme, besides ``f.NAME`` for findings and ``c.NAME`` for classes."""
 
 
-def ours(code: str) -> CodedConcept:
-    """A code of our own."""
-    return CodedConcept(code, SCHEME, OURS[code])
+def private_code(value: str) -> CodedConcept:
+    """Return a code of our scheme."""
+    return CodedConcept(value, SCHEME, PRIVATE_CODES[value])
 
 
-def finding(concept: Concept | None) -> CodedConcept:
-    """A concept's code; None is any of them."""
+def finding_code(concept: Concept | None) -> CodedConcept:
+    """Return the code of a concept, a standard one if there is one; of any finding for None."""
     if concept is None:
-        return ours("any_finding")
+        return private_code("any_finding")
     standard = STANDARD_FINDINGS.get(concept.title.casefold())
     if standard is not None:
         scheme, keyword = standard
         return CodedConcept.from_code(getattr(getattr(codes, scheme), keyword))
-    return CodedConcept(f"f.{concept.name}", SCHEME, meaning(concept.title))
+    return CodedConcept(f"f.{concept.name}", SCHEME, code_meaning(concept.title))
 
 
-def diagnosis(name: str) -> CodedConcept:
-    """A class's code."""
-    return CodedConcept(f"c.{meaning(name)}", SCHEME, meaning(name))
+def class_code(name: str) -> CodedConcept:
+    """Return the code of a class."""
+    meaning = code_meaning(name)
+    return CodedConcept(f"c.{meaning}", SCHEME, meaning)
 
 
-def meaning(text: str) -> str:
-    """Words as a code may carry them."""
-    plain = " ".join(text.replace("\\", "/").split())
-    whole = plain.encode()
-    return plain if len(whole) <= _LONGEST_MEANING else whole[: _LONGEST_MEANING - 3].decode(errors="ignore") + "..."
-
-
-def coding_scheme() -> CodingSchemeIdentificationItem:
-    """Who is responsible for our codes."""
-    return CodingSchemeIdentificationItem(
-        designator=SCHEME, name=SCHEME_NAME, responsible_organization="The medgrape authors"
-    )
-
-
-NAME, MANUFACTURER = "medgrape", "The medgrape authors"
-VERSION = version(NAME)
+def code_meaning(text: str) -> str:
+    """Return the text as DICOM allows it in a code: one line without backslashes, cut to 64 bytes."""
+    line = " ".join(text.replace("\\", "/").split())
+    content = line.encode()
+    return line if len(content) <= _MAX_MEANING else content[: _MAX_MEANING - 3].decode(errors="ignore") + "..."
 
 
 @dataclass(frozen=True)
-class Makers:
-    """The device, always; the person, where one is named."""
+class Provenance:
+    """What made an object: this software with a model, and perhaps a person."""
 
-    model: str
-    """The model's fingerprint."""
+    model: str  # fingerprint of the model
     person: str | None
-    corrected: bool = False
-    """Whether anybody's corrections, named or not, had a part in it."""
+    corrected: bool = False  # whether corrections, by whomever, changed the result
 
-    def observed(self) -> ObservationContext:
-        """Who looked at the film; a device's UID is the same for the same model."""
+    def observation_context(self) -> ObservationContext:
+        """Return device and person as observers; the device's UID depends on the model only."""
         device = DeviceObserverIdentifyingAttributes(
             uid=generate_uid(entropy_srcs=["medgrape device", self.model]),
             name=NAME,
@@ -136,31 +125,29 @@ class Makers:
             observer_device_context=ObserverContext(codes.DCM.Device, device),
         )
 
-    def algorithm(self) -> AlgorithmIdentification:
-        """What computed a figure."""
+    def measuring_algorithm(self) -> AlgorithmIdentification:
+        """Return the algorithm of a measurement."""
         return AlgorithmIdentification(name=NAME, version=VERSION, parameters=[f"model {self.model}"])
 
-    def segmenting(self) -> AlgorithmIdentificationSequence:
-        """The same for a segment."""
-        return AlgorithmIdentificationSequence(
-            name=NAME,
-            family=codes.DCM.ArtificialIntelligence,
-            version=VERSION,
-            parameters={"model": self.model},
-        )
+    def segmenting_algorithm(self) -> AlgorithmIdentificationSequence:
+        """Return the algorithm of a segment."""
+        family = codes.DCM.ArtificialIntelligence
+        return AlgorithmIdentificationSequence(NAME, family, VERSION, parameters={"model": self.model})
 
-    def object_of(self, series: int, what: str) -> dict[str, Any]:
-        """What every object says of itself: a series of its own, fresh UIDs, and the notice."""
+    def object_attributes(self, series_number: int, description: str) -> dict[str, Any]:
+        """Return the attributes of every object: new UIDs in a series of its own, the device and the notice."""
         return {
             "series_instance_uid": UID(),
-            "series_number": series,
+            "series_number": series_number,
             "sop_instance_uid": UID(),
             "instance_number": 1,
             "manufacturer": MANUFACTURER,
             "manufacturer_model_name": NAME,
             "software_versions": VERSION,
             "device_serial_number": self.model,
-            "series_description": f"{what}. {NOTICE}",
+            "series_description": f"{description}. {NOTICE}",
             "specific_character_set": UTF8,
-            "coding_schemes": [coding_scheme()],
+            "coding_schemes": [
+                CodingSchemeIdentificationItem(SCHEME, SCHEME_NAME, responsible_organization=MANUFACTURER)
+            ],
         }

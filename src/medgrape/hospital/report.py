@@ -1,7 +1,7 @@
-"""A reading as a structured report: TID 1500, Measurement Report."""
+"""A reading as a DICOM structured report: TID 1500, Measurement Report."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,196 +28,173 @@ from highdicom.sr import (
 from jaxtyping import Float
 from pydicom import Dataset
 from pydicom.sr.codedict import codes
+from pydicom.sr.coding import Code
 
 from medgrape.concepts import ConceptSet
-from medgrape.corrections.statements import BoxCorrection, Correction, Rejection
+from medgrape.corrections.statements import BoxCorrection, Correction
 from medgrape.explain.explanation import ConceptEvidence, Explanation, in_words, tells
 from medgrape.explain.words import NOTICE
 from medgrape.geometry import Box
-from medgrape.hospital.codes import Makers, diagnosis, finding, ours
+from medgrape.hospital.codes import Provenance, class_code, finding_code, private_code
+from medgrape.hospital.segmentation import mapped_concepts
 from medgrape.hospital.source import SourceFilm
-from medgrape.safety.check import SafetyCheck
 from medgrape.study import Study
 
 Group = MeasurementsAndQualitativeEvaluations | PlanarROIMeasurementsAndQualitativeEvaluations
-
-
-def class_groups(
-    explanation: Explanation, first: Mapping[str, float] | None, makers: Makers, film: Dataset
-) -> list[Group]:
-    """One group for each class, the likeliest first; ``first`` is what they were before any correction."""
-    return [
-        MeasurementsAndQualitativeEvaluations(
-            tracking_identifier=TrackingIdentifier(identifier=f"class {place}"),
-            finding_type=diagnosis(name),
-            algorithm_id=makers.algorithm(),
-            measurements=figures({"class_prob": share} | ({} if first is None else {"first_prob": first[name]})),
-            qualitative_evaluations=[made_by_device()],
-            source_images=[SourceImageForMeasurementGroup.from_source_image(film)],
-        )
-        for place, (name, share) in enumerate(explanation.probabilities.items(), start=1)
-    ]
-
-
-def finding_groups(
-    explanation: Explanation, makers: Makers, film: Dataset, maps: Dataset | None, mapped: Sequence[str]
-) -> list[Group]:
-    """One group for each concept, the one that stands out most first; where it has a map, with a reference to it."""
-    return [_finding(found, makers, film, maps, mapped) for found in explanation.concepts]
-
-
-def _finding(
-    found: ConceptEvidence, makers: Makers, film: Dataset, maps: Dataset | None, mapped: Sequence[str]
-) -> Group:
-    scores = {"score": found.score, "score_without": found.absent_score, "score_with": found.present_score}
-    if tells(found):
-        scores["strength"] = found.strength
-    seen = QualitativeEvaluation(ours("seen"), ours(in_words(found).replace(" ", "_")))
-    told: dict[str, Any] = {
-        "tracking_identifier": TrackingIdentifier(identifier=f"finding {found.concept.name}"),
-        "finding_type": finding(found.concept),
-        "algorithm_id": makers.algorithm(),
-        "measurements": figures(scores),
-        "qualitative_evaluations": [seen, made_by_device()],
-    }
-    if maps is None or found.concept.name not in mapped:
-        here = SourceImageForMeasurementGroup.from_source_image(film)
-        return MeasurementsAndQualitativeEvaluations(**told, source_images=[here])
-    shown = _segment(mapped.index(found.concept.name) + 1, maps, film)
-    return PlanarROIMeasurementsAndQualitativeEvaluations(**told, referenced_segment=shown)
-
-
-def _segment(number: int, maps: Dataset, film: Dataset) -> ReferencedSegmentationFrame:
-    """A map among the maps: its segment's number alone, for DICOM allows no number of a frame beside it."""
-    source = SourceImageForSegmentation(film.SOPClassUID, film.SOPInstanceUID)
-    shown = ReferencedSegmentationFrame(maps.SOPClassUID, maps.SOPInstanceUID, number, number, source)
-    del shown[0].ReferencedSOPSequence[0].ReferencedFrameNumber
-    return shown
-
-
-def figures(told: dict[str, float]) -> list[Measurement]:
-    """Numbers without a unit; one that is none is left out, for a report has no word for it."""
-    return [
-        Measurement(ours(code), round(float(value), 6), codes.UCUM.NoUnits)
-        for code, value in told.items()
-        if math.isfinite(value)
-    ]
-
-
-def made_by_device() -> QualitativeEvaluation:
-    """Found by the model."""
-    return QualitativeEvaluation(codes.DCM.ObserverType, codes.DCM.Device)
-
-
-def made_by_person() -> QualitativeEvaluation:
-    """Said by a person, named or not."""
-    return QualitativeEvaluation(codes.DCM.ObserverType, codes.DCM.Person)
-
-
-def correction_groups(corrections: tuple[Correction, ...], concepts: ConceptSet, source: SourceFilm) -> list[Group]:
-    """One group for each correction in force, the first one first."""
-    return [
-        _rejection(one, number, concepts, source) if isinstance(one, Rejection) else _box(one, number, concepts, source)
-        for number, one in enumerate(corrections, start=1)
-    ]
-
-
-def outline(box: Box) -> Float[np.ndarray, "5 2"]:
-    """A box as a closed line; DICOM counts as we do, with 0 at the outer corner of the first pixel."""
-    corners = [(box.x1, box.y1), (box.x2, box.y1), (box.x2, box.y2), (box.x1, box.y2), (box.x1, box.y1)]
-    return np.array(corners, dtype=np.float64)
-
-
-def _box(drawn: BoxCorrection, number: int, concepts: ConceptSet, source: SourceFilm) -> Group:
-    film = SourceImageForRegion(source.header.SOPClassUID, source.header.SOPInstanceUID)
-    place = outline(source.as_stored(drawn.box))
-    said = codes.SCT.Present if drawn.positive else codes.SCT.Absent
-    check = drawn.check
-    group = PlanarROIMeasurementsAndQualitativeEvaluations(
-        tracking_identifier=TrackingIdentifier(identifier=f"correction {number}"),
-        referenced_region=ImageRegion(GraphicTypeValues.POLYLINE, place, film),
-        finding_type=finding(None if drawn.concept is None else concepts[drawn.concept]),
-        measurements=None if check is None else figures({"gap": check.gap, "allowed_gap": check.allowed}),
-        qualitative_evaluations=[
-            made_by_person(),
-            QualitativeEvaluation(ours("reader_says"), said),
-            *_checked(drawn, concepts),
-        ],
-    )
-    if check is not None:
-        _write(group, "reason", check.reason)
-        _write(group, "thresholds", check.origin)
-    return group
-
-
-def _checked(drawn: BoxCorrection, concepts: ConceptSet) -> list[QualitativeEvaluation]:
-    """The check's result, and whether the person stood by the box."""
-    if drawn.check is None:
-        return [
-            QualitativeEvaluation(ours("safety_check"), ours("not_checked")),
-            QualitativeEvaluation(ours("confirmation"), ours("not_asked")),
-        ]
-    confirmed = ours("confirmed" if drawn.confirmed else "not_confirmed")
-    return [
-        QualitativeEvaluation(ours("safety_check"), ours(_result(drawn.check))),
-        QualitativeEvaluation(ours("claimed"), finding(concepts[drawn.check.claimed])),
-        QualitativeEvaluation(ours("dominant"), finding(concepts[drawn.check.dominant])),
-        QualitativeEvaluation(ours("confirmation"), confirmed),
-    ]
-
-
-def _result(check: SafetyCheck) -> str:
-    if check.mismatch:
-        return "mismatch"
-    return "silenced" if check.silenced else "agrees"
-
-
-def _rejection(said: Rejection, number: int, concepts: ConceptSet, source: SourceFilm) -> Group:
-    return MeasurementsAndQualitativeEvaluations(
-        tracking_identifier=TrackingIdentifier(identifier=f"correction {number}"),
-        finding_type=finding(None if said.concept is None else concepts[said.concept]),
-        qualitative_evaluations=[
-            made_by_person(), QualitativeEvaluation(ours("on_this_film"), codes.SCT.Absent),
-        ],
-        source_images=[SourceImageForMeasurementGroup.from_source_image(source.header)],
-    )  # fmt: skip
-
-
-def _write(group: Group, code: str, text: str) -> None:
-    group[0].ContentSequence.append(TextContentItem(ours(code), text, RelationshipTypeValues.CONTAINS))
-
-
-SERIES = 9901
+_SERIES_NUMBER = 9901
 _PROCEDURE = CodedConcept("399208008", "SCT", "Plain chest X-ray")
 _ENGLISH = CodedConcept("en", "RFC5646", "English")
 
 
-def report(
-    study: Study,
-    explanation: Explanation,
-    source: SourceFilm,
-    makers: Makers,
-    maps: Dataset | None,
-    mapped: Sequence[str],
+def build_report(
+    study: Study, explanation: Explanation, source: SourceFilm, provenance: Provenance, maps: Dataset | None
 ) -> Dataset:
-    """Classes, findings and corrections; preliminary and verified by nobody, whatever a person confirmed."""
-    film = source.header
-    first = replace(study, corrections=(), before=None, change=None).prediction if study.corrections else None
+    """Return classes, findings and corrections as a preliminary, unverified report, also after a confirmation."""
+    film, concepts = source.header, study.original.concepts
+    first = replace(study, corrections=(), before=None, change=None).prediction if study.corrections else {}
+    segments = {evidence.concept.name: number for number, evidence in enumerate(mapped_concepts(explanation), start=1)}
     content = MeasurementReport(
-        observation_context=makers.observed(),
+        observation_context=provenance.observation_context(),
         procedure_reported=_PROCEDURE,
         imaging_measurements=[
-            *class_groups(explanation, first, makers, film),
-            *finding_groups(explanation, makers, film, maps, mapped),
-            *correction_groups(study.corrections, study.original.concepts, source),
+            *_class_groups(explanation, first, provenance, film),
+            *(
+                _finding_group(
+                    evidence, provenance, film, _reference_map(segments.get(evidence.concept.name), maps, film)
+                )
+                for evidence in explanation.concepts
+            ),
+            *(
+                _correction_group(correction, f"correction {number}", concepts, source)
+                for number, correction in enumerate(study.corrections, start=1)
+            ),
         ],
         title=codes.DCM.ImagingMeasurementReport,
         language_of_content_item_and_descendants=LanguageOfContentItemAndDescendants(_ENGLISH),
     )
     for code, text in [("notice", NOTICE), *(("warning", warning) for warning in explanation.warnings)]:
-        content[0].ContentSequence.append(TextContentItem(ours(code), text, RelationshipTypeValues.CONTAINS))
+        _append_text(content, code, text)
     evidence = [film] if maps is None else [film, maps]
     return ComprehensiveSR(
         evidence, content[0], is_complete=True, is_final=False, is_verified=False,
-        **makers.object_of(SERIES, "Reading by medgrape"),
+        **provenance.object_attributes(_SERIES_NUMBER, "Reading by medgrape"),
     )  # fmt: skip
+
+
+def _class_groups(
+    explanation: Explanation, first: Mapping[str, float], provenance: Provenance, film: Dataset
+) -> list[Group]:
+    """Return a group per class, the likeliest first; ``first`` has the probabilities before any correction."""
+    return [
+        MeasurementsAndQualitativeEvaluations(
+            tracking_identifier=TrackingIdentifier(identifier=f"class {rank}"),
+            finding_type=class_code(name),
+            algorithm_id=provenance.measuring_algorithm(),
+            measurements=_measurements({"class_prob": probability, "first_prob": first.get(name, math.nan)}),
+            qualitative_evaluations=[_observer(codes.DCM.Device)],
+            source_images=[SourceImageForMeasurementGroup.from_source_image(film)],
+        )
+        for rank, (name, probability) in enumerate(explanation.probabilities.items(), start=1)
+    ]
+
+
+def _finding_group(
+    evidence: ConceptEvidence, provenance: Provenance, film: Dataset, segment: ReferencedSegmentationFrame | None
+) -> Group:
+    """Return the group of a finding, with a reference to its map if it has one."""
+    scores = {"score": evidence.score, "score_without": evidence.absent_score, "score_with": evidence.present_score}
+    if tells(evidence):
+        scores["strength"] = evidence.strength
+    seen = QualitativeEvaluation(private_code("seen"), private_code(in_words(evidence).replace(" ", "_")))
+    content: dict[str, Any] = {
+        "tracking_identifier": TrackingIdentifier(identifier=f"finding {evidence.concept.name}"),
+        "finding_type": finding_code(evidence.concept),
+        "algorithm_id": provenance.measuring_algorithm(),
+        "measurements": _measurements(scores),
+        "qualitative_evaluations": [seen, _observer(codes.DCM.Device)],
+    }
+    if segment is not None:
+        return PlanarROIMeasurementsAndQualitativeEvaluations(**content, referenced_segment=segment)
+    image = SourceImageForMeasurementGroup.from_source_image(film)
+    return MeasurementsAndQualitativeEvaluations(**content, source_images=[image])
+
+
+def _reference_map(number: int | None, maps: Dataset | None, film: Dataset) -> ReferencedSegmentationFrame | None:
+    """Return a reference to a segment of the maps, without a frame number: DICOM allows only one of the two."""
+    if number is None or maps is None:
+        return None
+    source = SourceImageForSegmentation(film.SOPClassUID, film.SOPInstanceUID)
+    reference = ReferencedSegmentationFrame(maps.SOPClassUID, maps.SOPInstanceUID, number, number, source)
+    del reference[0].ReferencedSOPSequence[0].ReferencedFrameNumber
+    return reference
+
+
+def _correction_group(correction: Correction, identifier: str, concepts: ConceptSet, source: SourceFilm) -> Group:
+    """Return the group of a box or a rejection."""
+    content: dict[str, Any] = {
+        "tracking_identifier": TrackingIdentifier(identifier=identifier),
+        "finding_type": finding_code(None if correction.concept is None else concepts[correction.concept]),
+    }
+    person = _observer(codes.DCM.Person)
+    if not isinstance(correction, BoxCorrection):
+        return MeasurementsAndQualitativeEvaluations(
+            **content,
+            qualitative_evaluations=[person, QualitativeEvaluation(private_code("on_this_film"), codes.SCT.Absent)],
+            source_images=[SourceImageForMeasurementGroup.from_source_image(source.header)],
+        )
+    film = SourceImageForRegion(source.header.SOPClassUID, source.header.SOPInstanceUID)
+    statement = codes.SCT.Present if correction.positive else codes.SCT.Absent
+    check = correction.check
+    group = PlanarROIMeasurementsAndQualitativeEvaluations(
+        **content,
+        referenced_region=ImageRegion(GraphicTypeValues.POLYLINE, outline(source.as_stored(correction.box)), film),
+        measurements=None if check is None else _measurements({"gap": check.gap, "allowed_gap": check.allowed}),
+        qualitative_evaluations=[
+            person,
+            QualitativeEvaluation(private_code("reader_says"), statement),
+            *_check_evaluations(correction, concepts),
+        ],
+    )
+    if check is not None:
+        _append_text(group, "reason", check.reason)
+        _append_text(group, "thresholds", check.origin)
+    return group
+
+
+def _check_evaluations(box: BoxCorrection, concepts: ConceptSet) -> list[QualitativeEvaluation]:
+    """Return the result of the safety check, and whether the person confirmed the box."""
+    check = box.check
+    if check is None:
+        answers = {"safety_check": private_code("not_checked"), "confirmation": private_code("not_asked")}
+    else:
+        answers = {
+            "safety_check": private_code("mismatch" if check.mismatch else "silenced" if check.silenced else "agrees"),
+            "claimed": finding_code(concepts[check.claimed]),
+            "dominant": finding_code(concepts[check.dominant]),
+            "confirmation": private_code("confirmed" if box.confirmed else "not_confirmed"),
+        }
+    return [QualitativeEvaluation(private_code(question), answer) for question, answer in answers.items()]
+
+
+def outline(box: Box) -> Float[np.ndarray, "5 2"]:
+    """Return the box as a closed line. DICOM, too, has 0 at the outer corner of the first pixel."""
+    corners = [(box.x1, box.y1), (box.x2, box.y1), (box.x2, box.y2), (box.x1, box.y2), (box.x1, box.y1)]
+    return np.array(corners, dtype=np.float64)
+
+
+def _measurements(values: Mapping[str, float]) -> list[Measurement]:
+    """Return numbers without a unit; those that are not finite are left out."""
+    return [
+        Measurement(private_code(code), round(float(value), 6), codes.UCUM.NoUnits)
+        for code, value in values.items()
+        if math.isfinite(value)
+    ]
+
+
+def _observer(kind: Code) -> QualitativeEvaluation:
+    """Return who stated the content of a group: the device or a person, named or not."""
+    return QualitativeEvaluation(codes.DCM.ObserverType, kind)
+
+
+def _append_text(root: Group | MeasurementReport, code: str, text: str) -> None:
+    root[0].ContentSequence.append(TextContentItem(private_code(code), text, RelationshipTypeValues.CONTAINS))

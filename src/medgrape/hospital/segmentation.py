@@ -1,6 +1,5 @@
-"""Where the model sees each finding, as one segmentation object with a segment for each finding."""
+"""Where the model sees each finding, as one DICOM segmentation with a segment per finding."""
 
-from collections.abc import Sequence
 from copy import deepcopy
 
 import numpy as np
@@ -20,81 +19,76 @@ from pydicom.uid import RLELossless
 
 from medgrape.explain.explanation import ConceptEvidence, Explanation, tells
 from medgrape.explain.words import NOTICE, strength
-from medgrape.geometry import PatchGrid
-from medgrape.hospital.codes import Makers, finding, meaning
+from medgrape.hospital.codes import Provenance, code_meaning, finding_code
 from medgrape.hospital.source import SourceFilm
 
-SERIES = 9902
-TOP = 255
-"""What a strength of 1 is written as."""
-_MEANS = (
+_SERIES_NUMBER = 9902
+_MAX_VALUE = 255  # stored value of a strength of 1
+_DESCRIPTION = (
     "Strength of the finding at each patch: 0 as on training films without it, 1 as with it, cut off beyond; "
     "not a calibrated probability."
 )
 
 
-def mapped(explanation: Explanation) -> tuple[ConceptEvidence, ...]:
-    """The findings that have a map; where the score parts no films, there is no scale to draw one on."""
-    return tuple(found for found in explanation.concepts if tells(found))
+def mapped_concepts(explanation: Explanation) -> tuple[ConceptEvidence, ...]:
+    """Return the findings with a map; without a scale from training films a finding has none."""
+    return tuple(evidence for evidence in explanation.concepts if tells(evidence))
 
 
-def segmentation(found: Sequence[ConceptEvidence], grid: PatchGrid, source: SourceFilm, makers: Makers) -> Dataset:
-    """The maps in the film's stored pixels, each pixel with the value of its patch: nothing is made finer than it is.
+def build_segmentation(explanation: Explanation, source: SourceFilm, provenance: Provenance) -> Dataset | None:
+    """Return the maps in stored pixels, without interpolation between patches; None if no finding has a map.
 
-    DICOM knows fractions of two kinds, probability and occupancy, and strength is neither; it says how likely, not how
-    much of a pixel, so it is filed under the first and the description says what it is.
+    DICOM has two kinds of fractions, probability and occupancy. Strength is neither, but it says how likely a finding
+    is, not how much of a pixel it covers. It is stored as probability, and each segment's description explains it.
     """
-    patches = [source.turn.back.pixels(_strengths(one)) for one in found]
-    coarse = deepcopy(source.header)
-    coarse.Rows, coarse.Columns = patches[0].shape
-    maps = Segmentation(
-        [coarse],
-        np.stack(patches, axis=-1)[np.newaxis],
+    concepts = mapped_concepts(explanation)
+    if not concepts:
+        return None
+    to_stored = source.turn.back.pixels
+    strengths = [_strengths(evidence) for evidence in concepts]
+    patches = np.stack([to_stored(values) for values in strengths], axis=-1)
+    patch_sized = deepcopy(source.header)
+    patch_sized.Rows, patch_sized.Columns = patches.shape[:2]
+    segmentation = Segmentation(
+        [patch_sized],
+        patches[np.newaxis],
         SegmentationTypeValues.FRACTIONAL,
-        [_segment(one, number, makers) for number, one in enumerate(found, start=1)],
+        [_describe_segment(evidence, number, provenance) for number, evidence in enumerate(concepts, start=1)],
         fractional_type=SegmentationFractionalTypeValues.PROBABILITY,
-        max_fractional_value=TOP,
+        max_fractional_value=_MAX_VALUE,
         content_label="EVIDENCE_MAPS",
         content_description=NOTICE,
         omit_empty_frames=False,
-        **makers.object_of(SERIES, "Maps by medgrape"),
+        **provenance.object_attributes(_SERIES_NUMBER, "Maps by medgrape"),
     )
-    maps.PatientOrientation = source.header.get("PatientOrientation", "")
-    _enlarge(maps, [source.turn.back.pixels(grid.spread(_eight_bit(one))) for one in found])
-    return maps
+    segmentation.PatientOrientation = source.header.get("PatientOrientation", "")
+    # Film-sized frames replace the patches here: highdicom would need nearly a gigabyte of floats for 14 maps.
+    frames = [to_stored(explanation.grid.spread(_eight_bit(values))) for values in strengths]
+    segmentation.Rows, segmentation.Columns = frames[0].shape
+    segmentation.file_meta.TransferSyntaxUID = RLELossless
+    segmentation.PixelData = encapsulate([encode_frame(frame, RLELossless, 8, 8, "MONOCHROME2") for frame in frames])
+    segmentation["PixelData"].is_undefined_length = True
+    return segmentation
 
 
-def _enlarge(maps: Dataset, frames: Sequence[UInt8[np.ndarray, "rows columns"]]) -> None:
-    """Put the film-sized frames in place of the patches, packed.
-
-    highdicom would take a whole stack of films in floating point, most of a gigabyte for 14 maps of a large film.
-    """
-    maps.Rows, maps.Columns = frames[0].shape
-    packed = [encode_frame(frame, RLELossless, 8, 8, "MONOCHROME2") for frame in frames]
-    maps.file_meta.TransferSyntaxUID = RLELossless
-    maps.PixelData = encapsulate(packed)
-    maps["PixelData"].is_undefined_length = True
-
-
-def _strengths(found: ConceptEvidence) -> Float32[np.ndarray, "h w"]:
-    scaled = np.vectorize(strength)(found.mean, found.absent_score, found.present_score)
+def _strengths(evidence: ConceptEvidence) -> Float32[np.ndarray, "h w"]:
+    scaled = np.vectorize(strength)(evidence.mean, evidence.absent_score, evidence.present_score)
     return np.asarray(np.clip(scaled, 0.0, 1.0), dtype=np.float32)
 
 
-def _eight_bit(found: ConceptEvidence) -> UInt8[np.ndarray, "h w"]:
-    return np.asarray(np.rint(_strengths(found) * TOP), dtype=np.uint8)
+def _eight_bit(strengths: Float32[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
+    return np.asarray(np.rint(strengths * _MAX_VALUE), dtype=np.uint8)
 
 
-def _segment(found: ConceptEvidence, number: int, makers: Makers) -> SegmentDescription:
-    rejected = " (rejected)" if found.rejected else ""
-    kinds = SegmentAlgorithmTypeValues
+def _describe_segment(evidence: ConceptEvidence, number: int, provenance: Provenance) -> SegmentDescription:
+    types = SegmentAlgorithmTypeValues
     segment = SegmentDescription(
         number,
-        meaning(f"{found.concept.title}{rejected}"),
+        code_meaning(f"{evidence.concept.title}{' (rejected)' if evidence.rejected else ''}"),
         codes.SCT.MorphologicallyAbnormalStructure,
-        finding(found.concept),
-        kinds.SEMIAUTOMATIC if makers.corrected else kinds.AUTOMATIC,
-        makers.segmenting(),
+        finding_code(evidence.concept),
+        types.SEMIAUTOMATIC if provenance.corrected else types.AUTOMATIC,
+        provenance.segmenting_algorithm(),
     )
-    segment.SegmentDescription = f"{_MEANS} {NOTICE}"
+    segment.SegmentDescription = f"{_DESCRIPTION} {NOTICE}"
     return segment

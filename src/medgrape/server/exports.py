@@ -7,8 +7,7 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from medgrape.corrections.statements import Correction, Rejection
-from medgrape.exchange import boxes
-from medgrape.exchange.boxes import FilmOut, Form, MarkOut, Marks
+from medgrape.exchange.boxes import BoxExport, ExportedFilm, ExportedMark, ExportFormat, csv_lines
 from medgrape.films.film import FilmFacts
 from medgrape.server.accounts import User
 from medgrape.server.room import RoomStore
@@ -27,14 +26,14 @@ _STUDIES = (
 _STEPS = select(EventRow.__table__).where(EventRow.kind.in_(STEPS)).order_by(EventRow.study, EventRow.seq)
 
 
-def collect(store: RoomStore, user: User | str, form: Form) -> Marks:
+def collect(store: RoomStore, user: User | str, form: ExportFormat) -> BoxExport:
     """Return everybody's corrections in force, of films that are still here; the export is an event."""
     with store.database.reading() as session:  # others write meanwhile
         studies = session.execute(_STUDIES).all()
         events = (Event(**row) for row in session.execute(_STEPS).mappings())
         steps = {study: list(found) for study, found in groupby(events, key=lambda event: event.study)}
-    films: dict[str, FilmOut] = {}
-    marks: list[MarkOut] = []
+    films: dict[str, ExportedFilm] = {}
+    marks: list[ExportedMark] = []
     for study, film, name, role in studies:
         about = {"reader": name, "role": role, "study": study.id, "model": study.model}
         found = [
@@ -43,13 +42,13 @@ def collect(store: RoomStore, user: User | str, form: Form) -> Marks:
         ]
         if found:
             path = f"{film.id[:2]}/{film.id}{film.suffix}"  # below the room's folder of films
-            films[film.id] = FilmOut(film.id, path, FilmFacts.from_json(film.facts).size)
+            films[film.id] = ExportedFilm(film.id, path, FilmFacts.from_json(film.facts).size)
         marks.extend(found)
     concepts = sorted({mark.concept for mark in marks if mark.concept is not None})
     counted = {"films": len(films), "marks": len(marks)}
     with store.database.writing() as session:
         store.record(session, user, "boxes.exported", format=form, counted=counted)
-    return Marks("Boxes drawn in a reading room", tuple(concepts), tuple(films.values()), tuple(marks))
+    return BoxExport("Boxes drawn in a reading room", tuple(concepts), tuple(films.values()), tuple(marks))
 
 
 def corrections_in_force(events: Iterable[Event]) -> list[tuple[Correction, Event]]:
@@ -61,15 +60,15 @@ def corrections_in_force(events: Iterable[Event]) -> list[tuple[Correction, Even
     return [(one, next(event for correction, event in made if correction is one)) for one in in_force]
 
 
-def _mark(film: str, correction: Correction, about: dict[str, Any]) -> MarkOut:
+def _mark(film: str, correction: Correction, about: dict[str, Any]) -> ExportedMark:
     if isinstance(correction, Rejection):
-        return MarkOut(film, "reject", correction.concept, None, about)
+        return ExportedMark(film, "reject", correction.concept, None, about)
     check = correction.check
     about |= {"confirmed": correction.confirmed, "check": None, "model_sees": None, "gap": None}
     if check is not None:
         verdict = "warned" if check.mismatch else "no warning"
         about |= {"check": verdict, "model_sees": check.dominant, "gap": check.gap}
-    return MarkOut(film, "box" if correction.positive else "not_box", correction.concept, correction.box, about)
+    return ExportedMark(film, "box" if correction.positive else "not_box", correction.concept, correction.box, about)
 
 
 _ABOUT = ("film", "study", "model", "reader", "role", "opened_at", "changed_at", "steps", "predicted")
@@ -81,7 +80,7 @@ def collect_readings(store: RoomStore, user: User | str) -> tuple[int, str]:
         studies = session.execute(_STUDIES).all()
     classes = list(dict.fromkeys(name for study, *_ in studies for name in sorted(study.prediction)))
     header = (*_ABOUT, *(f"probability_{name}" for name in classes))
-    text = "".join(boxes.lines(header, (_row(study, classes) for study in studies)))
+    text = "".join(csv_lines(header, (_row(study, classes) for study in studies)))
     with store.database.writing() as session:
         store.record(session, user, "readings.exported", format="csv", counted={"readings": len(studies)})
     return len(studies), text

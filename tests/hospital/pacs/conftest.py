@@ -1,4 +1,4 @@
-"""A PACS that several tests share, and films to put into it."""
+"""A shared PACS, and films to put into it."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from ward_films import FilmCabinet
 
 from medgrape.cli.app import main
 from medgrape.hospital.pacs.servers import configured_server
-from medgrape.hospital.pacs.watch import WatchOrder
+from medgrape.hospital.pacs.watch import WatchOptions
 
 
 @pytest.fixture(scope="session")
 def running_orthanc(tmp_path_factory):
-    """Orthanc; where there is none, whatever needs it is passed over, but never in CI."""
+    """Orthanc. Without it, tests that need it are skipped, but never in CI."""
     if not (shutil.which(PROGRAM) and PLUGINS) and not os.environ.get("CI"):
         pytest.skip("Orthanc is missing: apt install orthanc orthanc-dicomweb")
     orthanc = Orthanc(tmp_path_factory.mktemp("orthanc")).start()
@@ -26,7 +26,7 @@ def running_orthanc(tmp_path_factory):
 
 @pytest.fixture
 def orthanc(running_orthanc, tmp_path, monkeypatch):
-    """An empty PACS called hospital, for whoever stands in this test's folder."""
+    """An empty PACS called hospital in the pacs.toml of the current folder."""
     running_orthanc.empty()
     running_orthanc.servers_file(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -36,13 +36,13 @@ def orthanc(running_orthanc, tmp_path, monkeypatch):
 
 @pytest.fixture
 def hospital(orthanc):  # noqa: ARG001 (its settings lie here)
-    """The same as its settings describe it."""
+    """Its settings."""
     return configured_server("hospital")
 
 
 @pytest.fixture
-def order(hospital, trained_run, tmp_path):
-    return WatchOrder(hospital, trained_run, tmp_path / "out", since="always", once=True)
+def options(hospital, trained_run, tmp_path):
+    return WatchOptions(hospital, trained_run, tmp_path / "out", since="always", once=True)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def cabinet(drawn_dataset, tmp_path):
 
 @pytest.fixture
 def medgrape(monkeypatch, capsys):
-    """A command as somebody types it, in this process: exit code, what it printed, what it complained of."""
+    """Run a command in this process; return its exit code, output and error output."""
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["medgrape", *map(str, words)])
@@ -65,7 +65,7 @@ def medgrape(monkeypatch, capsys):
             code = ended.code or 0
         finally:
             signal.signal(signal.SIGTERM, before)
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return run

@@ -17,23 +17,24 @@ from orthanc import Orthanc
 from medgrape import reader  # noqa: F401
 from medgrape.hospital import objects, report  # noqa: F401
 from medgrape.hospital.pacs import watch as watching
-from medgrape.hospital.pacs.chest_reader import ChestReader, Readings
+from medgrape.hospital.pacs.chest_reader import ChestReader
 from medgrape.hospital.pacs.ledger import Ledger
+from medgrape.hospital.pacs.readings_folder import ReadingsFolder
 from medgrape.hospital.pacs.servers import configured_server
 
 MOMENTS = {
-    "films were noted": (Ledger, "note", "after", None),
-    "the film was begun": (Ledger, "begin", "after", None),
+    "films were noted": (Ledger, "add_films", "after", None),
+    "the film was begun": (Ledger, "begin_attempt", "after", None),
     "the film was fetched": (watching, "fetch", "after", None),
     "the reading was made": (ChestReader, "read", "after", None),
-    "the reading was kept": (Readings, "keep", "after", None),
-    "the reading was settled": (Ledger, "settle", "after", "unsent"),
+    "the reading was kept": (ReadingsFolder, "keep", "after", None),
+    "the reading was settled": (Ledger, "set_state", "after", "unsent"),
     "one object was stored": (watching, "store", "after", None),
-    "all objects were stored": (Ledger, "settle", "before", "sent"),
-    "storing was settled": (Ledger, "settle", "after", "sent"),
-    "copies were removed": (Readings, "remove_objects", "after", None),
+    "all objects were stored": (Ledger, "set_state", "before", "sent"),
+    "storing was settled": (Ledger, "set_state", "after", "sent"),
+    "copies were removed": (ReadingsFolder, "remove_objects", "after", None),
 }
-"""What has just happened, and where that is."""
+"""What has just happened -> object, function, before or after, argument."""
 
 
 def die() -> None:
@@ -41,7 +42,7 @@ def die() -> None:
 
 
 def make_die(owner: object, name: str, when: str, word: str | None) -> None:
-    """The next call of a function, with ``word`` among what it is told, is the last thing that this process does."""
+    """Kill this process at the next call of a function that has ``word`` among its arguments."""
     kept = getattr(owner, name)
 
     def deadly(*args, **kwargs):
@@ -56,13 +57,13 @@ def make_die(owner: object, name: str, when: str, word: str | None) -> None:
     setattr(owner, name, deadly)
 
 
-def attempt(order: watching.WatchOrder, moment: str | None, seconds: float | None = None) -> str:
-    """How a child ended that dies at a moment, or is killed after some seconds, or neither."""
+def attempt(options: watching.WatchOptions, moment: str | None, seconds: float | None = None) -> str:
+    """Run a watch that is killed at a moment, after some seconds, or not; return how it ended."""
     child = os.fork()
     if child == 0:
         if moment is not None:
             make_die(*MOMENTS[moment])
-        watching.watch(order, lambda _: None)
+        watching.watch(options, lambda _: None)
         os._exit(0)
     status = None if seconds is None else ended_within(child, seconds)
     if status is None and seconds is not None:
@@ -82,17 +83,17 @@ def ended_within(child: int, seconds: float) -> int | None:
 
 
 def main() -> None:
-    told = json.loads(sys.argv[1])
-    server = configured_server("hospital", Path(told["servers"]))
-    order = watching.WatchOrder(
-        server, Path(told["model"]), Path(told["out"]), since="always", push=True, once=True
+    payload = json.loads(sys.argv[1])
+    server = configured_server("hospital", Path(payload["servers"]))
+    options = watching.WatchOptions(
+        server, Path(payload["model"]), Path(payload["out"]), since="always", push=True, once=True
     )  # fmt: skip
-    orthanc = Orthanc(Path(told["folder"]), told["port"])
+    orthanc = Orthanc(Path(payload["folder"]), payload["port"])
     ended = {}
-    for film, (key, seconds) in zip(told["films"], told["kills"], strict=True):
+    for film, (key, seconds) in zip(payload["films"], payload["kills"], strict=True):
         orthanc.receive(Path(film))
-        ended[key] = attempt(order, key if seconds is None else None, seconds)
-    ended["at last"] = attempt(order, None)
+        ended[key] = attempt(options, key if seconds is None else None, seconds)
+    ended["at last"] = attempt(options, None)
     sys.stdout.write(json.dumps(ended))
 
 

@@ -1,4 +1,4 @@
-"""A PACS with habits: what real servers do, one habit at a time."""
+"""A PACS that breaks the rules as real servers do, one habit at a time."""
 
 import json
 import threading
@@ -17,19 +17,19 @@ BOUNDARY = "a-boundary"
 
 @dataclass
 class OddPacs:
-    """Holds films, and answers as its habits say."""
+    """Films, and habits that change the responses."""
 
     films: list[Path] = field(default_factory=list)
     habits: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
-    """Every address."""
-    shown: list[str | None] = field(default_factory=list)
-    """How each caller said who it is."""
+    requested: list[str] = field(default_factory=list)
+    """The addresses of all requests."""
+    authorizations: list[str | None] = field(default_factory=list)
+    """The Authorization header of each request."""
     stow: tuple[int, object] = (200, None)
     retrieve: tuple[int, str, bytes] | None = None
     """Status, media type and body of every film; None: the film."""
     instead: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
-    """Answers to addresses that hold these words."""
+    """Responses to addresses that contain these words."""
     port: int = 0
 
     @property
@@ -37,9 +37,9 @@ class OddPacs:
         return Server("clinic", ServerSettings(url=f"http://127.0.0.1:{self.port}/web", page=2, timeout=5.0), Path())
 
     def answer(self, method: str, address: str) -> tuple[int, str, bytes]:
-        self.asked.append(address)
-        told = [said for words, said in self.instead.items() if words in address]
-        return told[0] if told else self.usual_answer(method, address)
+        self.requested.append(address)
+        responses = [response for words, response in self.instead.items() if words in address]
+        return responses[0] if responses else self.usual_answer(method, address)
 
     def usual_answer(self, method: str, address: str) -> tuple[int, str, bytes]:
         parts = urlsplit(address)
@@ -65,41 +65,41 @@ class OddPacs:
         )  # fmt: skip
         return 200, f'multipart/related; type="application/dicom"; boundary={BOUNDARY}', framed
 
-    def found(self, path: list[str], asked: dict[str, str]) -> tuple[int, str, bytes]:
-        everything = [one for one in map(self.listed, self.films) if self.fits(one, path, asked)]
+    def found(self, path: list[str], query: dict[str, str]) -> tuple[int, str, bytes]:
+        everything = [one for one in map(self.listed, self.films) if self.fits(one, path, query)]
         tag = {"studies": "0020000D", "series": "0020000E", "instances": "00080018"}[path[-1]]
         once = list({one[tag]["Value"][0]: one for one in everything}.values())
-        first = 0 if "ignores offset" in self.habits else int(asked.get("offset", 0))
+        first = 0 if "ignores offset" in self.habits else int(query.get("offset", 0))
         first = first % max(len(once), 1) if "wraps offset" in self.habits else first
-        most = len(once) if "ignores limit" in self.habits else int(asked["limit"])
+        most = len(once) if "ignores limit" in self.habits else int(query["limit"])
         page = once[first : first + (1 if "small pages" in self.habits else most)]
         return (204, "", b"") if not page else (200, "application/dicom+json", json.dumps(page).encode())
 
-    def fits(self, one: dict, path: list[str], asked: dict[str, str]) -> bool:
+    def fits(self, one: dict, path: list[str], query: dict[str, str]) -> bool:
         named = dict(zip(path[::2], path[1::2], strict=False))
         tags = {"studies": "0020000D", "series": "0020000E"}
         below = all(one[tags[level]]["Value"] == [uid] for level, uid in named.items())
-        wanted = asked.get("Modality")
+        wanted = query.get("Modality")
         return below and ("ignores filters" in self.habits or wanted in (None, one["00080060"]["Value"][0]))
 
     def listed(self, path: Path) -> dict:
         header = dcmread(path, stop_before_pixels=True)
-        told = {
+        values = {
             "0020000D": header.StudyInstanceUID, "0020000E": header.SeriesInstanceUID,
             "00080018": header.SOPInstanceUID, "00080060": header.Modality, "00080020": header.StudyDate,
         }  # fmt: skip
-        return {tag: {"vr": "UI", "Value": [str(value)]} for tag, value in told.items()}
+        return {tag: {"vr": "UI", "Value": [str(value)]} for tag, value in values.items()}
 
 
 @contextmanager
 def odd_pacs(*films: Path, habits: tuple[str, ...] = ()):
-    """At work on a free port."""
+    """Run the PACS on a free port."""
     pacs = OddPacs(list(films), set(habits))
 
     class Handler(BaseHTTPRequestHandler):
         def reply(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            pacs.shown.append(self.headers.get("Authorization"))
+            pacs.authorizations.append(self.headers.get("Authorization"))
             status, kind, body = pacs.answer(self.command, self.path)
             self.send_response(status)
             if status != 204:
@@ -111,7 +111,7 @@ def odd_pacs(*films: Path, habits: tuple[str, ...] = ()):
         do_GET = do_POST = reply  # noqa: N815 (the library's names)
 
         def log_message(self, *_: object) -> None:
-            """Nobody listens."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
         pacs.port = httpd.server_port

@@ -1,4 +1,4 @@
-"""A watch that is killed, and a PACS that goes away: still every film once, here and there."""
+"""A watch that is killed, or a PACS that goes away: every film is still read and stored once."""
 
 import json
 import os
@@ -14,77 +14,77 @@ import dying_watch
 import pytest
 from orthanc import environment
 from ward_films import uid_of
-from watch_scenes import heard, readings, reports
+from watch_scenes import readings, reports, run_watch
 
 from medgrape.hospital.pacs.watch import watch
 
 HERE = Path(__file__).parent
 
 
-def killed_again_and_again(orthanc, order, films, kills, tmp_path):
-    """How each child ended."""
-    told = {
-        "servers": str(tmp_path / "pacs.toml"), "model": str(order.model), "out": str(order.out),
+def run_killed_watches(orthanc, options, films, kills, tmp_path):
+    """Return how each child process ended."""
+    payload = {
+        "servers": str(tmp_path / "pacs.toml"), "model": str(options.model), "out": str(options.out),
         "folder": str(orthanc.folder), "port": orthanc.port, "films": [str(film) for film in films], "kills": kills,
     }  # fmt: skip
     places = os.pathsep.join([str(HERE), str(HERE.parents[1]), *sys.path])
     ended = subprocess.run(
-        [sys.executable, str(HERE / "dying_watch.py"), json.dumps(told)],
+        [sys.executable, str(HERE / "dying_watch.py"), json.dumps(payload)],
         capture_output=True, text=True, env=environment(PYTHONPATH=places), check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
 
-def each_once(orthanc, order, films):
-    """Every film is read and reported once, by objects that occur once; nobody left anything behind."""
+def check_each_once(orthanc, options, films):
+    """Check that every film is read and reported once, and that no temporary file is left."""
     uids = sorted(map(uid_of, films))
-    assert sorted(readings(order.out)) == uids
+    assert sorted(readings(options.out)) == uids
     assert reports(orthanc) == uids
     made = Counter(one["Modality"] for one in orthanc.holds())
     assert made.pop("CR") == len(films)
     assert set(made.values()) == {len(films)}
-    assert not (order.out / ".draft").exists()
-    assert list(order.out.rglob("*.dcm")) == []
-    assert heard(order) == ([], {"read": len(films)})
+    assert not (options.out / ".draft").exists()
+    assert list(options.out.rglob("*.dcm")) == []
+    assert run_watch(options) == ([], {"read": len(films)})
 
 
-def test_a_watch_that_is_killed_at_any_step_reads_and_stores_each_film_once(orthanc, cabinet, order, tmp_path):
+def test_a_watch_that_is_killed_at_any_step_reads_and_stores_each_film_once(orthanc, cabinet, options, tmp_path):
     moments = list(dying_watch.MOMENTS)
     films = [cabinet.film(number) for number in range(len(moments))]
-    ended = killed_again_and_again(orthanc, order, films, [(moment, None) for moment in moments], tmp_path)
+    ended = run_killed_watches(orthanc, options, films, [(moment, None) for moment in moments], tmp_path)
     assert ended == dict.fromkeys(moments, "killed") | {"at last": "ended with 0"}
-    each_once(orthanc, order, films)
+    check_each_once(orthanc, options, films)
 
 
 @pytest.mark.slow
-def test_a_watch_that_is_killed_forty_times_by_lot_reads_and_stores_each_film_once(
+def test_a_watch_that_is_killed_forty_times_at_random_reads_and_stores_each_film_once(
     orthanc,
     cabinet,
-    order,
+    options,
     tmp_path,
 ):
     chance = random.Random(1)  # noqa: S311
     films = [cabinet.film(number) for number in range(40)]
     kills = [(f"{number}", chance.uniform(0.2, 4.0)) for number in range(40)]
-    ended = killed_again_and_again(orthanc, order, films, kills, tmp_path)
+    ended = run_killed_watches(orthanc, options, films, kills, tmp_path)
     assert list(ended.values()).count("killed") > 15
-    each_once(orthanc, order, films)
+    check_each_once(orthanc, options, films)
 
 
-class EnoughError(Exception):
-    """A test has seen what it wanted."""
+class StopWatchError(Exception):
+    """Ends an endless watch."""
 
 
 @pytest.mark.parametrize("push", [False, True], ids=["reading", "storing"])
-def test_a_pacs_that_goes_away_midway_is_waited_for_and_told_once(orthanc, cabinet, order, push):
+def test_a_pacs_that_goes_away_midway_is_waited_for_and_reported_once(orthanc, cabinet, options, push):
     films = [cabinet.film(number) for number in range(3)]
     assert set(map(orthanc.receive, films)) == {"Success"}
-    told, waits = [], []
+    events, waits = [], []
 
-    def tell(news):
-        told.append(news.what)
-        if told == ["read"]:
+    def on_event(event):
+        events.append(event.kind)
+        if events == ["read"]:
             orthanc.stop(signal.SIGKILL)
 
     def wait(seconds):
@@ -92,22 +92,22 @@ def test_a_pacs_that_goes_away_midway_is_waited_for_and_told_once(orthanc, cabin
         if len(waits) == 3:
             orthanc.start()
         if len(waits) == 5:
-            raise EnoughError
+            raise StopWatchError
 
-    with pytest.raises(EnoughError):
-        watch(replace(order, push=push, once=False, every=7.0), tell, wait)
+    with pytest.raises(StopWatchError):
+        watch(replace(options, push=push, once=False, every=7.0), on_event, wait)
     assert waits == [1.0, 2.0, 4.0, 7.0, 7.0]
     stored = {"stored": 3} if push else {}
-    assert Counter(told) == {"read": 3, "away": 1, "back": 1} | stored
+    assert Counter(events) == {"read": 3, "away": 1, "back": 1} | stored
     uids = sorted(map(uid_of, films))
-    assert sorted(readings(order.out)) == uids
+    assert sorted(readings(options.out)) == uids
     assert reports(orthanc) == uids[: len(uids) * push]
 
 
-def test_a_watch_that_is_asked_to_end_ends_tidily_and_goes_on_when_it_is_called_again(
+def test_a_watch_that_is_terminated_stops_cleanly_and_continues_when_started_again(
     orthanc,
     cabinet,
-    order,
+    options,
     tmp_path,
 ):
     orthanc.receive(cabinet.film(0))
@@ -116,9 +116,9 @@ def test_a_watch_that_is_asked_to_end_ends_tidily_and_goes_on_when_it_is_called_
         "watch",
         "hospital",
         "--model",
-        order.model,
+        options.model,
         "--out",
-        order.out,
+        options.out,
         "--since",
         "always",
         "--every",
@@ -133,7 +133,7 @@ def test_a_watch_that_is_asked_to_end_ends_tidily_and_goes_on_when_it_is_called_
     orthanc.receive(late)
     assert process.stdout.readline().startswith(f"read: {uid_of(late)}")
     process.terminate()
-    said, complaint = process.communicate(timeout=60)
+    output, complaint = process.communicate(timeout=60)
     assert (process.returncode, complaint) == (0, "")
-    assert "Stopped" in said
-    assert heard(order) == ([], {"read": 2})
+    assert "Stopped" in output
+    assert run_watch(options) == ([], {"read": 2})

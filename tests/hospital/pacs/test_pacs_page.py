@@ -24,12 +24,12 @@ def blocks(language):
 
 
 def test_every_setting_of_a_server_is_documented_with_its_default_and_no_other():
-    told = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
+    documented = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
     known = {
         name: "none: it must be given" if field.default is PydanticUndefined else json.dumps(field.default)
         for name, field in ServerSettings.model_fields.items()
     }
-    assert told == known
+    assert documented == known
 
 
 @pytest.fixture

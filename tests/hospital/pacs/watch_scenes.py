@@ -1,4 +1,4 @@
-"""What a watch told, what it left, and what the PACS holds of it."""
+"""The events of a watch, its files, and the objects in the PACS."""
 
 import json
 import sqlite3
@@ -7,11 +7,11 @@ from contextlib import closing
 from medgrape.hospital.pacs.watch import watch
 
 
-def heard(order):
-    """What a watch tells, and what it adds up to."""
-    news = []
-    counts = watch(order, news.append)
-    return [(one.what, one.film) for one in news], counts
+def run_watch(options):
+    """Return a watch's events, and the number of films in each state."""
+    events = []
+    counts = watch(options, events.append)
+    return [(event.kind, event.film) for event in events], counts
 
 
 def readings(out):
@@ -19,7 +19,7 @@ def readings(out):
 
 
 def reports(orthanc):
-    """Which films the PACS has reports of, each report once."""
+    """Return the film of every report in the PACS."""
     found = [one for one in orthanc.holds() if one["Modality"] == "SR"]
     evidence = [one["CurrentRequestedProcedureEvidenceSequence"][0] for one in found]
     return sorted(
@@ -28,7 +28,7 @@ def reports(orthanc):
 
 
 def states(out, *columns):
-    """What the ledger says of films, in the order of their arrival."""
+    """Return state and other columns of the films in the ledger, in the order of their arrival."""
     with closing(sqlite3.connect(out / "ledger.db")) as rows:
         return rows.execute(
             f"SELECT {', '.join(('state', *columns))} FROM films WHERE state != 'own' ORDER BY number"

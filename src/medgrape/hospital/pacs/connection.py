@@ -1,4 +1,4 @@
-"""Talking to one server. Only addresses below its configured one are asked, and no redirect is followed."""
+"""HTTP requests to one DICOMweb server, only to addresses below its configured URL; redirects are not followed."""
 
 import json
 import os
@@ -13,78 +13,82 @@ import httpx2
 from medgrape.errors import UserError
 from medgrape.hospital.pacs.servers import Server
 
+_MAX_RESPONSE = 64 * 2**20  # bytes; a page of a hundred studies has some hundred thousand
+_JSON = "application/dicom+json"
+
 
 class PacsError(UserError):
-    """Something that a server did, or did not."""
+    """A request to a server failed."""
 
 
-class AwayError(PacsError):
-    """It does not answer, or broke off: worth trying again later."""
+class UnreachableError(PacsError):
+    """The server does not answer, is overloaded or closed the connection; a later request may succeed."""
 
 
-class BarredError(PacsError):
-    """It does not let us in: not worth trying again before somebody changed something."""
+class AuthenticationError(PacsError):
+    """The server denied access, or its certificate is not trusted; somebody has to change a setting."""
 
 
-class MissingError(PacsError):
-    """It does not have what it was asked for."""
+class NotFoundError(PacsError):
+    """The server does not have the requested object."""
 
 
-class RefusalError(PacsError):
-    """It answered with something that is of no use."""
+class ResponseError(PacsError):
+    """The server refused the request, or its response cannot be used."""
 
 
-class SecretError(UserError):
-    """A password or a token that cannot be had; as a rule somebody is just writing its file anew."""
+class CredentialsError(UserError):
+    """The password or token cannot be read; often its file is being replaced at this moment."""
 
 
-def refusal(name: str, status: int) -> PacsError:
-    """What an answer's status says, where it is not 2xx."""
+def _status_error(name: str, status: int) -> PacsError:
+    """Return the error for an HTTP status that is not 2xx."""
     if status in (401, 403):
-        return BarredError(
-            f"{name} does not let us in (HTTP {status}); check user, password or token that pacs.toml names."
+        return AuthenticationError(
+            f"{name} denied access (HTTP {status}); check the user, password or token that pacs.toml names."
         )
     if status in (404, 410):
-        return MissingError(f"{name} does not have that (HTTP {status}); check the url in pacs.toml if it is new.")
-    if status in (408, 425, 429, 500, 502, 503, 504, 507):
-        return AwayError(f"{name} is in trouble or too busy (HTTP {status}); try again later, or see its own log.")
-    if 300 <= status < 400:
-        return RefusalError(
-            f"{name} sends us to another address (HTTP {status}), which is not followed; put the right url into "
-            "pacs.toml."
+        return NotFoundError(
+            f"{name} does not have this object (HTTP {status}); check the url in pacs.toml if it is new."
         )
-    return RefusalError(f"{name} refuses to answer (HTTP {status}); its own log says why.")
+    if status in (408, 425, 429, 500, 502, 503, 504, 507):
+        return UnreachableError(f"{name} failed or is overloaded (HTTP {status}); try again later, or see its log.")
+    if 300 <= status < 400:
+        return ResponseError(
+            f"{name} redirects to another address (HTTP {status}), which is not followed; correct its url in pacs.toml."
+        )
+    return ResponseError(f"{name} refused the request (HTTP {status}); its log has the reason.")
 
 
-def authorization(server: Server) -> str:
-    """What the header of a request says of us; empty where the server wants nothing."""
+def _authorization(server: Server) -> str:
+    """Return the value of the Authorization header; empty if the server needs none."""
     settings = server.settings
     if settings.username:
-        secret = _secret(server, settings.password_env, settings.password_file)
-        return "Basic " + b64encode(f"{settings.username}:{secret}".encode()).decode()
-    token = _secret(server, settings.token_env, settings.token_file)
+        password = _read_secret(server, settings.password_env, settings.password_file)
+        return "Basic " + b64encode(f"{settings.username}:{password}".encode()).decode()
+    token = _read_secret(server, settings.token_env, settings.token_file)
     return f"Bearer {token}" if token else ""
 
 
-def _secret(server: Server, variable: str, file: str) -> str:
+def _read_secret(server: Server, variable: str, file: str) -> str:
     if variable:
-        found = os.environ.get(variable, "")
-        if not found:
-            raise SecretError(f"{server.name}: the environment variable {variable} is not set.")
-        return found
+        secret = os.environ.get(variable, "")
+        if not secret:
+            raise CredentialsError(f"{server.name}: the environment variable {variable} is not set.")
+        return secret
     if not file:
         return ""
     try:
-        found = server.file(file).read_text("utf-8").strip()
+        secret = server.file(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise SecretError(f"{server.name}: the secret in {server.file(file)} cannot be read.") from None
-    if not found:
-        raise SecretError(f"{server.name}: {server.file(file)} is empty.")
-    return found
+        raise CredentialsError(f"{server.name}: the secret in {server.file(file)} cannot be read.") from None
+    if not secret:
+        raise CredentialsError(f"{server.name}: {server.file(file)} is empty.")
+    return secret
 
 
-def trust(server: Server) -> ssl.SSLContext:
-    """Whose certificates are believed, and our own. They are always checked."""
+def _ssl_context(server: Server) -> ssl.SSLContext:
+    """Return a context with the trusted certificates and the client's own. Certificates are always verified."""
     settings = server.settings
     try:
         context = ssl.create_default_context(cafile=str(server.file(settings.ca_file)) if settings.ca_file else None)
@@ -96,23 +100,18 @@ def trust(server: Server) -> ssl.SSLContext:
     return context
 
 
-_LONGEST_ANSWER = 64 * 2**20
-"""Bytes of a page of findings; a hundred studies have some hundred thousand."""
-_JSON = "application/dicom+json"
-
-
 class Connection:
-    """A server at the other end; films and findings are streamed, so that none is held twice."""
+    """A client of one server. Films are streamed, so that none is held in memory."""
 
     def __init__(self, server: Server) -> None:
-        self.server = server
-        authorization(server)  # a secret that is missing is told before anything is asked for
+        self.server, self.name = server, server.name
+        _authorization(server)  # report missing credentials before the first request
         self._client = httpx2.Client(
-            auth=self._signed,
-            verify=trust(server),
+            auth=self._authorize,
+            verify=_ssl_context(server),
             timeout=server.settings.timeout,
             follow_redirects=False,
-            trust_env=False,  # neither proxies nor passwords from elsewhere
+            trust_env=False,  # no proxies or passwords from the environment
         )
 
     def __enter__(self) -> "Connection":
@@ -121,105 +120,88 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def _signed(self, request: httpx2.Request) -> httpx2.Request:
-        """With what its file says now: tokens are renewed while a watch goes on."""
-        shown = authorization(self.server)
-        if shown:
-            request.headers["Authorization"] = shown
+    def _authorize(self, request: httpx2.Request) -> httpx2.Request:
+        """Add the credentials, read anew for each request: tokens are renewed while a watch runs."""
+        authorization = _authorization(self.server)
+        if authorization:
+            request.headers["Authorization"] = authorization
         return request
 
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return self.server.name
-
-    def search(self, path: Sequence[str], asked: Sequence[tuple[str, str]]) -> object:
-        """What a search found: plain data, or None where it found nothing (HTTP 204)."""
-        with self._answer("GET", path, {"Accept": _JSON}, asked=asked) as answer:
-            if answer.status_code == 204:
-                return None
-            return self._understood(self._whole(answer))
+    def search(self, path: Sequence[str], query: Sequence[tuple[str, str]]) -> object:
+        """Return the parsed JSON of a search (QIDO-RS); None if nothing was found."""
+        with self._request("GET", path, {"Accept": _JSON}, query=query) as response:
+            body = self._read_body(response)
+        try:
+            return json.loads(body) if body.strip() else None
+        except (ValueError, RecursionError):  # RecursionError: nested too deeply
+            raise ResponseError(
+                f"{self.name} sent something that is not DICOM JSON; check that its url in pacs.toml leads to DICOMweb."
+            ) from None
 
     @contextmanager
     def retrieve(self, path: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """An object's media type, and its bytes as they come."""
-        wanted = 'multipart/related; type="application/dicom"; transfer-syntax=*'
-        with self._answer("GET", path, {"Accept": wanted, "Accept-Encoding": "identity"}) as answer:
-            yield answer.headers.get("Content-Type", ""), answer.iter_bytes()
+        """Yield the media type and the streamed bytes of an object (WADO-RS)."""
+        accept = 'multipart/related; type="application/dicom"; transfer-syntax=*'
+        with self._request("GET", path, {"Accept": accept, "Accept-Encoding": "identity"}) as response:
+            yield response.headers.get("Content-Type", ""), response.iter_bytes()
 
     def store(self, body: Iterator[bytes], length: int, media_type: str) -> tuple[int, object]:
-        """The status of the answer and what it says; a refusal of what was sent is an answer too."""
+        """Send objects (STOW-RS). Return the status, which may say that they were refused, and the parsed JSON."""
         headers = {"Accept": _JSON, "Content-Type": media_type, "Content-Length": str(length)}
-        with self._answer("POST", ["studies"], headers, content=body, judged=(400, 409, 415, 422)) as answer:
-            said = self._whole(answer)
-            try:
-                return answer.status_code, json.loads(said)
-            except (ValueError, RecursionError):
-                return answer.status_code, None
+        allowed = (400, 409, 415, 422)
+        with self._request("POST", ["studies"], headers, content=body, allowed=allowed) as response:
+            payload = self._read_body(response)
+        try:
+            return response.status_code, json.loads(payload)
+        except (ValueError, RecursionError):
+            return response.status_code, None
 
     @contextmanager
-    def _answer(
+    def _request(
         self,
         method: str,
         path: Sequence[str],
         headers: Mapping[str, str],
         *,
-        asked: Sequence[tuple[str, str]] = (),
+        query: Sequence[tuple[str, str]] = (),
         content: Iterator[bytes] | None = None,
-        judged: tuple[int, ...] = (),
+        allowed: tuple[int, ...] = (),
     ) -> Iterator[httpx2.Response]:
-        """An answer of 2xx, or of a status that the caller judges."""
-        url = "/".join([self.server.settings.url.rstrip("/"), *path]) + ("?" + urlencode(asked) if asked else "")
-        with (
-            self._told_of_network(),
-            self._client.stream(method, url, headers=dict(headers), content=content) as answer,
-        ):
-            if not answer.is_success and answer.status_code not in judged:
-                raise refusal(self.name, answer.status_code)
-            yield answer
-
-    @contextmanager
-    def _told_of_network(self) -> Iterator[None]:
-        """The library's own messages may hold addresses; what helps a person is said here."""
+        """Yield the response if its status is 2xx or ``allowed``. Errors omit httpx's text, which may hold URLs."""
+        url = "/".join([self.server.settings.url.rstrip("/"), *path]) + ("?" + urlencode(query) if query else "")
         try:
-            yield
+            with self._client.stream(method, url, headers=dict(headers), content=content) as response:
+                if not response.is_success and response.status_code not in allowed:
+                    raise _status_error(self.name, response.status_code)
+                yield response
         except httpx2.TimeoutException:
-            raise AwayError(
-                f"{self.name} is silent for {self.server.settings.timeout:g} seconds; is it well?"
-            ) from None
+            seconds = self.server.settings.timeout
+            raise UnreachableError(f"{self.name} did not answer within {seconds:g} s; check that it runs.") from None
         except httpx2.ConnectError as error:
-            if _is_certificate(error):
-                raise BarredError(
-                    f"{self.name} shows a certificate that nobody here trusts; name the right ca_file in pacs.toml."
+            if _is_certificate_error(error):
+                raise AuthenticationError(
+                    f"{self.name} has a certificate that is not trusted; set the right ca_file in pacs.toml."
                 ) from None
-            raise AwayError(f"{self.name} does not answer; is it running, and its url in pacs.toml right?") from None
-        except httpx2.TransportError:
-            raise AwayError(f"{self.name} broke the connection off; try again.") from None
-        except (httpx2.InvalidURL, httpx2.DecodingError):
-            raise RefusalError(f"{self.name} answers with something that is no DICOMweb.") from None
-
-    def _whole(self, answer: httpx2.Response) -> bytes:
-        taken = bytearray()
-        for chunk in answer.iter_bytes():
-            taken += chunk
-            if len(taken) > _LONGEST_ANSWER:
-                raise RefusalError(f"{self.name} answers with more than a page can hold; ask for less (page).")
-        return bytes(taken)
-
-    def _understood(self, said: bytes) -> object:
-        if not said.strip():
-            return None
-        try:
-            return json.loads(said)
-        except (ValueError, RecursionError):  # nested more deeply than anything in DICOM
-            raise RefusalError(
-                f"{self.name} answers with something that is no DICOM JSON; does its url in pacs.toml lead to DICOMweb?"
+            raise UnreachableError(
+                f"{self.name} does not answer; check that it runs and that its url in pacs.toml is right."
             ) from None
+        except httpx2.TransportError:
+            raise UnreachableError(f"{self.name} closed the connection; try again.") from None
+        except (httpx2.InvalidURL, httpx2.DecodingError):
+            raise ResponseError(f"{self.name} sent something that is not DICOMweb.") from None
+
+    def _read_body(self, response: httpx2.Response) -> bytes:
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > _MAX_RESPONSE:
+                raise ResponseError(
+                    f"{self.name} sent more than {_MAX_RESPONSE:,} bytes; set a smaller page in pacs.toml."
+                )
+        return bytes(body)
 
 
-def _is_certificate(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
+def _is_certificate_error(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
-    return False
+    return error is not None

@@ -1,4 +1,4 @@
-"""What a watcher knows of every film that it saw: one row each, in a database that survives a kill at any moment."""
+"""The state of every film that a watch has found, in an SQLite database that survives a kill at any moment."""
 
 import sqlite3
 import time
@@ -12,26 +12,22 @@ from medgrape.errors import UserError
 from medgrape.hospital.pacs.query import ListedFilm, ListedSeries
 
 State = Literal["waiting", "refused", "read", "unsent", "sent", "unsendable", "own"]
-"""waiting: found, not read. refused: cannot be read, with its reason. read: done. unsent: read, its DICOM objects still
-to be stored. sent: stored, our copies still to be removed. unsendable: read, but the server does not take the objects.
-own: an object that we made ourselves."""
+"""waiting: found, not read. refused: cannot be read, with a reason. read: done. unsent: read, its DICOM objects are
+not stored yet. sent: stored, our copies are not removed yet. unsendable: read, but the server refuses the objects.
+own: an object that we created."""
 _FORMAT = 2
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 30.0, 3600.0
-"""Seconds before something that failed, for a reason that may pass, is tried again."""
-_BUSY = 30.0
-"""Seconds for which another program may be at work in the ledger: a backup, or somebody who looks into it."""
+_MIN_PAUSE, _MAX_PAUSE = 30.0, 3600.0  # seconds before a retry after a temporary error
+_BUSY_TIMEOUT = 30.0  # seconds to wait while another program has locked the ledger
 _IN_USE = "is in use by another program; close that and start again."
-_UNWRITABLE = (
-    "cannot be opened or written (is the disk full, or the folder somebody else's?); mend that and start again."
-)
+_UNWRITABLE = "cannot be opened or written; check that the disk has space and that you may write there."
 _DAMAGED = "is damaged; restore it from a backup, or choose another --out."
-_TROUBLES = {
+_MESSAGES = {
     sqlite3.SQLITE_BUSY: _IN_USE, sqlite3.SQLITE_LOCKED: _IN_USE, sqlite3.SQLITE_FULL: _UNWRITABLE,
     sqlite3.SQLITE_IOERR: _UNWRITABLE, sqlite3.SQLITE_READONLY: _UNWRITABLE, sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
     sqlite3.SQLITE_PERM: _UNWRITABLE, sqlite3.SQLITE_CORRUPT: _DAMAGED, sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_ERROR: _DAMAGED,
 }  # fmt: skip
-"""What SQLite has against a file, in words; anything else is our own fault."""
+"""SQLite errors caused by the file. Other errors are bugs of ours and are not translated."""
 _TABLES = """
 CREATE TABLE films (
     number INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, series TEXT NOT NULL, study TEXT NOT NULL,
@@ -46,157 +42,145 @@ CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A film that something is still to be done with."""
+class LedgerEntry:
+    """A film that needs a next step, and what happened to it in its present state."""
 
     film: ListedFilm
-    attempts: int
-    """How often it was begun, also by watchers that died over it."""
-    failures: int
-    """How often that ended with an answer of the server that was no film, or no thanks."""
-    troubles: int
-    """How often it ended with trouble that may pass, the server's or this machine's."""
-    troubled: float
-    """When the first of these came; 0: there was none."""
+    attempts: int  # steps begun, also by processes that were killed
+    failures: int  # attempts that failed with an error that may be the film's fault
+    temporary_failures: int  # attempts that failed with a temporary error of the server or of this machine
+    failing_since: float  # time of the first temporary failure; 0 if there is none
 
     @property
-    def deaths(self) -> int:
-        """How often nobody came back to say what became of it."""
-        return self.attempts - self.failures - self.troubles
+    def crashes(self) -> int:
+        """Number of attempts that ended the process."""
+        return self.attempts - self.failures - self.temporary_failures
 
 
 @contextmanager
-def opened(path: Path) -> Iterator["Ledger"]:
-    """The ledger in a file; what goes wrong with that file, now or later, is one sentence."""
+def open_ledger(path: Path) -> Iterator["Ledger"]:
+    """Open the ledger; SQLite errors that the file causes, now or inside the block, become one-line user errors."""
     try:
         with closing(Ledger(path)) as ledger:
             yield ledger
     except sqlite3.DatabaseError as error:
-        words = _TROUBLES.get(
-            getattr(error, "sqlite_errorcode", 0) & 0xFF
-        )  # the rest of the number says more than we do
-        if words is None:
+        message = _MESSAGES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)  # the low byte is the primary code
+        if message is None:
             raise
-        raise UserError(f"{path} {words}") from None
+        raise UserError(f"{path} {message}") from None
 
 
 class Ledger:
-    """Held by one process at a time."""
+    """The database, used by one process at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = sqlite3.connect(path, timeout=_BUSY, isolation_level=None)
-        found = self._set_up()
-        if found != _FORMAT:
-            self.close()
-            raise UserError(f"{path} is of another version of medgrape; choose another --out.")
-
-    def close(self) -> None:
-        """Nothing is lost without it."""
-        self._rows.close()
-
-    def _set_up(self) -> int:
-        """The version of what is there, which is made where nothing is."""
+        self._database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT, isolation_level=None)
         try:
-            self._rows.execute("PRAGMA synchronous = FULL")
-            (found,) = self._rows.execute("PRAGMA user_version").fetchone()
-            if found == 0:
+            self._database.execute("PRAGMA synchronous = FULL")
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+            if version == 0:
                 with self._transaction():
                     for statement in _TABLES.split(";\n"):
-                        self._rows.execute(statement)
-                    self._rows.execute(f"PRAGMA user_version = {_FORMAT}")
-            if found in (0, _FORMAT):
-                self._rows.execute("UPDATE films SET tried = 0 WHERE state IN ('waiting', 'unsent', 'sent')")
-        except sqlite3.DatabaseError:
+                        self._database.execute(statement)
+                    self._database.execute(f"PRAGMA user_version = {_FORMAT}")
+            elif version != _FORMAT:
+                raise UserError(f"{path} was made by another version of medgrape; choose another --out.")
+            self._database.execute("UPDATE films SET tried = 0 WHERE state IN ('waiting', 'unsent', 'sent')")
+        except BaseException:
             self.close()
             raise
-        return found or _FORMAT
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._rows.execute("BEGIN IMMEDIATE")
+        self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
-            self._rows.execute("COMMIT")
+            self._database.execute("COMMIT")
         except BaseException:
-            if self._rows.in_transaction:  # a full disk has ended it already
-                self._rows.execute("ROLLBACK")
+            if self._database.in_transaction:  # SQLite rolls back by itself when the disk is full
+                self._database.execute("ROLLBACK")
             raise
 
-    def remember(self, key: str, value: str) -> None:
-        """Something about the whole, said once."""
-        self._rows.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, value))
+    def set_once(self, key: str, value: str) -> None:
+        """Store a fact about the whole folder, unless it is already stored."""
+        self._database.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, value))
 
-    def remembered(self, key: str) -> str | None:
-        """What was said of the whole."""
-        row = self._rows.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
+    def get(self, key: str) -> str | None:
+        """Return a fact about the whole folder."""
+        row = self._database.execute("SELECT value FROM about WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def is_unchanged(self, series: ListedSeries, after: float) -> bool:
-        """Whether a series has as many images as when it was looked into, later than ``after``."""
-        row = self._rows.execute("SELECT images, looked FROM series WHERE uid = ?", (series.uid,)).fetchone()
+        """Return whether the series was searched later than ``after`` and had the same number of images."""
+        row = self._database.execute("SELECT images, looked FROM series WHERE uid = ?", (series.uid,)).fetchone()
         return (
             row is not None and series.images is not None and row[0] == series.images and after < row[1] <= time.time()
         )
 
-    def note(self, series: ListedSeries, found: Iterable[ListedFilm]) -> int:
-        """How many films of a series are new; all of them are remembered, or none."""
-        rows = [(film.uid, film.series, film.study) for film in found]
+    def add_films(self, series: ListedSeries, films: Iterable[ListedFilm]) -> None:
+        """Add the films of a series that are new, all or none, and record that it was searched."""
+        rows = [(film.uid, film.series, film.study) for film in films]
         with self._transaction():
-            before = self._rows.total_changes
-            self._rows.executemany(
+            self._database.executemany(
                 "INSERT OR IGNORE INTO films (uid, series, study, state) VALUES (?, ?, ?, 'waiting')", rows
             )
-            new = self._rows.total_changes - before
-            self._rows.execute(
+            self._database.execute(
                 "INSERT OR REPLACE INTO series VALUES (?, ?, ?)", (series.uid, series.images, time.time())
             )
-        return new
 
-    def due(self, state: State, number: int) -> Entry | None:
-        """A film in this state that was not yet tried in round ``number``; those begun least often come first."""
+    def next_due(self, state: State, round_number: int) -> LedgerEntry | None:
+        """Return a film in this state that was not tried in this round, the one with the fewest attempts first."""
         now = time.time()
-        row = self._rows.execute(
+        row = self._database.execute(
             "SELECT study, series, uid, attempts, failures, troubles, troubled FROM films WHERE state = ? "
             "AND tried < ? AND (paused <= ? OR paused > ?) ORDER BY attempts, number LIMIT 1",
-            (state, number, now, now + _LONGEST_PAUSE),  # a longer pause is a clock that was set back
+            (state, round_number, now, now + _MAX_PAUSE),  # a longer pause means that the clock was set back
         ).fetchone()
-        return None if row is None else Entry(ListedFilm(*row[:3]), *row[3:])
+        return None if row is None else LedgerEntry(ListedFilm(*row[:3]), *row[3:])
 
-    def begin(self, film: ListedFilm, number: int) -> None:
-        """Written down before anything is done with it, so that a film which kills its readers is known by that."""
-        self._rows.execute("UPDATE films SET attempts = attempts + 1, tried = ? WHERE uid = ?", (number, film.uid))
-
-    def acquit(self, film: ListedFilm) -> None:
-        """The attempt ended for a reason that is not the film's: it does not count. That reason is what to tell of."""
-        with suppress(sqlite3.DatabaseError):
-            self._rows.execute("UPDATE films SET attempts = max(attempts - 1, 0) WHERE uid = ?", (film.uid,))
-
-    def postpone(self, film: ListedFilm) -> None:
-        """It did not work out, and the film may be at fault."""
-        self._rows.execute("UPDATE films SET failures = failures + 1 WHERE uid = ?", (film.uid,))
-
-    def pause(self, film: ListedFilm) -> None:
-        """It did not work out, for a reason that may pass: wait as long as that has lasted, but an hour at most."""
-        now = time.time()
-        self._rows.execute(
-            "UPDATE films SET troubles = troubles + 1, troubled = iif(troubled = 0, :now, troubled), "
-            "paused = :now + min(max(iif(troubled = 0, 0, :now - troubled), :shortest), :longest) WHERE uid = :uid",
-            {"now": now, "shortest": _SHORTEST_PAUSE, "longest": _LONGEST_PAUSE, "uid": film.uid},
+    def begin_attempt(self, film: ListedFilm, round_number: int) -> None:
+        """Count an attempt before it starts, so that a film that kills the process is recognised."""
+        self._database.execute(
+            "UPDATE films SET attempts = attempts + 1, tried = ? WHERE uid = ?", (round_number, film.uid)
         )
 
-    def settle(self, film: ListedFilm, state: State, reason: str = "", own: Iterable[str] = ()) -> None:
-        """What became of it, and which objects we made of it."""
+    def cancel_attempt(self, film: ListedFilm) -> None:
+        """Uncount an attempt that ended for a reason other than the film. The caller raises that reason."""
+        with suppress(sqlite3.DatabaseError):
+            self._database.execute("UPDATE films SET attempts = max(attempts - 1, 0) WHERE uid = ?", (film.uid,))
+
+    def count_failure(self, film: ListedFilm) -> None:
+        """Count an attempt that failed, perhaps because of the film."""
+        self._database.execute("UPDATE films SET failures = failures + 1 WHERE uid = ?", (film.uid,))
+
+    def pause(self, film: ListedFilm) -> None:
+        """Count a temporary failure. Retry after as long as failures have lasted, at most after an hour."""
+        now = time.time()
+        self._database.execute(
+            "UPDATE films SET troubles = troubles + 1, troubled = iif(troubled = 0, :now, troubled), "
+            "paused = :now + min(max(iif(troubled = 0, 0, :now - troubled), :shortest), :longest) WHERE uid = :uid",
+            {"now": now, "shortest": _MIN_PAUSE, "longest": _MAX_PAUSE, "uid": film.uid},
+        )
+
+    def set_state(self, film: ListedFilm, state: State, reason: str = "", own_objects: Iterable[str] = ()) -> None:
+        """Set a film's state, and record the UIDs of the objects that we created for it."""
         with self._transaction():
-            self._rows.execute(
+            self._database.execute(
                 "UPDATE films SET state = ?, reason = ?, attempts = 0, failures = 0, troubles = 0, troubled = 0, "
                 "paused = 0, tried = 0 WHERE uid = ?",
                 (state, reason, film.uid),
             )
-            self._rows.executemany(
+            self._database.executemany(
                 "INSERT OR IGNORE INTO films (uid, series, study, state) VALUES (?, '', ?, 'own')",
-                [(uid, film.study) for uid in own],
+                [(uid, film.study) for uid in own_objects],
             )
 
     def counts(self) -> dict[str, int]:
-        """State to films."""
-        return dict(self._rows.execute("SELECT state, count(*) FROM films WHERE state != 'own' GROUP BY state"))
+        """Return the number of films in each state."""
+        return dict(
+            self._database.execute("SELECT state, count(*) FROM films WHERE state != 'own' GROUP BY state").fetchall()
+        )

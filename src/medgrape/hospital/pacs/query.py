@@ -1,65 +1,60 @@
-"""Studies as a person lists them: the wanted series of each, put together."""
+"""Searches for studies, series and films on a DICOMweb server (QIDO-RS)."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from itertools import chain, islice
 
 from medgrape.errors import UserError
-from medgrape.hospital.pacs.connection import Connection, MissingError, PacsError, RefusalError
-from medgrape.hospital.pacs.messages import (
-    ACCESSION,
-    IMAGES,
-    INSTANCE,
-    MODALITY,
-    SERIES,
-    STUDY,
-    STUDY_DATE,
-    Item,
-    is_uid,
-    items,
-    number,
-    text,
-)
+from medgrape.hospital.pacs.connection import Connection, NotFoundError, PacsError, ResponseError
+from medgrape.hospital.pacs.dicom_json import Item, Tag, integer, is_uid, items, text
+from medgrape.records import Record
 
-PassOver = Callable[[str, PacsError], None]
+OnError = Callable[[str, PacsError], None]
 CHEST_MODALITIES = ("CR", "DX")
 _MODALITY = re.compile(r"[A-Z0-9_]{1,16}")
-_FIELDS = [("includefield", tag) for tag in (STUDY_DATE, ACCESSION, MODALITY, IMAGES)]
+_FIELDS = [("includefield", tag.value) for tag in (Tag.STUDY_DATE, Tag.ACCESSION, Tag.MODALITY, Tag.IMAGES)]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which series are asked for."""
+class SeriesFilter:
+    """Which series to search for."""
 
-    since: date | None = None
-    """The first study date that counts; None: all."""
+    since: date | None = None  # first study date
     modalities: tuple[str, ...] = CHEST_MODALITIES
 
     def __post_init__(self) -> None:
-        for one in self.modalities:
-            if not _MODALITY.fullmatch(one):
-                raise UserError(f"{one!r} is no modality: these are a few capital letters, such as CR or DX.")
+        for modality in self.modalities:
+            if not _MODALITY.fullmatch(modality):
+                raise UserError(f"{modality!r} is not a modality; use capital letters, such as CR or DX.")
+
+    @property
+    def dates(self) -> list[tuple[str, str]]:
+        """Return the filter by study date for a query."""
+        return [] if self.since is None else [("StudyDate", f"{self.since:%Y%m%d}-")]
+
+    def accepts(self, series: "ListedSeries") -> bool:
+        """Return whether the series fits. Missing values fit, because film headers are checked later."""
+        of_modality = not series.modality or series.modality in self.modalities
+        return of_modality and (not (self.since and series.date) or series.date >= self.since.isoformat())
 
 
 @dataclass(frozen=True)
 class ListedSeries:
-    """A series, without anything that names its patient."""
+    """A series without anything that names its patient; empty where the server does not say."""
 
     study: str
     uid: str
     modality: str
-    """Empty where the server does not say, as everything below."""
-    date: str
-    """Of the study, YYYY-MM-DD."""
+    date: str  # study date, YYYY-MM-DD
     accession: str
     images: int | None
 
 
 @dataclass(frozen=True)
 class ListedFilm:
-    """An image, by the three names under which a server has it."""
+    """The UIDs of an image."""
 
     study: str
     series: str
@@ -67,150 +62,139 @@ class ListedFilm:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Where it stands below the server's address; made here, never taken from an answer."""
+        """Path below the server's URL; always built here, never taken from a response."""
         return "studies", self.study, "series", self.series, "instances", self.uid
 
 
-def since_when(told: str, today: date | None = None) -> date | None:
-    """``2026-11-18``, ``today``, ``7d`` (so many days back) or ``always``."""
-    now = today or date.today()
-    if told == "always":
+class ListedStudy(Record):
+    """A study without anything that names its patient."""
+
+    uid: str
+    date: str  # YYYY-MM-DD, or empty
+    modalities: tuple[str, ...]
+    accession: str  # number of the order, which leads to a patient in the hospital's systems
+    images: int | None  # number of images of the requested modalities; None if the server does not say
+
+    @classmethod
+    def of(cls, series: Sequence[ListedSeries]) -> "ListedStudy":
+        """Combine the series of one study."""
+        modalities = tuple(dict.fromkeys(entry.modality for entry in series if entry.modality))
+        counts = [entry.images for entry in series if entry.images is not None]
+        images = sum(counts) if len(counts) == len(series) else None
+        first = series[0]
+        return cls(uid=first.study, date=first.date, modalities=modalities, accession=first.accession, images=images)
+
+
+def parse_since(value: str) -> date | None:
+    """Parse ``2026-11-18``, ``today``, ``7d`` (days back) or ``always`` (None)."""
+    if value == "always":
         return None
-    if told == "today":
-        return now
-    if re.fullmatch(r"\d{1,5}d", told):
-        return now - timedelta(days=int(told[:-1]))
+    if value == "today":
+        return date.today()
+    if re.fullmatch(r"\d{1,5}d", value):
+        return date.today() - timedelta(days=int(value[:-1]))
     try:
-        return date.fromisoformat(told)
+        return date.fromisoformat(value)
     except ValueError:
         raise UserError(
-            f"--since takes a date such as 2026-11-18, today, always, or days back such as 7d; not {told!r}."
+            f"--since takes a date such as 2026-11-18, today, always, or days back such as 7d; not {value!r}."
         ) from None
 
 
-def series(connection: Connection, wanted: Wanted, pass_over: PassOver | None = None) -> Iterator[ListedSeries]:
-    """All that are wanted, each once: a server that ignores the modality tells all of them for each.
+def parse_study_uid(value: str) -> str:
+    """Return the UID; raise an error if it is not one."""
+    if not is_uid(value):
+        raise UserError(f"{value!r} is not a study UID; copy one from pacs list: digits with dots between them.")
+    return value
 
-    ``pass_over`` is told of a study that the server cannot show, where these are asked for one by one; without it,
-    that is the end.
+
+def find_series(
+    connection: Connection, wanted: SeriesFilter, on_error: OnError | None = None
+) -> Iterator[ListedSeries]:
+    """Yield each series once, also from servers that ignore the modality or search series within a study only.
+
+    On the latter every study is searched. ``on_error`` receives the error of a study; without it the error is raised.
     """
-    seen = set[str]()
-    for one in _page_by_page(connection, wanted, pass_over):
-        if one.uid not in seen:
-            seen.add(one.uid)
-            yield one
+    yielded = set[str]()
+    for series in _find_by_modality(connection, wanted, on_error):
+        if series.uid not in yielded:
+            yielded.add(series.uid)
+            yield series
 
 
-def _page_by_page(connection: Connection, wanted: Wanted, pass_over: PassOver | None) -> Iterator[ListedSeries]:
-    """Those of a server that finds series only within a study, study by study."""
+def _find_by_modality(connection: Connection, wanted: SeriesFilter, on_error: OnError | None) -> Iterator[ListedSeries]:
     for modality in wanted.modalities:
-        asked = [("Modality", modality), *_dates(wanted), *_FIELDS]
-        found = _found(connection, ["series"], asked, SERIES)
+        found = _search_pages(connection, ["series"], [("Modality", modality), *wanted.dates, *_FIELDS], Tag.SERIES)
         try:
-            first = next(found, None)
-        except (MissingError, RefusalError):
-            yield from _study_by_study(connection, wanted, pass_over)
+            first = list(islice(found, 1))
+        except (NotFoundError, ResponseError):  # this server searches series within a study only
+            yield from _find_by_study(connection, wanted, on_error)
             return
-        if first is not None:
-            yield from _wanted([first], wanted)
-            yield from _wanted(found, wanted)
+        yield from _accepted(chain(first, found), wanted)
 
 
-def series_of(connection: Connection, study: str, wanted: Wanted) -> Iterator[ListedSeries]:
-    """Those of one study."""
-    found = _found(connection, ["studies", study, "series"], _FIELDS, SERIES)
-    yield from _wanted(({STUDY: {"Value": [study]}} | one for one in found), wanted)
-
-
-def films(connection: Connection, one: ListedSeries) -> Iterator[ListedFilm]:
-    """The films of a series."""
-    for item in _found(connection, ["studies", one.study, "series", one.uid, "instances"], [], INSTANCE):
-        yield ListedFilm(one.study, one.uid, text(item, INSTANCE))
-
-
-def _study_by_study(connection: Connection, wanted: Wanted, pass_over: PassOver | None) -> Iterator[ListedSeries]:
-    for item in _found(connection, ["studies"], _dates(wanted), STUDY):
-        study = text(item, STUDY)
+def _find_by_study(connection: Connection, wanted: SeriesFilter, on_error: OnError | None) -> Iterator[ListedSeries]:
+    for item in _search_pages(connection, ["studies"], wanted.dates, Tag.STUDY):
+        study = text(item, Tag.STUDY)
         try:
-            found = list(series_of(connection, study, wanted))
+            series = list(find_study_series(connection, study, wanted))
         except PacsError as error:
-            if pass_over is None:
+            if on_error is None:
                 raise
-            pass_over(f"study {study}", error)
+            on_error(f"study {study}", error)
             continue
-        yield from found
+        yield from series
 
 
-def _dates(wanted: Wanted) -> list[tuple[str, str]]:
-    return [] if wanted.since is None else [("StudyDate", f"{wanted.since:%Y%m%d}-")]
+def find_study_series(connection: Connection, study: str, wanted: SeriesFilter) -> Iterator[ListedSeries]:
+    """Yield the series of one study."""
+    found = _search_pages(connection, ["studies", study, "series"], _FIELDS, Tag.SERIES)
+    yield from _accepted(({Tag.STUDY: {"Value": [study]}} | item for item in found), wanted)
 
 
-def _found(connection: Connection, path: Sequence[str], asked: Sequence[tuple[str, str]], key: str) -> Iterator[Item]:
-    """Everything, page by page, until one brings nothing new: a server may give fewer than asked, or the same again."""
-    offset, seen = 0, set[str]()
-    size = connection.server.settings.page
+def find_films(connection: Connection, series: ListedSeries) -> Iterator[ListedFilm]:
+    """Yield the films of a series."""
+    path = ["studies", series.study, "series", series.uid, "instances"]
+    for item in _search_pages(connection, path, [], Tag.INSTANCE):
+        yield ListedFilm(series.study, series.uid, text(item, Tag.INSTANCE))
+
+
+def _search_pages(
+    connection: Connection, path: Sequence[str], query: Sequence[tuple[str, str]], key: Tag
+) -> Iterator[Item]:
+    """Yield all items page by page until a page has nothing new: servers may return short pages or repeat them."""
+    offset, yielded = 0, set[str]()
+    limit = str(connection.server.settings.page)
     while True:
-        page = items(connection.search(path, [*asked, ("limit", str(size)), ("offset", str(offset))]))
-        named = {text(one, key): one for one in page if is_uid(text(one, key)) and text(one, key) not in seen}
-        if not named:
+        page = items(connection.search(path, [*query, ("limit", limit), ("offset", str(offset))]))
+        new = {uid: item for item in page if is_uid(uid := text(item, key)) and uid not in yielded}
+        if not new:
             return
-        yield from named.values()
+        yield from new.values()
         offset += len(page)
-        seen.update(named)
+        yielded.update(new)
 
 
-def _wanted(found: Iterator[Item] | Sequence[Item], wanted: Wanted) -> Iterator[ListedSeries]:
-    """What a server says nothing of passes: the films themselves are looked at again."""
+def _accepted(found: Iterable[Item], wanted: SeriesFilter) -> Iterator[ListedSeries]:
+    """Parse the items, and yield the series that the filter accepts."""
     for item in found:
-        one = _series(item)
-        of_kind = not one.modality or one.modality in wanted.modalities
-        in_time = not (wanted.since and one.date) or one.date >= wanted.since.isoformat()
-        if is_uid(one.study) and of_kind and in_time:
-            yield one
+        day = text(item, Tag.STUDY_DATE)
+        study_date = f"{day[:4]}-{day[4:6]}-{day[6:]}" if re.fullmatch(r"\d{8}", day) else ""
+        series = ListedSeries(
+            text(item, Tag.STUDY), text(item, Tag.SERIES), text(item, Tag.MODALITY), study_date,
+            text(item, Tag.ACCESSION), integer(item, Tag.IMAGES),
+        )  # fmt: skip
+        if is_uid(series.study) and wanted.accepts(series):
+            yield series
 
 
-def _series(item: Item) -> ListedSeries:
-    day = text(item, STUDY_DATE)
-    told = f"{day[:4]}-{day[4:6]}-{day[6:]}" if re.fullmatch(r"\d{8}", day) else ""
-    return ListedSeries(
-        text(item, STUDY), text(item, SERIES), text(item, MODALITY), told, text(item, ACCESSION), number(item, IMAGES)
-    )
-
-
-@dataclass(frozen=True)
-class ListedStudy:
-    """A study, without anything that names its patient."""
-
-    uid: str
-    date: str
-    """YYYY-MM-DD, or empty."""
-    modalities: tuple[str, ...]
-    accession: str
-    """The order's number, which leads to a patient for whoever may look into the hospital's systems."""
-    images: int | None
-    """Of these modalities; None where the server does not say."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-    def plus(self, one: ListedSeries) -> "ListedStudy":
-        """With one more series."""
-        known = () if not one.modality or one.modality in self.modalities else (one.modality,)
-        images = None if self.images is None or one.images is None else self.images + one.images
-        return replace(self, modalities=(*self.modalities, *known), images=images)
-
-
-def list_studies(connection: Connection, wanted: Wanted, most: int) -> tuple[list[ListedStudy], bool]:
-    """Up to ``most`` studies, the oldest first, and whether there are more."""
-    found: dict[str, ListedStudy] = {}
-    for one in series(connection, wanted):
-        study = found.get(one.study)
-        if study is None and len(found) == most:
-            return _by_date(found), True
-        found[one.study] = (study or ListedStudy(one.study, one.date, (), one.accession, 0)).plus(one)
-    return _by_date(found), False
-
-
-def _by_date(found: dict[str, ListedStudy]) -> list[ListedStudy]:
-    return sorted(found.values(), key=lambda study: (study.date, study.uid))
+def list_studies(connection: Connection, wanted: SeriesFilter, limit: int) -> tuple[list[ListedStudy], bool]:
+    """Return up to ``limit`` studies, the oldest first, and whether there are more."""
+    studies: dict[str, list[ListedSeries]] = {}
+    more = False
+    for series in find_series(connection, wanted):
+        if series.study not in studies and len(studies) == limit:
+            more = True
+            break
+        studies.setdefault(series.study, []).append(series)
+    return sorted(map(ListedStudy.of, studies.values()), key=lambda study: (study.date, study.uid)), more

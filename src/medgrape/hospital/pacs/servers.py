@@ -1,4 +1,4 @@
-"""Which servers may be asked: one TOML file. What is not in it cannot be reached, whatever somebody types."""
+"""Settings of DICOMweb servers, from a TOML file. Only servers in this file can be reached."""
 
 import os
 import tomllib
@@ -14,50 +14,36 @@ from medgrape.config import ConfigError, Settings
 from medgrape.errors import nearest
 
 DEFAULT_FILE = Path("pacs.toml")
-FILE_VARIABLE = "MEDGRAPE_PACS"
-"""Environment variable that names the file where no option does."""
+FILE_VARIABLE = "MEDGRAPE_PACS"  # environment variable with the path of the file
 
 
 class ServerSettings(Settings):
-    """One server. Secrets stand in the environment or in files of their own, never here."""
+    """One server. Secrets are in environment variables or separate files, never here."""
 
-    url: Annotated[str, Field(min_length=1)]
-    """Where its DICOMweb services begin: https://pacs.example.org/dicom-web."""
-    username: str = ""
-    """For a password (HTTP basic authentication)."""
-    password_env: str = ""
-    """Environment variable that holds the password."""
-    password_file: str = ""
-    """File that holds the password, and nothing else."""
-    token_env: str = ""
-    """Environment variable that holds a bearer token, instead of user and password."""
-    token_file: str = ""
-    """File that holds the token; it is read again for each request."""
-    ca_file: str = ""
-    """Certificates (PEM) that the server's must come from; empty: those that this machine trusts."""
-    client_certificate: str = ""
-    """Certificate (PEM) with which we show who we are."""
-    client_key: str = ""
-    """Its key (PEM), where it is not in the same file."""
-    timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
-    """Seconds of silence after which the server counts as gone."""
-    page: Annotated[int, Field(ge=1, le=10_000)] = 100
-    """Studies or films to ask for at once."""
-    max_bytes: Annotated[int, Field(gt=0)] = 256 * 2**20
-    """Largest film that is fetched."""
-    allow_http: bool = False
-    """Speak unencrypted with a server that is not this machine: names and films can be read by others on the way."""
+    url: Annotated[str, Field(min_length=1)]  # root of its DICOMweb services: https://pacs.example.org/dicom-web
+    username: str = ""  # for HTTP basic authentication
+    password_env: str = ""  # environment variable with the password
+    password_file: str = ""  # file with the password only
+    token_env: str = ""  # environment variable with a bearer token, instead of user and password
+    token_file: str = ""  # file with the token, read again for each request
+    ca_file: str = ""  # trusted certificates (PEM); empty: those of this machine
+    client_certificate: str = ""  # our own certificate (PEM)
+    client_key: str = ""  # its key (PEM), if not in the same file
+    timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0  # seconds without an answer
+    page: Annotated[int, Field(ge=1, le=10_000)] = 100  # studies or films per request
+    max_bytes: Annotated[int, Field(gt=0)] = 256 * 2**20  # largest film to fetch
+    allow_http: bool = False  # allow unencrypted connections to other machines: names and films can be read on the way
 
     @model_validator(mode="after")
-    def _is_safe(self) -> Self:
-        """Told without what was written: a URL may hold a password."""
+    def _check(self) -> Self:
+        """Raise an error that does not repeat the values: a URL may hold a password."""
         _check_url(self.url, allow_http=self.allow_http)
-        if len([one for one in (self.password_env, self.password_file) if one]) > 1:
-            raise ValueError("take one of password_env and password_file")
-        if len([one for one in (self.token_env, self.token_file, self.username) if one]) > 1:
-            raise ValueError("take one of token_env, token_file and username")
+        if self.password_env and self.password_file:
+            raise ValueError("set only one of password_env and password_file")
+        if [self.token_env, self.token_file, self.username].count("") < 2:
+            raise ValueError("set only one of token_env, token_file and username")
         if bool(self.username) != bool(self.password_env or self.password_file):
-            raise ValueError("username needs password_env or password_file, and these need it")
+            raise ValueError("username needs password_env or password_file, and these need username")
         if self.client_key and not self.client_certificate:
             raise ValueError("client_key needs client_certificate")
         return self
@@ -68,7 +54,7 @@ def _check_url(url: str, *, allow_http: bool) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise ValueError("url is no address") from None
+        raise ValueError("url is not a valid address") from None
     if parts.scheme not in ("http", "https") or not host:
         raise ValueError("url must begin with https:// and name a host")
     if parts.username or parts.password:
@@ -76,68 +62,65 @@ def _check_url(url: str, *, allow_http: bool) -> None:
     if parts.query or parts.fragment:
         raise ValueError("url must end with its path, without ? or #")
     if parts.scheme == "http" and not (allow_http or _is_this_machine(host)):
-        raise ValueError("url must be https; allow_http = true lets names and films travel unencrypted")
+        raise ValueError("url must be https; allow_http = true would send names and films unencrypted")
 
 
 def _is_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
     try:
-        return ip_address(host).is_loopback
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server under the name that people call it by."""
+    """A configured server."""
 
     name: str
     settings: ServerSettings
-    folder: Path
-    """Where its settings stand: what they name as a file lies there, unless the path is a full one."""
+    folder: Path  # folder of the settings file, from which relative paths start
 
-    def file(self, named: str) -> Path:
-        """A file that the settings name."""
-        return self.folder / Path(named).expanduser()
+    def file(self, path: str) -> Path:
+        """Return a file that the settings name."""
+        return self.folder / Path(path).expanduser()
 
 
 def configured_server(name: str, file: Path | None = None) -> Server:
-    """The server called ``name`` in the file given, in the environment's, or in ``pacs.toml``."""
+    """Return the server from the given file, else from the file named in the environment, else from ``pacs.toml``."""
     path = file or Path(os.environ.get(FILE_VARIABLE) or DEFAULT_FILE)
-    tables = _tables(path)
+    tables = _read_tables(path)
     if name not in tables:
-        how = "; servers are called by name, not by address" if "/" in name or ":" in name else ""
-        raise ConfigError(f"{path} has no server {name!r}{nearest(name, tables)}{how}.")
+        hint = "; give a server's name, not an address" if "/" in name or ":" in name else ""
+        raise ConfigError(f"{path} has no server {name!r}{nearest(name, tables)}{hint}.")
     try:
         return Server(name, ServerSettings.model_validate(tables[name]), path.resolve().parent)
     except ValidationError as error:
-        raise ConfigError(f"{path}, servers.{name}: {_complaint(error)}.") from None
+        raise ConfigError(f"{path}, servers.{name}: {_first_complaint(error)}.") from None
 
 
-def _complaint(error: ValidationError) -> str:
-    """A mistyped key first; what was written is never repeated, for it may be a password in the wrong place."""
-    found = sorted(error.errors(include_input=False), key=lambda one: one["type"] != "extra_forbidden")[0]
-    key = ".".join(str(part) for part in found["loc"])
-    if found["type"] == "extra_forbidden":
+def _first_complaint(error: ValidationError) -> str:
+    """Return the first error, unknown keys first, without the value: it may be a password under a wrong key."""
+    first = min(error.errors(include_input=False), key=lambda entry: entry["type"] != "extra_forbidden")
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
         return f"there is no key {key!r}{nearest(key, ServerSettings.model_fields)}"
-    said = found["msg"].removeprefix("Value error, ")
-    return f"{key}: {said}" if key else said
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message
 
 
-def _tables(path: Path) -> dict[str, Any]:
+def _read_tables(path: Path) -> dict[str, Any]:
     try:
-        told = tomllib.loads(path.read_text("utf-8"))
+        content = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ConfigError(
-            f"{path} is not there: write one that names your servers (docs/how-to/pacs.md), or name it by --servers."
+            f"{path} does not exist; list your servers in it (docs/how-to/pacs.md), or give another file by --servers."
         ) from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    for key in told:
-        if key != "servers":
-            raise ConfigError(f"{path}: there is no key {key!r}{nearest(key, ['servers'])}.")
-    servers = told.get("servers", {})
-    if not isinstance(servers, dict) or not all(isinstance(one, dict) for one in servers.values()) or not servers:
-        raise ConfigError(f"{path} names no server: write a table such as [servers.hospital] with a url.")
+    unknown = next((key for key in content if key != "servers"), None)
+    if unknown is not None:
+        raise ConfigError(f"{path}: there is no key {unknown!r}{nearest(unknown, ['servers'])}.")
+    servers = content.get("servers")
+    if not servers or not isinstance(servers, dict) or not all(isinstance(table, dict) for table in servers.values()):
+        raise ConfigError(f"{path} has no server; add a table such as [servers.hospital] with a url.")
     return servers

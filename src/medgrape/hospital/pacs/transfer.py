@@ -1,4 +1,4 @@
-"""Films of a server as files in a folder, each whole or not there, and none fetched twice."""
+"""Fetch films from a server into files, and store files on it."""
 
 import hashlib
 import os
@@ -13,156 +13,129 @@ from medgrape.errors import UserError
 from medgrape.files import whole_file
 from medgrape.films.decoder import Decoder
 from medgrape.films.film import FilmError
-from medgrape.hospital.pacs.connection import AwayError, BarredError, Connection, MissingError, PacsError, RefusalError
-from medgrape.hospital.pacs.header import header_of
-from medgrape.hospital.pacs.messages import (
-    FAILED,
-    OTHER_FAILURES,
-    REASON,
-    REFERENCED,
-    STORED,
-    BrokenAnswerError,
-    Item,
-    OneFile,
-    content,
-    items,
-    number,
-    sequence,
-    text,
-    values,
+from medgrape.hospital.pacs.connection import (
+    AuthenticationError,
+    Connection,
+    NotFoundError,
+    PacsError,
+    ResponseError,
+    UnreachableError,
 )
-from medgrape.hospital.pacs.query import ListedFilm, Wanted, films, series, series_of
+from medgrape.hospital.pacs.dicom_json import Item, Tag, integer, items, text, values
+from medgrape.hospital.pacs.header import read_header
+from medgrape.hospital.pacs.multipart import IncompleteResponseError, MultipartFile, first_object
+from medgrape.hospital.pacs.query import ListedFilm, SeriesFilter, find_films, find_series, find_study_series
 from medgrape.progress import Track, quietly
 
 
 def fetch(connection: Connection, film: ListedFilm, target: Path) -> None:
-    """Write the film to ``target``: the whole of it, no more than a film may have, and no other film."""
-    name, most, taken = connection.name, connection.server.settings.max_bytes, 0
+    """Write a film to ``target``; raise an error if it is incomplete, too large or another object."""
+    name, limit, size = connection.name, connection.server.settings.max_bytes, 0
     with connection.retrieve(film.path) as (media_type, chunks), target.open("wb") as file:
         try:
-            for piece in content(media_type, chunks):
-                taken += len(piece)
-                if taken > most:
-                    raise FilmError(f"it has more than {most:,} bytes, the limit for {name} (max_bytes).")
-                file.write(piece)
-        except BrokenAnswerError:
-            if taken:
-                raise AwayError(f"{name} broke off in the middle of a film; try again.") from None
-            raise RefusalError(f"{name} sends something else than a film.") from None
-    found = header_of(target)
-    if found is None or found.uid != film.uid:
-        raise RefusalError(f"{name} sends another object than it was asked for, or none.")
+            for chunk in first_object(media_type, chunks):
+                size += len(chunk)
+                if size > limit:
+                    raise FilmError(f"it has more than {limit:,} bytes, the limit for {name} (max_bytes).")
+                file.write(chunk)
+        except IncompleteResponseError:
+            if size:
+                raise UnreachableError(f"{name} stopped in the middle of a film; try again.") from None
+            raise ResponseError(f"{name} sent something that is not a film.") from None
+    header = read_header(target)
+    if header is None or header.uid != film.uid:
+        raise ResponseError(f"{name} sent another object than the requested film.")
 
 
 _DUPLICATE = 0x0111
 _REASONS = {
-    0x0106: "it holds a value that the server does not take",
-    0x0110: "the server failed while it stored it",
+    0x0106: "the server does not accept one of its values",
+    0x0110: "the server failed while storing it",
     0x0117: "its UID is not valid",
     0x0122: "the server does not store objects of this kind",
     0x0124: "we are not allowed to store there",
-    0xA700: "the server has no room left",
-    0xA900: "it is not what its SOP class promises",
-    0xC000: "the server cannot understand it",
-    0xC122: "the server does not know its transfer syntax",
+    0xA700: "the server is out of space",
+    0xA900: "it does not match its SOP class",
+    0xC000: "the server cannot parse it",
+    0xC122: "the server does not support its transfer syntax",
 }
-_PASSING = (0x0110, 0x0124, 0xA700)
-"""What somebody at the server can mend: the same object may be taken later."""
+"""Failure reasons of STOW-RS (DICOM PS3.18). A7xx and A9xx are families of codes."""
+_TEMPORARY = (0x0110, 0x0124, 0xA700)  # the server's administrator can fix these
 
 
 @dataclass(frozen=True)
-class Stored:
-    """What became of one file."""
+class StoreResult:
+    """Whether the server stored a file."""
 
     path: Path
     uid: str
     accepted: bool
-    reason: str = ""
-    """Why not."""
-    may_pass: bool = False
-    """Whether it is the server that is in trouble, and not the object."""
+    reason: str = ""  # why it was refused
+    is_temporary: bool = False  # whether the server may accept the same object later
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"file": str(self.path), "uid": self.uid, "accepted": self.accepted, "reason": self.reason or None}
 
 
-def store(connection: Connection, path: Path) -> Stored:
-    """Send the file as it is. One that the server has already counts as accepted: sending twice stores once."""
-    header = header_of(path)
+def store(connection: Connection, path: Path) -> StoreResult:
+    """Send the file unchanged. An object that the server already has counts as accepted."""
+    header = read_header(path)
     if header is None:
-        return Stored(path, "", False, "it is no DICOM file with a UID of its own")
-    body = OneFile(path)
+        return StoreResult(path, "", False, "it is not a DICOM file with a valid UID")
+    body = MultipartFile(path)
     try:
-        status, answer = connection.store(iter(body), body.length, body.media_type)
-    except (RefusalError, MissingError) as refusal:  # of this file; the next may be smaller
-        return Stored(path, header.uid, False, str(refusal))
-    said = next(iter(items(answer)), Item())
-    failed = [*values(said, FAILED), *values(said, OTHER_FAILURES)]
-    if header.uid in _uids(said, STORED) or (status == 200 and not failed):  # 202: some, and it must say which
-        return Stored(path, header.uid, True)
-    code = _failure(said, header.uid)
-    if code == _DUPLICATE:
-        return Stored(path, header.uid, True)
-    return Stored(path, header.uid, False, _in_words(code, status), _family(code) in _PASSING)
-
-
-def _uids(answer: Item, tag: str) -> set[str]:
-    return {text(one, REFERENCED) for one in sequence(answer, tag)}
-
-
-def _failure(answer: Item, uid: str) -> int | None:
-    """Why an object failed; one that the server could not even name is told among the others."""
-    named = [one for one in sequence(answer, FAILED) if text(one, REFERENCED) == uid]
-    return next((number(one, REASON) for one in [*named, *sequence(answer, OTHER_FAILURES)]), None)
-
-
-def _in_words(code: int | None, status: int) -> str:
+        status, payload = connection.store(iter(body), body.length, body.media_type)
+    except (ResponseError, NotFoundError) as error:  # concerns this file only, which may be too large
+        return StoreResult(path, header.uid, False, str(error))
+    response = next(iter(items(payload)), Item())
+    stored = [text(item, Tag.REFERENCED_INSTANCE) for item in items(values(response, Tag.STORED))]
+    failed, others = values(response, Tag.FAILED), values(response, Tag.OTHER_FAILURES)
+    # An object whose UID the server could not read is listed among the other failures.
+    failures = [item for item in items(failed) if text(item, Tag.REFERENCED_INSTANCE) == header.uid] + items(others)
+    code = integer(failures[0], Tag.FAILURE_REASON) if failures else None
+    complete = status == 200 and not failed and not others  # with 202 the server must list what it stored
+    if header.uid in stored or complete or code == _DUPLICATE:
+        return StoreResult(path, header.uid, True)
     if code is None:
-        return f"the server does not say why (HTTP {status})"
-    return f"{_REASONS.get(_family(code), 'the server gives a reason of its own')} ({code:04X}H)"
-
-
-def _family(code: int | None) -> int:
-    """A code, or the first of its like: A7xx and A9xx are families."""
-    return 0 if code is None else code if code in _REASONS else code & 0xFF00
+        return StoreResult(path, header.uid, False, f"the server gives no reason (HTTP {status})")
+    known = code if code in _REASONS else code & 0xFF00
+    reason = f"{_REASONS.get(known, 'the server gives a code of its own')} ({code:04X}H)"
+    return StoreResult(path, header.uid, False, reason, known in _TEMPORARY)
 
 
 def dicom_files(paths: list[Path]) -> list[Path]:
-    """Files, and those below folders that begin like DICOM; one that is not there is an error before any is sent."""
-    found: list[Path] = []
+    """Return the files, and all DICOM files below the folders; a missing path is an error."""
+    files: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise UserError(f"{path} is not there.")
-        if path.is_dir():
-            below = sorted(one for one in path.rglob("*") if one.is_file() and header_of(one) is not None)
-            if not below:
-                raise UserError(f"There is no DICOM file in {path}.")
-            found.extend(below)
-        else:
-            found.append(path)
-    return found
+            raise UserError(f"{path} does not exist.")
+        if not path.is_dir():
+            files.append(path)
+            continue
+        inside = sorted(file for file in path.rglob("*") if file.is_file() and read_header(file) is not None)
+        if not inside:
+            raise UserError(f"There is no DICOM file in {path}.")
+        files.extend(inside)
+    return files
 
 
 @dataclass(frozen=True)
-class PullOrder:
-    """Which films, and where to."""
+class PullOptions:
+    """Which films to fetch, and where to."""
 
     out: Path
-    studies: tuple[str, ...] = ()
-    """None: those that are ``wanted``."""
-    wanted: Wanted = field(default_factory=Wanted)
-    clean: bool = False
-    """Whether to keep copies without anything that names a patient, under names that do not lead to the films."""
+    studies: tuple[str, ...] = ()  # UIDs; if empty, all studies with the wanted series
+    wanted: SeriesFilter = field(default_factory=SeriesFilter)
+    clean: bool = False  # keep copies without anything that names a patient, under names that do not lead to the films
 
 
 @dataclass
-class Pulled:
-    """What became of the films."""
+class PullResult:
+    """How many films were fetched or already present, and which were refused."""
 
     fetched: int = 0
     there: int = 0
-    """Before this call."""
     refused: list[dict[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -170,63 +143,62 @@ class Pulled:
         return asdict(self)
 
 
-def pull(connection: Connection, order: PullOrder, track: Track = quietly) -> Pulled:
-    """Fetch what is not there yet. A server that goes away ends it; given again, it goes on."""
-    pulled = Pulled()
-    listed = list(_listed(connection, order, pulled))
+def pull(connection: Connection, options: PullOptions, track: Track = quietly) -> PullResult:
+    """Fetch the films that are missing in the folder. If the server fails, run it again to continue."""
+    result = PullResult()
+    films = list(_find_requested(connection, options, result))
     with tempfile.TemporaryDirectory(prefix="medgrape-pulled-") as private, Decoder() as decoder:
-        scratch = Path(private) / "film.dcm"
-        for film in track(listed, "fetching films", len(listed)):
-            target = order.out / film_name(film, clean=order.clean)
+        original = Path(private) / "film.dcm"
+        for film in track(films, "fetching films", len(films)):
+            name = f"{film.study}/{film.uid}"
+            if options.clean:
+                name = hashlib.sha256(film.uid.encode()).hexdigest()[:32]
+            target = options.out / f"{name}.dcm"
             if target.exists():
-                pulled.there += 1
+                result.there += 1
                 continue
             try:
-                _pull(connection, film, target, scratch, decoder if order.clean else None)
-                pulled.fetched += 1
-            except (AwayError, BarredError):
+                _fetch_whole(connection, film, target, original, decoder if options.clean else None)
+                result.fetched += 1
+            except (UnreachableError, AuthenticationError):
                 raise
-            except (PacsError, FilmError) as refusal:
-                pulled.refused.append({"film": film.uid, "reason": reason_of(refusal, scratch)})
-    return pulled
+            except (PacsError, FilmError) as error:
+                result.refused.append({"film": film.uid, "reason": without_path(error, original)})
+    return result
 
 
-def film_name(film: ListedFilm, *, clean: bool = False) -> Path:
-    """A name of our own making; that of a cleaned copy does not lead back to the film without the server's list."""
-    if clean:
-        return Path(f"{hashlib.sha256(film.uid.encode()).hexdigest()[:32]}.dcm")
-    return Path(film.study) / f"{film.uid}.dcm"
+def without_path(error: Exception, path: Path) -> str:
+    """Return the message without the path of a temporary file in front."""
+    return str(error).removeprefix(f"{path}: ")
 
 
-def reason_of(refusal: Exception, file: Path) -> str:
-    """Why a film was refused, without the name of the file that it was in for a moment."""
-    return str(refusal).removeprefix(f"{file}: ")
+def _find_requested(connection: Connection, options: PullOptions, result: PullResult) -> Iterator[ListedFilm]:
+    """Yield the requested films; a requested study without any is refused."""
+    if not options.studies:
+        for series in find_series(connection, options.wanted):
+            yield from find_films(connection, series)
+    for study in dict.fromkeys(options.studies):
+        of_study = find_study_series(connection, study, options.wanted)
+        films = [film for series in of_study for film in find_films(connection, series)]
+        if not films:
+            modalities = " or ".join(options.wanted.modalities)
+            reason = f"{connection.name} has no {modalities} film of it; see --modality."
+            result.refused.append({"film": f"study {study}", "reason": reason})
+        yield from films
 
 
-def _listed(connection: Connection, order: PullOrder, pulled: Pulled) -> Iterator[ListedFilm]:
-    """The films that are asked for; a study that was named and has none is refused."""
-    if not order.studies:
-        for one in series(connection, order.wanted):
-            yield from films(connection, one)
-    for study in dict.fromkeys(order.studies):
-        found = [film for one in series_of(connection, study, order.wanted) for film in films(connection, one)]
-        if not found:
-            kinds = " or ".join(order.wanted.modalities)
-            reason = f"{connection.name} has no {kinds} film of it; see --modality."
-            pulled.refused.append({"film": f"study {study}", "reason": reason})
-        yield from found
-
-
-def _pull(connection: Connection, film: ListedFilm, target: Path, scratch: Path, decoder: Decoder | None) -> None:
-    """The film under its name; what names a patient stays in a private folder, and not for long."""
+def _fetch_whole(
+    connection: Connection, film: ListedFilm, target: Path, original: Path, decoder: Decoder | None
+) -> None:
+    """Fetch a film to ``target``. With a decoder, fetch to ``original``, which is private, and keep a cleaned copy."""
     with whole_file(target) as draft:
         os.close(os.open(draft, os.O_CREAT | os.O_WRONLY, 0o600))
         if decoder is None:
             fetch(connection, film, draft)
             return
         try:
-            fetch(connection, film, scratch)
+            fetch(connection, film, original)
             limits = FilmLimits(max_bytes=connection.server.settings.max_bytes)
-            draft.write_bytes(decoder.clean(scratch, limits).content)
+            draft.write_bytes(decoder.clean(original, limits).content)
         finally:
-            scratch.unlink(missing_ok=True)
+            original.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""New chest films of a server, read as they arrive: each exactly once, across restarts and kills at any moment.
+"""Read new chest films of a server as they arrive, each exactly once, across restarts and kills at any moment.
 
-Everything that is decided about a film is one row of the ledger; everything that is made of it is one folder, which
-appears by being renamed. A step that was broken off is known by the row or by the folder, and done again or skipped.
+Every decision about a film is one row of the ledger, and every reading is one folder, which appears by being renamed.
+After a kill, the row and the folder show which step is next.
 """
 
 import time
@@ -14,293 +14,273 @@ from typing import Any, Literal
 from medgrape.errors import UserError
 from medgrape.films.decoder import DecoderLostError
 from medgrape.films.film import FilmError
-from medgrape.hospital.pacs.chest_reader import REPORT, ChestReader, Readings, alone_in
+from medgrape.hospital.pacs.chest_reader import ChestReader
 from medgrape.hospital.pacs.connection import (
-    AwayError,
-    BarredError,
+    AuthenticationError,
     Connection,
-    MissingError,
+    CredentialsError,
+    NotFoundError,
     PacsError,
-    RefusalError,
-    SecretError,
+    ResponseError,
+    UnreachableError,
 )
-from medgrape.hospital.pacs.ledger import Entry, Ledger, State, opened
-from medgrape.hospital.pacs.query import CHEST_MODALITIES, ListedFilm, ListedSeries, Wanted, films, series, since_when
+from medgrape.hospital.pacs.ledger import Ledger, LedgerEntry, State, open_ledger
+from medgrape.hospital.pacs.query import (
+    CHEST_MODALITIES,
+    ListedFilm,
+    ListedSeries,
+    SeriesFilter,
+    find_films,
+    find_series,
+    parse_since,
+)
+from medgrape.hospital.pacs.readings_folder import REPORT, ReadingsFolder, lock_folder
 from medgrape.hospital.pacs.servers import Server
-from medgrape.hospital.pacs.transfer import fetch, reason_of, store
+from medgrape.hospital.pacs.transfer import fetch, store, without_path
+
+_MAX_FAILURES = 5  # rounds in which a film or its report may fail before that is final
+_MIN_TROUBLE = 86400.0  # seconds for which temporary errors must last, besides, so that somebody can fix the cause
+_MAX_WAIT = 60.0  # seconds between attempts to reach the server
+_SEARCH_AGAIN = 3600.0  # seconds after which a series is searched again although its number of images is the same
+_MAX_CRASHES = 20  # times that a film may kill the process before it is refused
 
 
 @dataclass(frozen=True)
-class News:
-    """Something that happened."""
+class WatchEvent:
+    """Something that happened to a film, or to the connection."""
 
-    what: Literal["read", "refused", "stored", "unsendable", "later", "away", "back"]
+    kind: Literal["read", "refused", "stored", "unsendable", "later", "away", "back"]
     film: str = ""
-    words: str = ""
+    message: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"what": self.what, "film": self.film or None, "words": self.words or None}
+        return {"what": self.kind, "film": self.film or None, "words": self.message or None}
 
 
-Tell = Callable[[News], None]
-_FAILURES = 5
-"""Rounds in which a server may fail to give a film, or to take a report, before that counts as its answer."""
-_PATIENCE = 86400.0
-"""Seconds, besides, for which trouble may last that can pass: somebody has to notice, and to mend it."""
-_LONGEST_WAIT = 60.0
+OnEvent = Callable[[WatchEvent], None]
 
 
-class StrainError(UserError):
-    """This machine could not read a film: it had too little memory, as a rule."""
+class ResourceError(UserError):
+    """This machine could not read a film, usually for lack of memory."""
 
 
-MAY_PASS = AwayError | BarredError | DecoderLostError | StrainError
-
-
-def is_enough(entry: Entry, error: UserError) -> bool:
-    """Whether a film has failed for the last time; trouble that may pass needs to last for long, too."""
-    if not isinstance(error, MAY_PASS):
-        return entry.failures + 1 >= _FAILURES
-    return entry.troubles + 1 >= _FAILURES and time.time() - entry.troubled >= _PATIENCE
-
-
-def go_round(look: Callable[[], None], every: float, server: str, tell: Tell, wait: Callable[[float], None]) -> None:
-    """Look again and again, for ever; while the server is no use, less and less often, which is told once.
-
-    Before the first look that went well, only a server that is away is waited for: anything else is a wrong set-up.
-    """
-    failed, well, told = 0, False, set[type[UserError]]()
-    while True:
-        try:
-            look()
-        except (PacsError, SecretError) as trouble:
-            if not well and not isinstance(trouble, AwayError):
-                raise
-            if type(trouble) not in told:
-                tell(News("away", words=f"{trouble} Waiting for it."))
-            told.add(type(trouble))
-            wait(min(2.0 ** min(failed, 10), _LONGEST_WAIT))
-            failed += 1
-            continue
-        if failed:
-            tell(News("back", words=f"{server} answers again."))
-        failed, well, told = 0, True, set()
-        wait(every)
-
-
-_LOOK_AGAIN = 3600.0
-"""Seconds after which a series is looked into although it seems to have no other images than before."""
-_DEATHS = 20
-"""Watches that may end without a word over a film before it is left alone."""
+_TEMPORARY_ERRORS = UnreachableError | AuthenticationError | DecoderLostError | ResourceError
 
 
 @dataclass(frozen=True)
-class WatchOrder:
-    """What to watch, with which model, where to."""
+class WatchOptions:
+    """What to watch, with which model, and where to write."""
 
     server: Server
     model: Path
     out: Path
-    since: str = "7d"
-    """As ``since_when`` takes it; days back are counted anew in each round."""
-    push: bool = False
-    """Whether reports and maps go back to the server."""
-    keep_dicom: bool = False
-    """Whether they stay here."""
-    every: float = 30.0
-    """Seconds between two rounds."""
-    once: bool = False
-    """Whether to end after one round."""
+    since: str = "7d"  # see parse_since; days back are counted anew in each round
+    push: bool = False  # store reports and maps on the server
+    keep_dicom: bool = False  # keep them in the folder, too
+    every: float = 30.0  # seconds between two rounds
+    once: bool = False  # stop after one round
 
 
-def watch(order: WatchOrder, tell: Tell, wait: Callable[[float], None] = time.sleep) -> dict[str, int]:
-    """Read what is new, again and again; the number of films in each state, at the end of a single round."""
-    since_when(order.since)
-    reader = ChestReader(order.model, dicom=order.push or order.keep_dicom)
+def watch(options: WatchOptions, on_event: OnEvent, wait: Callable[[float], None] = time.sleep) -> dict[str, int]:
+    """Read new films for ever or, with ``once``, in one round; then return the number of films in each state."""
+    parse_since(options.since)  # report a wrong value before anything else
+    reader = ChestReader(options.model, dicom=options.push or options.keep_dicom)
     with (
-        alone_in(order.out) as readings,
-        opened(readings.ledger) as ledger,
+        lock_folder(options.out) as folder,
+        open_ledger(folder.ledger) as ledger,
         closing(reader),
-        Connection(order.server) as connection,
+        Connection(options.server) as connection,
     ):
-        _refuse_other(order, ledger, reader.version)
-        watcher = Watcher(order, connection, ledger, readings, reader, tell)
-        if order.once:
-            watcher.round()
+        server, model = ledger.get("server"), ledger.get("model")
+        if server not in (None, options.server.name):
+            raise UserError(f"{options.out} belongs to the server {server!r}; choose another --out.")
+        if model not in (None, reader.version):
+            raise UserError(
+                f"{options.out} belongs to another model ({model}, this one is {reader.version}); choose another --out."
+            )
+        watcher = Watcher(options, connection, ledger, folder, reader, on_event)
+        if options.once:
+            watcher.run_round()
         else:
-            go_round(watcher.round, order.every, order.server.name, tell, wait)
+            watcher.run_forever(wait)
         return ledger.counts()
-
-
-def _refuse_other(order: WatchOrder, ledger: Ledger, version: str) -> None:
-    """A folder holds the films of one server, read with one model."""
-    server, model = ledger.remembered("server"), ledger.remembered("model")
-    if server not in (None, order.server.name):
-        raise UserError(f"{order.out} was begun with the server {server!r}; choose another --out.")
-    if model not in (None, version):
-        raise UserError(
-            f"{order.out} was begun with another model ({model}, this one is {version}); choose another --out."
-        )
 
 
 @dataclass
 class Watcher:
-    """Goes round once: finds, reads, stores."""
+    """Finds, reads and stores films, round by round."""
 
-    order: WatchOrder
+    options: WatchOptions
     connection: Connection
     ledger: Ledger
-    readings: Readings
+    folder: ReadingsFolder
     reader: ChestReader
-    tell: Tell
-    number: int = field(default=0)
-    """Of the round."""
-    hidden: set[str] = field(default_factory=set)
-    """Series and studies that could not be looked into, and were told."""
+    on_event: OnEvent
+    round_number: int = 0
+    unavailable: set[str] = field(default_factory=set)  # series and studies whose failed search was reported
 
-    def round(self) -> None:
-        """Everything that can be done now."""
-        self.number += 1
-        self._each("sent", self._clear)
-        self._find()
-        if self.order.push:
-            self._each("unsent", self._send)
-        self._each("waiting", self._read)
+    def run_forever(self, wait: Callable[[float], None]) -> None:
+        """Run rounds for ever. If the server fails, retry after growing pauses and report each kind of error once.
 
-    def _each(self, state: State, do: Callable[[Entry], None]) -> None:
-        """Every film in a state, each once in a round. Only a watch that ends without a word is held against it."""
-        while (entry := self.ledger.due(state, self.number)) is not None:
-            self.ledger.begin(entry.film, self.number)
+        Before the first successful round only an unreachable server is waited for: other errors mean wrong settings.
+        """
+        failures, has_succeeded, reported = 0, False, set[type[UserError]]()
+        while True:
             try:
-                do(entry)
-            except BaseException:  # a full disk, a server that is gone, somebody's Ctrl-C
-                self.ledger.acquit(entry.film)
+                self.run_round()
+            except (PacsError, CredentialsError) as error:
+                if not has_succeeded and not isinstance(error, UnreachableError):
+                    raise
+                if type(error) not in reported:
+                    self.on_event(WatchEvent("away", message=f"{error} Waiting for it."))
+                reported.add(type(error))
+                wait(min(2.0 ** min(failures, 10), _MAX_WAIT))
+                failures += 1
+                continue
+            if failures:
+                self.on_event(WatchEvent("back", message=f"{self.options.server.name} answers again."))
+            failures, has_succeeded, reported = 0, True, set()
+            wait(self.options.every)
+
+    def run_round(self) -> None:
+        """Do all that can be done now."""
+        self.round_number += 1
+        self._process_all("sent", self._remove_copies)
+        self._find_films()
+        if self.options.push:
+            self._process_all("unsent", self._store_objects)
+        self._process_all("waiting", self._read_film)
+
+    def _process_all(self, state: State, step: Callable[[LedgerEntry], None]) -> None:
+        """Do a step for all films in a state, each once in a round. An attempt counts unless the step raises."""
+        while (entry := self.ledger.next_due(state, self.round_number)) is not None:
+            self.ledger.begin_attempt(entry.film, self.round_number)
+            try:
+                step(entry)
+            except BaseException:  # a full disk, an unreachable server, Ctrl-C
+                self.ledger.cancel_attempt(entry.film)
                 raise
 
-    def _find(self) -> None:
-        now, wanted = time.time(), Wanted(since_when(self.order.since), CHEST_MODALITIES)
-        for one in series(self.connection, wanted, self._pass_over):
-            if self.ledger.is_unchanged(one, now - _LOOK_AGAIN):
-                continue
-            self._look_into(one)
-        self.ledger.remember(
-            "server", self.order.server.name
-        )  # only now: a first call that came to nothing binds nobody
-        self.ledger.remember("model", self.reader.version)
+    def _find_films(self) -> None:
+        """Add new films to the ledger."""
+        search_again = time.time() - _SEARCH_AGAIN
+        wanted = SeriesFilter(parse_since(self.options.since), CHEST_MODALITIES)
+        for series in find_series(self.connection, wanted, self._skip):
+            if not self.ledger.is_unchanged(series, search_again):
+                self._search_series(series)
+        # Only after a successful search: a first attempt that fails ties the folder to nothing.
+        self.ledger.set_once("server", self.options.server.name)
+        self.ledger.set_once("model", self.reader.version)
 
-    def _look_into(self, one: ListedSeries) -> None:
+    def _search_series(self, series: ListedSeries) -> None:
+        name = f"series {series.uid}"
         try:
-            self.ledger.note(one, list(films(self.connection, one)))
+            self.ledger.add_films(series, list(find_films(self.connection, series)))
         except PacsError as error:
-            self._pass_over(f"series {one.uid}", error)
-            return
-        self.hidden.discard(f"series {one.uid}")
+            self._skip(name, error)
+        else:
+            self.unavailable.discard(name)
 
-    def _pass_over(self, what: str, error: PacsError) -> None:
-        """What the server cannot show holds up nothing else; it is told once, and looked for in every round."""
-        if isinstance(error, MissingError):  # removed since it was listed
+    def _skip(self, name: str, error: PacsError) -> None:
+        """Skip a series or study whose search failed, and report it once; it is searched again in every round."""
+        if isinstance(error, NotFoundError):  # removed since it was listed
             return
-        self._ask_whether_it_is_there()
-        if what not in self.hidden:
-            self.tell(News("later", words=f"{what}: {error}"))
-        self.hidden.add(what)
+        self._check_server()
+        if name not in self.unavailable:
+            self.on_event(WatchEvent("later", message=f"{name}: {error}"))
+        self.unavailable.add(name)
 
-    def _read(self, entry: Entry) -> None:
+    def _read_film(self, entry: LedgerEntry) -> None:
         film = entry.film
-        if entry.deaths >= _DEATHS:
-            self._refuse(film, f"reading it was broken off {entry.deaths} times.")
+        if entry.crashes >= _MAX_CRASHES:
+            self._give_up(film, "refused", f"reading it ended the process {entry.crashes} times.")
             return
-        if not self.readings.place(film.uid).exists():  # else a watcher was killed after the reading was there
+        if not self.folder.reading(film.uid).exists():  # it exists if a watch was killed right after making it
             try:
-                self._make(film)
-            except (PacsError, StrainError, DecoderLostError) as error:
-                self._later(entry, error, lambda why: self._refuse(film, why))
+                self._make_reading(film)
+            except (PacsError, ResourceError, DecoderLostError) as error:
+                self._retry_later(entry, error, "refused")
                 return
-            except FilmError as refusal:
-                self._refuse(film, reason_of(refusal, self.readings.arrival))
+            except FilmError as error:
+                self._give_up(film, "refused", without_path(error, self.folder.draft_film))
                 return
-        self._settle(film)
+        objects = self.folder.object_uids(film.uid)
+        push = self.options.push and bool(objects)
+        self.ledger.set_state(film, "unsent" if push else "read", own_objects=objects)
+        if push:
+            self._process_all("unsent", self._store_objects)
 
-    def _make(self, film: ListedFilm) -> None:
-        with self.readings.draft() as draft:
-            made = draft / "reading"
-            fetch(self.connection, film, self.readings.arrival)
+    def _make_reading(self, film: ListedFilm) -> None:
+        with self.folder.draft() as draft:
+            reading = draft / "reading"
+            fetch(self.connection, film, self.folder.draft_film)
             try:
-                sight = self.reader.read(film, self.readings.arrival, made)
+                predicted, probability = self.reader.read(film, self.folder.draft_film, reading)
             except (UserError, OSError):
                 raise
-            except (MemoryError, RuntimeError) as fault:  # torch calls a lack of memory a RuntimeError
-                raise StrainError(
-                    f"this machine could not read it ({type(fault).__name__}); it may lack memory."
-                ) from fault
-            except Exception as fault:  # one odd film must not end the watch; its words may hold the header's
-                raise FilmError(f"medgrape stumbled over it ({type(fault).__name__}).") from fault
-            self.readings.keep(made, film.uid)
-        self.tell(News("read", film.uid, f"{sight.predicted} {sight.probability:.3f}"))
+            except (MemoryError, RuntimeError) as error:  # torch raises RuntimeError when memory is short
+                raise ResourceError(
+                    f"this machine could not read it ({type(error).__name__}); check its free memory."
+                ) from error
+            except Exception as error:  # one film must not stop the watch; the text may repeat header values
+                raise FilmError(f"medgrape failed to read it ({type(error).__name__}).") from error
+            self.folder.keep(reading, film.uid)
+        self.on_event(WatchEvent("read", film.uid, f"{predicted} {probability:.3f}"))
 
-    def _settle(self, film: ListedFilm) -> None:
-        objects = self.readings.own_uids(film.uid)
-        if self.order.push and objects:
-            self.ledger.settle(film, "unsent", own=objects)
-            self._each("unsent", self._send)
-        else:
-            self.ledger.settle(film, "read", own=objects)
-
-    def _send(self, entry: Entry) -> None:
-        film, objects = entry.film, self.readings.objects(entry.film.uid)
+    def _store_objects(self, entry: LedgerEntry) -> None:
+        film, objects = entry.film, self.folder.objects(entry.film.uid)
         if REPORT not in [path.name for path in objects]:
-            self._leave(
-                film,
-                "its objects are no longer here; to have them made again, remove its reading and set it to waiting.",
-            )
+            reason = "its objects no longer exist; to make them again, remove its reading and set it to waiting."
+            self._give_up(film, "unsendable", reason)
             return
         try:
-            sent = [store(self.connection, path) for path in objects]
+            results = [store(self.connection, path) for path in objects]
         except PacsError as error:
-            self._later(entry, error, lambda why: self._leave(film, why))
+            self._retry_later(entry, error, "unsendable")
             return
-        refused = [one for one in sent if not one.accepted]
+        refused = [result for result in results if not result.accepted]
         if refused:
-            kind = AwayError if all(one.may_pass for one in refused) else RefusalError
-            self._later(entry, kind(refused[0].reason), lambda why: self._leave(film, why))
+            kind = UnreachableError if all(result.is_temporary for result in refused) else ResponseError
+            self._retry_later(entry, kind(refused[0].reason), "unsendable")
             return
-        self.ledger.settle(film, "sent")
-        self.tell(News("stored", film.uid, f"{len(sent)} objects"))
-        self._clear(entry)
+        self.ledger.set_state(film, "sent")
+        self.on_event(WatchEvent("stored", film.uid, f"{len(results)} objects"))
+        self._remove_copies(entry)
 
-    def _clear(self, entry: Entry) -> None:
+    def _remove_copies(self, entry: LedgerEntry) -> None:
+        film = entry.film
         try:
-            if not self.order.keep_dicom:
-                self.readings.remove_objects(entry.film.uid)
-        except OSError as error:  # they name the patient: told until they are gone
-            self.ledger.pause(entry.film)
-            self.tell(News("later", entry.film.uid, f"its objects cannot be removed here ({error.strerror})."))
+            if not self.options.keep_dicom:
+                self.folder.remove_objects(film.uid)
+        except OSError as error:  # report it until they are gone: they name the patient
+            self.ledger.pause(film)
+            self.on_event(WatchEvent("later", film.uid, f"its objects cannot be removed here ({error.strerror})."))
             return
-        self.ledger.settle(entry.film, "read")
+        self.ledger.set_state(film, "read")
 
-    def _later(self, entry: Entry, error: UserError, give_up: Callable[[str], None]) -> None:
-        """Try again, unless it is the server that is gone, or this film that never works out."""
-        if isinstance(error, AwayError | BarredError):
-            self._ask_whether_it_is_there()
-        reason = reason_of(error, self.readings.arrival)
-        if is_enough(entry, error):
-            give_up(reason)
+    def _retry_later(self, entry: LedgerEntry, error: UserError, final: Literal["refused", "unsendable"]) -> None:
+        """Retry in a later round, or give up after too many failures. Raise if the server answers nothing at all."""
+        if isinstance(error, UnreachableError | AuthenticationError):
+            self._check_server()
+        reason = without_path(error, self.folder.draft_film)
+        if isinstance(error, _TEMPORARY_ERRORS):
+            failures, lasted = entry.temporary_failures, time.time() - entry.failing_since >= _MIN_TROUBLE
+        else:
+            failures, lasted = entry.failures, True
+        if failures + 1 >= _MAX_FAILURES and lasted:
+            self._give_up(entry.film, final, reason)
             return
-        if isinstance(error, MAY_PASS):
+        if isinstance(error, _TEMPORARY_ERRORS):
             self.ledger.pause(entry.film)
         else:
-            self.ledger.postpone(entry.film)
-        self.tell(News("later", entry.film.uid, reason))
+            self.ledger.count_failure(entry.film)
+        self.on_event(WatchEvent("later", entry.film.uid, reason))
 
-    def _ask_whether_it_is_there(self) -> None:
-        """A server that broke off is gone, and then that is raised; or it cannot give this one thing."""
+    def _check_server(self) -> None:
+        """Raise an error if the server does not answer a simple search either."""
         self.connection.search(["studies"], [("limit", "1")])
 
-    def _refuse(self, film: ListedFilm, reason: str) -> None:
-        self.ledger.settle(film, "refused", reason)
-        self.tell(News("refused", film.uid, reason))
-
-    def _leave(self, film: ListedFilm, reason: str) -> None:
-        self.ledger.settle(film, "unsendable", reason)
-        self.tell(News("unsendable", film.uid, reason))
+    def _give_up(self, film: ListedFilm, state: Literal["refused", "unsendable"], reason: str) -> None:
+        self.ledger.set_state(film, state, reason)
+        self.on_event(WatchEvent(state, film.uid, reason))

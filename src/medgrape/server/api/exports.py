@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from medgrape.exchange.boxes import MEDIA, SUFFIXES, Form
+from medgrape.exchange.boxes import MEDIA_TYPES, SUFFIXES, ExportFormat
 from medgrape.hospital.objects import write_objects
 from medgrape.server.accounts import Role
 from medgrape.server.api.common import At, StudyId
@@ -75,7 +75,7 @@ def archive_reading(study: StudyId, services: Services, user: CurrentUser, at: A
 def export_boxes(
     services: Services,
     user: CurrentUser,
-    form: Annotated[Form, Query(alias="format", description="For which kind of program.")] = "coco",
+    form: Annotated[ExportFormat, Query(alias="format", description="For which kind of program.")] = "coco",
 ) -> Response:
     """Export all corrections in force: where, which finding, by whom, and the result of the check.
 
@@ -83,13 +83,13 @@ def export_boxes(
     """
     marks = collect(services.room.store, user, form)
     suffix = next(suffix for suffix, known in SUFFIXES.items() if known == form)
-    return _file(marks.written(form), MEDIA[form], f"medgrape-boxes{suffix}")
+    return _file(marks.to_text(form), MEDIA_TYPES[form], f"medgrape-boxes{suffix}")
 
 
 @curating.post("/readings/export", response_class=Response, responses=CSV)
 def export_readings(services: Services, user: CurrentUser) -> Response:
     """Export the result of every study: classes, by whom, when, after how many steps. The export is an event."""
-    return _file(collect_readings(services.room.store, user)[1], MEDIA["csv"], "medgrape-readings.csv")
+    return _file(collect_readings(services.room.store, user)[1], MEDIA_TYPES["csv"], "medgrape-readings.csv")
 
 
 def _attachment(view: StudyView, at: int | None, suffix: str) -> dict[str, str]:

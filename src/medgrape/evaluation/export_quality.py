@@ -29,7 +29,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Loss:
+class ExportLoss:
     """All figures of both, and how often they give the same answer."""
 
     films: int
@@ -48,14 +48,14 @@ class Loss:
 
 def loss_of_export(
     run: LoadedRun, export: LoadedRun, data: Path, track: Track = quietly, *, split: str = "val"
-) -> Loss:
+) -> ExportLoss:
     """Read the films of a split with both. Validation films by default: test films are for the final word."""
     dataset = Dataset.load(data)
     before, after = (read_split(one, dataset, data, split, track).readings for one in (run, export))
     theirs = dict(_figures(after))
     figures = tuple(Compared(name, value, theirs[name]) for name, value in _figures(before))
     same = before.probabilities.argmax(axis=1) == after.probabilities.argmax(axis=1)
-    return Loss(len(before.films), figures, float(same.mean()))
+    return ExportLoss(len(before.films), figures, float(same.mean()))
 
 
 def _figures(readings: Readings) -> Iterator[tuple[str, float]]:

@@ -47,10 +47,12 @@ def page(
 
 def rendered(template: str, told: dict[str, Any], **beside: object) -> str:
     """A template that looks its figures up in ``told``, with what stands beside it."""
-    return filled(template, {"told": told, "figure": lambda path: _figure(told, path), **beside})
+    return render_template(template, {"told": told, "figure": lambda path: _figure(told, path), **beside})
 
 
-def filled(template: str, given: Mapping[str, object], *, package: str = PACKAGE, sheets: Sequence[str] = ()) -> str:
+def render_template(
+    template: str, given: Mapping[str, object], *, package: str = PACKAGE, sheets: Sequence[str] = ()
+) -> str:
     """A template of a package of ours, in the style and policy that all pages share; ``sheets`` add to the style."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # slow to import
 

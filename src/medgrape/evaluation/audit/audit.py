@@ -20,7 +20,7 @@ from medgrape.evaluation.audit.sampling import FEWEST, Measure
 from medgrape.evaluation.evaluate import Loaded, Read, read_split
 from medgrape.evaluation.faithfulness import BATCH, answer_of, faithfulness, random_order, saliency_of
 from medgrape.evaluation.readings import Readings, check_readings
-from medgrape.evaluation.report import NOTICE
+from medgrape.evaluation.report import NOTICE, ReportFiles
 from medgrape.files import plain, whole_file
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule
@@ -85,14 +85,6 @@ class Audit:
         return *told, *cautions(self.measures, self.tables)
 
 
-@dataclass(frozen=True)
-class AuditFiles:
-    """Where the audit is."""
-
-    json: Path
-    html: Path
-
-
 def audit_run(
     loaded: Loaded,
     data: Path,
@@ -102,7 +94,7 @@ def audit_run(
     split: str = "test",
     faithful: bool = False,
     track: Track = quietly,
-) -> tuple[Audit, AuditFiles]:
+) -> tuple[Audit, ReportFiles]:
     """Read the films of a split, count in every group, and write the audit.
 
     ``faithful`` adds insertion and deletion, for which every film is read some 115 times.
@@ -163,11 +155,11 @@ def audit_readings(
     )
 
 
-def write_audit(audit: Audit, folder: Path) -> AuditFiles:
+def write_audit(audit: Audit, folder: Path) -> ReportFiles:
     """Write ``audit.json`` and ``audit.html`` into ``folder``."""
     from medgrape.evaluation.audit.page import audit_page  # drawing is not needed to count
 
-    files, told = AuditFiles(folder / "audit.json", folder / "audit.html"), audit.to_json()
+    files, told = ReportFiles(folder / "audit.json", folder / "audit.html"), audit.to_json()
     html = audit_page(told)
     with whole_file(files.json) as draft:
         draft.write_text(json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False), "utf-8")

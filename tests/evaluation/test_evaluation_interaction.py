@@ -17,7 +17,7 @@ from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
 from medgrape.evaluation.evaluate import evaluate_run, read_split
 from medgrape.evaluation.safety_check import check_figures, simulate_mistakes
-from medgrape.evaluation.verdicts import cautions, headline
+from medgrape.evaluation.summary import cautions, headline
 from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import load_run

@@ -81,7 +81,7 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(
     loaded, drawn_dataset, monkeypatch, boxes
 ):
     seen, drawn = [], []
-    tune, original = few_shot.tune, few_shot.Candidate.drawn
+    tune, original = few_shot.tune, few_shot.Candidate.draw_films
 
     def watched(start, examples, others, *, seed):
         seen.extend(examples)
@@ -93,7 +93,7 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(
         return found
 
     monkeypatch.setattr(few_shot, "tune", watched)
-    monkeypatch.setattr(few_shot.Candidate, "drawn", noted)
+    monkeypatch.setattr(few_shot.Candidate, "draw_films", noted)
     leave_one_out(loaded, drawn_dataset, TrialPlan((1,), seeds=2, boxes=boxes))
     assert {film.split for film in drawn} == {"train"}
     assert seen
@@ -104,10 +104,10 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(
 def test_more_films_are_the_same_films_and_others_besides(drawn_dataset):
     films = Dataset.load(drawn_dataset).in_split("train")
     candidate = few_shot.Candidate("active_tb", 0, films, films)
-    draws = [{film.id for film in candidate.drawn(5, seed)} for seed in range(4)]
-    assert {film.id for film in candidate.drawn(2, 0)} < draws[0]
+    draws = [{film.id for film in candidate.draw_films(5, seed)} for seed in range(4)]
+    assert {film.id for film in candidate.draw_films(2, 0)} < draws[0]
     assert len({frozenset(draw) for draw in draws}) > 1
-    assert len(candidate.drawn(10_000, 0)) == len(films)
+    assert len(candidate.draw_films(10_000, 0)) == len(films)
 
 
 def test_the_same_trial_twice_gives_the_same_figures(loaded, drawn_dataset, tried):

@@ -11,12 +11,12 @@ from test_evaluation_report import Page, at
 
 from medgrape.evaluation.audit.audit import audit_readings, write_audit
 from medgrape.evaluation.audit.groups import attributes, divide
-from medgrape.evaluation.audit.measures import Changed, Checked
-from medgrape.evaluation.audit.sampling import compared, holm, loosened, rounds_for
+from medgrape.evaluation.audit.measures import CheckAlarms, FaithfulnessAreas
+from medgrape.evaluation.audit.resampling import compute_gap, rounds_for, widen_certain
 from medgrape.evaluation.classification import calibration, classify
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import EvaluationError
-from medgrape.evaluation.statistics import interval
+from medgrape.evaluation.statistics import holm, interval
 from medgrape.safety.boxes import BoxSeen
 from medgrape.safety.claims import Claims, always
 
@@ -219,7 +219,7 @@ def test_the_safety_check_is_counted_by_group_with_the_check_that_never_looks_be
     claims = Claims.on([BoxSeen(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset)
     own = np.array([[one.sex == "F", one.sex == "M"] for one in ill])  # doubts women's cavities, knows men's
     audit = audit_readings(
-        read, (SEX,), run="x", checked=Checked(claims, own, always("cavity", claims), "always Cavity")
+        read, (SEX,), run="x", check_alarms=CheckAlarms(claims, own, always("cavity", claims), "always Cavity")
     )
     women, men = groups(audit, "sex")["female"], groups(audit, "sex")["male"]
     assert (women["caught"].value, women["false_alarms"].value) == (0.0, 1.0)
@@ -240,7 +240,7 @@ def test_a_check_that_never_warns_has_half_the_balance_and_is_not_certain_of_it(
     ill, nothing = [one for one in read.films if one.class_name == "ill"], torch.zeros(2)
     claims = Claims.on([BoxSeen(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset)
     own = np.array([[False, one.sex == "M" and number % 4 > 0] for number, one in enumerate(ill)])
-    audit = audit_readings(read, (SEX,), run="x", checked=Checked(claims, own, None))
+    audit = audit_readings(read, (SEX,), run="x", check_alarms=CheckAlarms(claims, own, None))
     women, men = groups(audit, "sex")["female"], groups(audit, "sex")["male"]
     assert women["balance"].value == 0.5
     assert women["balance"].interval.low < 0.45 < 0.55 < women["balance"].interval.high
@@ -269,13 +269,13 @@ def test_insertion_and_deletion_are_means_over_films_and_less_deletion_is_better
     read = clinic({"F": 0.8, "M": 0.8})
     scatter = np.random.default_rng(0).uniform(-0.05, 0.05, len(read.films))
     women = np.array([one.sex == "F" for one in read.films])
-    changed = Changed(
+    changed = FaithfulnessAreas(
         deletion=np.where(women, 0.6, 0.3) + scatter,
         insertion=np.where(women, 0.4, 0.7) + scatter,
         random_deletion=0.5 + scatter,
         random_insertion=0.55 + scatter,
     )
-    audit = audit_readings(read, (SEX, VIEW), run="x", changed=changed)
+    audit = audit_readings(read, (SEX, VIEW), run="x", areas=changed)
     female = groups(audit, "sex")["female"]
     for name, random in (("deletion", 0.5), ("insertion", 0.55)):
         figure = female[name]
@@ -365,46 +365,47 @@ def test_the_calibration_error_is_told_and_never_compared_as_it_grows_when_films
 
 
 def test_ten_right_answers_of_ten_are_not_certain():
-    rounds = loosened(1.0, np.ones(100_000), 10, seed=0)
+    rounds = widen_certain(1.0, np.ones(100_000), 10, seed=0)
     assert np.quantile(rounds, 0.025) == pytest.approx(0.025**0.1, abs=0.005), "Clopper and Pearson's bound"
-    assert np.quantile(loosened(0.0, np.zeros(100_000), 10, seed=0), 0.975) == pytest.approx(1 - 0.025**0.1, abs=0.005)
+    rounds = widen_certain(0.0, np.zeros(100_000), 10, seed=0)
+    assert np.quantile(rounds, 0.975) == pytest.approx(1 - 0.025**0.1, abs=0.005)
     scattered = np.linspace(0.8, 1.0, 50)
-    assert loosened(1.0, scattered, 10, seed=0) is scattered
+    assert widen_certain(1.0, scattered, 10, seed=0) is scattered
     nine_of_ten = np.random.default_rng(1).binomial(200, 0.9, 1000) / 200
-    assert compared(1.0, np.ones(1000), 0.9, nine_of_ten).flagged, "as though ten of ten were certain"
-    assert not compared(1.0, loosened(1.0, np.ones(1000), 10, seed=0), 0.9, nine_of_ten).flagged
+    assert compute_gap(1.0, np.ones(1000), 0.9, nine_of_ten).flagged, "as though ten of ten were certain"
+    assert not compute_gap(1.0, widen_certain(1.0, np.ones(1000), 10, seed=0), 0.9, nine_of_ten).flagged
 
 
 def test_the_mean_of_two_shares_that_are_all_or_nothing_may_be_off_either_way():
-    none_and_all = loosened(0.5, np.full(100_000, 0.5), 10, seed=0, shares=2)
+    none_and_all = widen_certain(0.5, np.full(100_000, 0.5), 10, seed=0, proportions=2)
     bounds = np.quantile(none_and_all, (0.025, 0.975))
     assert none_and_all.mean() == pytest.approx(0.5, abs=0.005)
     assert bounds[1] - 0.5 == pytest.approx(0.5 - bounds[0], abs=0.01) == pytest.approx(0.15, abs=0.03)
-    assert loosened(1.0, np.ones(1000), 10, seed=0, shares=2).max() <= 1
-    assert (loosened(0.5, np.full(1000, 0.5), 10, seed=0) == 0.5).all(), "one share is all or nothing at its ends only"
+    assert widen_certain(1.0, np.ones(1000), 10, seed=0, proportions=2).max() <= 1
+    assert (widen_certain(0.5, np.full(9, 0.5), 10, seed=0) == 0.5).all(), "one share is certain at its ends only"
 
 
 def test_a_gap_that_is_one_of_adding_up_is_none():
-    gap = compared(0.3 + 1e-16, np.full(1000, 0.1 + 0.2), 0.3, np.full(1000, 0.3))
+    gap = compute_gap(0.3 + 1e-16, np.full(1000, 0.1 + 0.2), 0.3, np.full(1000, 0.3))
     assert not gap.flagged
     assert gap.p_value == 1.0
 
 
 def test_a_gap_that_no_round_denies_has_the_smallest_p_value_there_is():
-    assert compared(0.9, np.full(500, 0.9), 0.1, np.full(500, 0.1)).p_value == 1 / 500
+    assert compute_gap(0.9, np.full(500, 0.9), 0.1, np.full(500, 0.1)).p_value == 1 / 500
 
 
 def test_holms_correction_is_counted_by_hand():
-    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
-    assert holm({"a": 0.6, "b": 0.5}) == {"a": 1.0, "b": 1.0}
-    assert holm({}) == {}
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert holm([]) == []
 
 
 @pytest.mark.parametrize("gaps", [1, 25, 26, 400])
 def test_there_are_rounds_enough_for_a_sure_gap_to_outlast_the_correction(gaps):
     rounds = rounds_for(gaps, 1000)
     assert rounds >= 1000
-    sure = compared(0.9, np.full(rounds, 0.9), 0.1, np.full(rounds, 0.1))
+    sure = compute_gap(0.9, np.full(rounds, 0.9), 0.1, np.full(rounds, 0.1))
     assert sure.corrected(gaps * sure.p_value).still_flagged
 
 

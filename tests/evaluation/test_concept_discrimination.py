@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 from medgrape.concepts import Concept, ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
+from medgrape.evaluation.concept_discrimination import discriminate
 from medgrape.evaluation.statistics import auc, resampled_aucs
-from medgrape.evaluation.telling_apart import tell_apart
 from medgrape.geometry import Box, FilmSize
 from medgrape.safety.boxes import BoxSeen
 from medgrape.safety.claims import Claims
@@ -37,7 +37,7 @@ def told(rows, known, *, more=(), patients=None):
     ]
     drawn = (*(DrawnBox(one.film.id, one.concept, one.box) for one in seen), *more)
     data = Dataset("scene", ("ill",), known, Path(), films, drawn, Source("scene", "nowhere"))
-    return tell_apart(seen, known, Claims.on(seen, data))
+    return discriminate(seen, known, Claims.on(seen, data))
 
 
 def test_active_against_obsolete_is_one_figure_counted_by_hand():
@@ -90,7 +90,7 @@ def test_boxes_of_both_in_nearly_the_same_place_count_neither_way():
     assert (spared.boxes, spared.auc) == (1, 1.0)
 
 
-def test_where_every_box_shows_one_finding_there_is_nothing_to_tell_apart():
+def test_where_every_box_shows_one_finding_there_is_nothing_to_discriminate():
     found = told([("active", (1.0, 0.0)), ("active", (0.5, 0.0))], concepts(2))
     assert (found.pairs, found.mean_auc) == ((), None)
 
@@ -104,7 +104,7 @@ def test_the_maps_are_looked_up_by_name_where_the_model_knows_more_and_in_anothe
     ]
     drawn = tuple(DrawnBox(one.film.id, one.concept, one.box) for one in seen)
     data = Dataset("scene", ("ill",), fewer, Path(), tuple(o.film for o in seen), drawn, Source("scene", "nowhere"))
-    (pair,) = tell_apart(seen, known, Claims.on(seen, data)).pairs
+    (pair,) = discriminate(seen, known, Claims.on(seen, data)).pairs
     assert (pair.name, pair.against, pair.auc) == ("effusion", "active", 1.0)
 
 
@@ -134,7 +134,8 @@ def test_a_patient_who_is_drawn_twice_counts_twice():
     present, scores = chance.random(30) < 0.5, chance.integers(5, size=30) / 4
     owner = np.arange(30) // 3
     films = [film(f"f{place}", f"p{whose:02}") for place, whose in enumerate(owner)]
-    found = resampled_aucs(present, scores, films, seed=7, rounds=5)
+    everyone = np.ones((1, 30), dtype=bool)
+    found = resampled_aucs(present, scores, everyone, films, seed=7, rounds=5)[:, 0]
     lots = np.random.default_rng(7)
     for value in found:
         drawn = lots.integers(10, size=10)

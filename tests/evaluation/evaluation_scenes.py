@@ -1,4 +1,4 @@
-"""Films and readings made up for the evaluation's tests, with answers that can be counted by hand."""
+"""Synthetic films and readings for the tests of the evaluation."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ def dataset(
     boxes: Mapping[tuple[str, str], Sequence[Box]] | None = None,
     classes=("healthy", "ill"),
 ) -> Dataset:
-    drawn = tuple(DrawnBox(*key, box) for key, found in (boxes or {}).items() for box in found)
+    drawn = tuple(DrawnBox(*key, box) for key, result in (boxes or {}).items() for box in result)
     source = Source("scene", "nowhere", {"labels.csv": "ab" * 32}, ("drawn by hand",))
     return Dataset("scene", tuple(classes), ConceptSet((CAVITY, EFFUSION)), Path("films"), tuple(films), drawn, source)
 
@@ -35,7 +35,7 @@ def dataset(
 def readings(
     data: Dataset, *, probabilities=None, scores=None, mean_maps=None, max_maps=None, cam_maps=None, split: str = "test"
 ) -> Readings:
-    """What a model said on the films of a split; whatever is not told is the same everywhere."""
+    """Readings of the films of a split; what is not given is constant."""
     films, concepts, classes = data.in_split(split), len(data.concepts), len(data.classes)
     flat = np.zeros((len(films), concepts, SIDE, SIDE), dtype=np.float32)
     mean_maps = flat if mean_maps is None else np.asarray(mean_maps, dtype=np.float32)
@@ -51,19 +51,19 @@ def readings(
 
 
 def bump(row: int, column: int, side: int = SIDE) -> np.ndarray:
-    """A map that is highest in one patch and falls off around it."""
+    """A map with its peak in a patch."""
     down, across = np.mgrid[0:side, 0:side]
     return np.exp(-((down - row) ** 2 + (across - column) ** 2) / 4).astype(np.float32)
 
 
 def patch_box(row: int, column: int, size=(800, 640), side: int = SIDE) -> Box:
-    """The box around one patch of a film."""
+    """The box around a patch of a film."""
     wide, high = size[0] / side, size[1] / side
     return Box(column * wide, row * high, (column + 1) * wide, (row + 1) * high)
 
 
 def drawn_dataset(count: int = 60, seed: int = 0, classes=("healthy", "latent", "active")) -> Readings:
-    """Some sixty films read by a middling model, as many to train on, two films from each patient."""
+    """Sixty test films read by a mediocre model, and sixty training films; two films from each patient."""
     chance = np.random.default_rng(seed)
     films, boxes, maps = [], {}, []
     for number in range(2 * count):
@@ -82,7 +82,7 @@ def drawn_dataset(count: int = 60, seed: int = 0, classes=("healthy", "latent", 
         if split == "test":
             maps.append([_seen(chance, spots["cavity"], 0.9), _seen(chance, spots["effusion"], 0.45)])
     data = dataset(films, boxes, classes)
-    truth = np.array([data.classes.index(one.class_name) for one in data.in_split("test")])
+    truth = np.array([data.classes.index(record.class_name) for record in data.in_split("test")])
     logits = 1.6 * np.eye(3)[truth] + chance.normal(size=(count, 3))
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     mean_maps = np.array(maps)

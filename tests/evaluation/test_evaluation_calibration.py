@@ -12,14 +12,14 @@ def sure_of_ill(probability, ill, healthy):
     return readings(dataset(films), probabilities=[(1 - probability, probability)] * (ill + healthy))
 
 
-def test_a_model_that_says_point_eight_and_is_right_eight_times_of_ten_has_no_calibration_error():
+def test_probability_08_with_eight_of_ten_right_has_no_calibration_error():
     assert calibration(sure_of_ill(0.8, ill=8, healthy=2)).expected_error == pytest.approx(0)
 
 
-def test_a_model_that_says_point_nine_and_is_right_every_other_time_is_off_by_point_four():
-    found = calibration(sure_of_ill(0.9, ill=5, healthy=5))
-    assert found.expected_error == pytest.approx(0.4)
-    filled = [one for one in found.bins if one.films]
+def test_probability_09_with_half_right_has_a_calibration_error_of_04():
+    result = calibration(sure_of_ill(0.9, ill=5, healthy=5))
+    assert result.expected_error == pytest.approx(0.4)
+    filled = [entry for entry in result.bins if entry.films]
     assert len(filled) == 1
     assert (filled[0].films, filled[0].accuracy) == (10, 0.5)
     assert filled[0].low <= 0.9 < filled[0].high
@@ -31,7 +31,7 @@ def test_errors_in_opposite_directions_do_not_cancel():
     assert expected_error(reliability(probabilities, truth)) == pytest.approx((0.4 + 0.6) / 2)
 
 
-def test_the_figures_equal_a_slow_count():
+def test_calibration_error_and_brier_score_agree_with_slow_loops():
     chance = np.random.default_rng(0)
     probabilities, truth = chance.dirichlet((1, 1, 1), size=200), chance.integers(0, 3, 200)
     total, squares = 0.0, 0.0
@@ -56,11 +56,11 @@ def test_full_certainty_falls_into_the_last_bin():
     assert bins[0].confidence is None
 
 
-def test_the_class_frequencies_of_training_stand_beside_the_model():
-    found = calibration(sure_of_ill(0.8, ill=9, healthy=1))
-    assert found.constant.brier == pytest.approx(0.5), "a half for each class, whatever the film"
-    assert found.constant.expected_error == pytest.approx(0.4), "it answers healthy, with a half, and is right once"
+def test_the_baseline_of_calibration_are_the_class_frequencies_of_training():
+    result = calibration(sure_of_ill(0.8, ill=9, healthy=1))
+    assert result.constant.brier == pytest.approx(0.5), "a half for each class, whatever the film"
+    assert result.constant.expected_error == pytest.approx(0.4), "it answers healthy, with a half, and is right once"
 
 
-def test_without_training_films_there_are_no_frequencies():
+def test_without_training_films_calibration_has_no_baseline():
     assert calibration(readings(dataset([film("a")]))).constant is None

@@ -15,28 +15,28 @@ def slow(prototypes):
     return sum(within) / len(within), sum(between) / len(between)
 
 
-def test_cosines_equal_those_of_all_pairs_one_by_one():
+def test_mean_cosines_agree_with_a_loop_over_all_pairs():
     prototypes = torch.randn(3, 5, 7, generator=torch.Generator().manual_seed(0)).double() + 0.3
     within, between = slow(prototypes)
-    found = dispersion(prototypes)
-    assert found.within == pytest.approx(within)
-    assert found.between == pytest.approx(between)
-    assert found.within == pytest.approx(sum(found.per_concept) / 3)
+    result = dispersion(prototypes)
+    assert result.within == pytest.approx(within)
+    assert result.between == pytest.approx(between)
+    assert result.within == pytest.approx(sum(result.per_concept) / 3)
 
 
-def test_prototypes_that_are_one_vector_are_told_as_collapsed():
-    found = dispersion(torch.tensor([[[1.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 3.0]]]))
-    assert found.within == pytest.approx(1)
-    assert found.between == pytest.approx(0)
-    assert found.collapsed
+def test_prototypes_that_are_one_vector_are_reported_as_collapsed():
+    result = dispersion(torch.tensor([[[1.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [0.0, 3.0]]]))
+    assert result.within == pytest.approx(1)
+    assert result.between == pytest.approx(0)
+    assert result.collapsed
 
 
 def test_prototypes_at_right_angles_are_not_collapsed():
-    found = dispersion(torch.eye(4).reshape(2, 2, 4))
-    assert found.per_concept == (0, 0)
-    assert not found.collapsed
+    result = dispersion(torch.eye(4).reshape(2, 2, 4))
+    assert result.per_concept == (0, 0)
+    assert not result.collapsed
 
 
-def test_one_prototype_or_one_concept_has_no_pairs_to_compare():
+def test_a_single_prototype_or_a_single_concept_has_no_pairs_to_compare():
     assert dispersion(torch.eye(2).reshape(2, 1, 2)).within is None
     assert dispersion(torch.eye(2).reshape(1, 2, 2)).between is None

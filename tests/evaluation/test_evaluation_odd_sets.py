@@ -22,7 +22,7 @@ def test_the_box_is_drawn_where_it_is_on_a_film_that_is_not_square():
     assert drawn[100:103, 201:204].max(axis=(0, 1)).tolist() == [255, 0, 0], "the cross"
 
 
-def test_a_set_with_one_film_and_nothing_to_compare_with_still_makes_a_page(tmp_path):
+def test_a_data_set_of_a_single_film_without_baselines_still_has_a_page(tmp_path):
     read = readings(dataset([film("only", patient="p")]))
     evaluation = evaluate_readings(read, torch.ones(2, 1, 3), {}, run="bare")
     files = write_report(evaluation, read, tmp_path, pictures={"only": np.zeros((8, 8), np.uint8)})
@@ -33,7 +33,7 @@ def test_a_set_with_one_film_and_nothing_to_compare_with_still_makes_a_page(tmp_
     assert evaluation.headline[0].endswith("there are no training films that would tell a trivial answer.")
 
 
-def test_a_model_that_is_worse_than_blind_pointing_and_collapsed_is_told_so():
+def test_a_collapsed_model_that_is_worse_than_blind_pointing_gets_warnings():
     boxes = {
         ("t", "cavity"): [patch_box(4, 4)],
         ("f0", "cavity"): [patch_box(4, 4)],
@@ -41,13 +41,13 @@ def test_a_model_that_is_worse_than_blind_pointing_and_collapsed_is_told_so():
     }
     data = dataset([film("t", "ill", split="train"), film("f0", "ill"), film("f1", "healthy")], boxes)
     read = readings(data, probabilities=[(0.9, 0.1), (0.1, 0.9)], mean_maps=[[bump(0, 0)] * 2] * 2)
-    told = " ".join(evaluate_readings(read, torch.ones(2, 3, 4), {}, run="poor").warnings)
-    assert "no better than by always answering 'ill'" in told
-    assert "no better than one fixed point" in told
-    assert "as good as one vector" in told
+    warnings = " ".join(evaluate_readings(read, torch.ones(2, 3, 4), {}, run="poor").warnings)
+    assert "no better than by always answering 'ill'" in warnings
+    assert "no better than one fixed point" in warnings
+    assert "as good as one vector" in warnings
 
 
-def test_films_that_were_learnt_from_are_told_as_such():
+def test_evaluating_training_films_gets_a_warning():
     data = dataset([film("a", split="train"), film("b", "healthy", split="train")])
     evaluation = evaluate_readings(readings(data, split="train"), torch.eye(6).reshape(2, 3, 6), {}, run="r")
     assert evaluation.warnings[0].startswith("These are train films")
@@ -58,7 +58,7 @@ def test_prototypes_of_another_vocabulary_are_refused():
         evaluate_readings(readings(dataset([film("a")])), torch.ones(3, 2, 2), {}, run="r")
 
 
-def test_more_classes_than_colours_and_long_names_still_make_a_page(tmp_path):
+def test_a_page_with_more_classes_than_colours_and_long_names_is_written(tmp_path):
     classes = tuple(f"class number {n} with a name that goes on and on" for n in range(9))
     films = [film(f"f{n}", classes[n % 9]) for n in range(18)]
     read = readings(dataset(films, classes=classes), probabilities=np.random.default_rng(0).dirichlet(np.ones(9), 18))

@@ -19,7 +19,7 @@ FACTS = {"versions": {"torch": "2.13"}, "best loss": float("nan"), "shape": np.i
 
 
 class Page(HTMLParser):
-    """What a browser would find: tags, figures and words."""
+    """The tags, figures and words of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -62,20 +62,20 @@ def page(files):
 
 
 @pytest.fixture(scope="module")
-def told(files):
+def report(files):
     return json.loads(files.json.read_text("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} in report.json"))
 
 
-def at(told, path):
+def at(report, path):
     for step in path.split("."):
-        told = told[int(step)] if isinstance(told, list) else told[step]
-    return told
+        report = report[int(step)] if isinstance(report, list) else report[step]
+    return report
 
 
-def test_every_figure_on_the_page_is_that_of_the_json_file(page, told):
+def test_every_figure_on_the_page_equals_that_in_the_json_file(page, report):
     assert len(page.figures) > 60
     for path, exact, shown in page.figures:
-        value = at(told, path)
+        value = at(report, path)
         assert float(exact) == value, path
         assert shown == (f"{value:.3f}" if isinstance(value, float) else f"{value:,}"), path
     wanted = {"classification.macro_f1", "classification.majority.macro_f1", "localisation.per_pair.fixed"}
@@ -84,14 +84,14 @@ def test_every_figure_on_the_page_is_that_of_the_json_file(page, told):
     assert wanted <= {path for path, _, _ in page.figures}
 
 
-def test_the_figures_in_the_json_file_are_those_that_were_computed(told, evaluation):
-    assert told["classification"]["macro_f1"] == evaluation.classification.macro_f1
-    assert told["localisation"]["per_pair"]["mean"]["hits"] == evaluation.localisation.per_pair.mean.hits
-    assert len(told["localisation"]["pairs"]) == evaluation.localisation.per_pair.count
-    assert told["films"] == {"read": 60, "refused": 1, "patients": 30, "with_boxes": evaluation.films.with_boxes}
+def test_the_figures_in_the_json_file_equal_the_computed_ones(report, evaluation):
+    assert report["classification"]["macro_f1"] == evaluation.classification.macro_f1
+    assert report["localisation"]["per_pair"]["mean"]["hits"] == evaluation.localisation.per_pair.mean.hits
+    assert len(report["localisation"]["pairs"]) == evaluation.localisation.per_pair.count
+    assert report["films"] == {"read": 60, "refused": 1, "patients": 30, "with_boxes": evaluation.films.with_boxes}
 
 
-def test_the_first_sentence_tells_the_result_and_the_trivial_answer(evaluation):
+def test_the_headline_has_the_result_and_the_trivial_answer(evaluation):
     counted = evaluation.classification
     first, second = evaluation.headline
     assert first.startswith(f"Macro-F1 {counted.macro_f1:.3f} (95 % interval {counted.interval.low:.3f} to ")
@@ -104,7 +104,7 @@ def test_the_page_says_that_this_is_no_medical_device_right_after_the_result(pag
     assert words.index(evaluation.headline[-1]) + 1 == words.index(NOTICE)
 
 
-def test_the_page_reaches_for_nothing_outside_itself(files, page):
+def test_the_page_loads_nothing_from_elsewhere(files, page):
     html = re.sub(r"data:image/jpeg;base64,[A-Za-z0-9+/=]+", "data:", files.html.read_text("utf-8"))
     assert "http://" not in html
     assert "https://" not in html
@@ -117,7 +117,7 @@ def test_the_page_reaches_for_nothing_outside_itself(files, page):
     assert set(re.findall(r"url\((.)", html)) <= {"#"}
 
 
-def test_the_policy_allows_the_one_style_and_pictures_on_the_page_alone(files, page):
+def test_the_policy_allows_only_the_style_and_the_pictures_of_the_page(files, page):
     policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     style = re.search(r"<style>(.*?)</style>", files.html.read_text("utf-8"), re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -125,14 +125,14 @@ def test_the_policy_allows_the_one_style_and_pictures_on_the_page_alone(files, p
     assert "unsafe" not in policy
 
 
-def test_names_that_look_like_scripts_are_words(files, page):
+def test_names_that_look_like_scripts_are_shown_as_text(files, page):
     html = files.html.read_text("utf-8")
     assert "<script" not in html.lower()
     assert "&lt;script&gt;" in html
-    assert sum(EVIL in word for word in page.words) >= 4, "run, class, fact and refused film are still told"
+    assert sum(EVIL in word for word in page.words) >= 4, "run, class, fact and refused film are still shown"
 
 
-def test_names_inside_a_page_are_there_once_only(page):
+def test_ids_on_the_page_are_unique(page):
     names = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(names) == len(set(names))
     links = {a["href"][1:] for _, a in page.tags if "href" in a}
@@ -141,7 +141,7 @@ def test_names_inside_a_page_are_there_once_only(page):
     assert links <= set(names)
 
 
-def test_every_plot_and_picture_has_words_for_those_who_cannot_see_it(page):
+def test_every_plot_and_picture_has_a_text_alternative(page):
     plots = [attributes for tag, attributes in page.tags if tag == "svg"]
     assert [a["aria-label"].split()[0] for a in plots] == ["Reliability", "ROC", "Pointing", "Mean"]
     assert all(a["role"] == "img" for a in plots)
@@ -150,8 +150,8 @@ def test_every_plot_and_picture_has_words_for_those_who_cannot_see_it(page):
     assert all("highest at" in a["alt"] for a in pictures)
 
 
-def test_the_verdict_on_a_map_is_a_word_and_not_a_colour_alone(page, told):
-    wanted = told["localisation"]["per_pair"]
+def test_the_verdict_on_a_map_is_a_word_and_not_a_colour_alone(page, report):
+    wanted = report["localisation"]["per_pair"]
     assert wanted["mean"]["interval"]["low"] > wanted["fixed"]
     assert "▲" in page.words
     assert any(word.strip() == "better" for word in page.words)
@@ -168,8 +168,8 @@ def test_without_pictures_there_are_no_examples(read, evaluation, tmp_path):
     assert "<img" not in html
 
 
-def test_facts_that_are_no_numbers_are_words(told):
-    assert told["facts"] == {
+def test_facts_that_are_not_finite_numbers_are_written_as_text(report):
+    assert report["facts"] == {
         "versions": {"torch": "2.13"},
         "best loss": "nan",
         "shape": 3,

@@ -31,69 +31,69 @@ def shots(films, *by_seed):
     return Shots(films, by_seed, seconds=0.5 + films)
 
 
-def concept(name, full, *found):
-    return ConceptTrial(name, name.title(), 10, 30, full, 0.3, 0.1, found)
+def concept(name, full, *result):
+    return ConceptTrial(name, name.title(), 10, 30, full, 0.3, 0.1, result)
 
 
 def scene(*concepts):
     return VocabularyTrial("run", "drawn_dataset", "test", True, concepts)
 
 
-def test_full_supervision_is_what_the_evaluation_of_the_run_finds(loaded, drawn_dataset, tried):
+def test_full_supervision_agrees_with_the_evaluation_of_the_run(loaded, drawn_dataset, tried):
     read = read_split(loaded, Dataset.load(drawn_dataset), drawn_dataset, "test", quietly).readings
-    pointing = {one.name: one.pointing for one in localise(read).concepts if one.pointing is not None}
-    for one in tried.concepts:
-        assert one.full == pytest.approx(pointing[one.name].mean.share)
-        assert one.pairs == pointing[one.name].count
+    pointing = {concept.name: concept.pointing for concept in localise(read).concepts if concept.pointing is not None}
+    for concept in tried.concepts:
+        assert concept.full == pytest.approx(pointing[concept.name].mean.share)
+        assert concept.pairs == pointing[concept.name].count
 
 
-def test_blind_pointing_stands_beside_every_concept(drawn_dataset, tried):
-    for one in tried.concepts:
-        blind = guess(Dataset.load(drawn_dataset), one.name, ("test",))
-        assert (one.chance, one.fixed) == (pytest.approx(blind.random), pytest.approx(blind.fixed))
+def test_every_concept_has_the_blind_pointing_baselines(drawn_dataset, tried):
+    for concept in tried.concepts:
+        blind = guess(Dataset.load(drawn_dataset), concept.name, ("test",))
+        assert (concept.chance, concept.fixed) == (pytest.approx(blind.random), pytest.approx(blind.fixed))
 
 
-def test_every_number_of_films_is_tried_with_every_seed_from_few_to_many(tried):
+def test_every_number_of_films_is_tried_with_every_seed_in_ascending_order(tried):
     assert tried.concepts
-    for one in tried.concepts:
-        assert [found.films for found in one.shots] == [0, 1, 2]
-        assert all(len(found.by_seed) == 2 for found in one.shots)
+    for concept in tried.concepts:
+        assert [result.films for result in concept.shots] == [0, 1, 2]
+        assert all(len(result.by_seed) == 2 for result in concept.shots)
 
 
-def test_prototypes_that_come_back_as_they_were_point_as_well_as_full_supervision(loaded, drawn_dataset, monkeypatch):
+def test_relearning_the_original_prototypes_gives_the_result_of_full_supervision(loaded, drawn_dataset, monkeypatch):
     atlas, rows = loaded.run.model.atlas, []
 
     def remembered(start, examples, others, *, seed):  # noqa: ARG001
-        own = next(one for one in atlas.in_use if not (others == one[0]).all(dim=1).any())
+        own = next(vectors for vectors in atlas.in_use if not (others == vectors[0]).all(dim=1).any())
         rows.append(own)
         return own
 
     monkeypatch.setattr(few_shot, "tune", remembered)
     tried = leave_one_out(loaded, drawn_dataset, TrialPlan((0, 1), seeds=2))
     assert len(rows) == 4 * len(tried.concepts)
-    for one in tried.concepts:
-        assert all(figure == one.full for found in one.shots for figure in found.by_seed)
+    for concept in tried.concepts:
+        assert all(figure == concept.full for result in concept.shots for figure in result.by_seed)
     assert tried.monotone
 
 
 @pytest.mark.parametrize("boxes", [True, False])
-def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(
+def test_a_concept_is_learned_from_training_films_only_and_boxes_can_be_hidden(
     loaded, drawn_dataset, monkeypatch, boxes
 ):
     seen, drawn = [], []
-    tune, original = few_shot.tune, few_shot.Candidate.drawn
+    tune, original = few_shot.tune, few_shot.Candidate.draw_films
 
     def watched(start, examples, others, *, seed):
         seen.extend(examples)
         return tune(start, examples, others, seed=seed)
 
     def noted(candidate, films, seed):
-        found = original(candidate, films, seed)
-        drawn.extend(found)
-        return found
+        result = original(candidate, films, seed)
+        drawn.extend(result)
+        return result
 
     monkeypatch.setattr(few_shot, "tune", watched)
-    monkeypatch.setattr(few_shot.Candidate, "drawn", noted)
+    monkeypatch.setattr(few_shot.Candidate, "draw_films", noted)
     leave_one_out(loaded, drawn_dataset, TrialPlan((1,), seeds=2, boxes=boxes))
     assert {film.split for film in drawn} == {"train"}
     assert seen
@@ -101,34 +101,34 @@ def test_a_concept_is_learnt_from_training_films_only_and_boxes_can_be_hidden(
     assert all(example.inside.max() > 0 for example in seen if boxes)
 
 
-def test_more_films_are_the_same_films_and_others_besides(drawn_dataset):
+def test_a_larger_draw_of_films_includes_the_smaller_one(drawn_dataset):
     films = Dataset.load(drawn_dataset).in_split("train")
     candidate = few_shot.Candidate("active_tb", 0, films, films)
-    draws = [{film.id for film in candidate.drawn(5, seed)} for seed in range(4)]
-    assert {film.id for film in candidate.drawn(2, 0)} < draws[0]
+    draws = [{film.id for film in candidate.draw_films(5, seed)} for seed in range(4)]
+    assert {film.id for film in candidate.draw_films(2, 0)} < draws[0]
     assert len({frozenset(draw) for draw in draws}) > 1
-    assert len(candidate.drawn(10_000, 0)) == len(films)
+    assert len(candidate.draw_films(10_000, 0)) == len(films)
 
 
 def test_the_same_trial_twice_gives_the_same_figures(loaded, drawn_dataset, tried):
     again = leave_one_out(loaded, drawn_dataset, TrialPlan((0, 1, 2), seeds=2))
-    assert [[found.by_seed for found in one.shots] for one in again.concepts] == [
-        [found.by_seed for found in one.shots] for one in tried.concepts
+    assert [[result.by_seed for result in concept.shots] for concept in again.concepts] == [
+        [result.by_seed for result in concept.shots] for concept in tried.concepts
     ]
 
 
-def test_concepts_count_alike_whatever_their_number_of_films():
+def test_concepts_have_equal_weights_in_the_mean():
     trial = scene(concept("a", 0.8, shots(1, 0.4, 0.6)), concept("b", 0.4, shots(1, 0.1, 0.3)))
-    (found,) = trial.average.shots
-    assert found.by_seed == pytest.approx((0.25, 0.45))
-    assert (found.pointing.mean, found.pointing.sd) == (pytest.approx(0.35), pytest.approx(0.1 * 2**0.5))
-    assert found.pointing.se == pytest.approx(0.1)
+    (result,) = trial.average.shots
+    assert result.by_seed == pytest.approx((0.25, 0.45))
+    assert (result.pointing.mean, result.pointing.sd) == (pytest.approx(0.35), pytest.approx(0.1 * 2**0.5))
+    assert result.pointing.se == pytest.approx(0.1)
     assert trial.average.full == pytest.approx(0.6)
-    assert trial.share_of_full(found).mean == pytest.approx(0.35 / 0.6)
-    assert found.seconds == 1.5
+    assert trial.share_of_full(result).mean == pytest.approx(0.35 / 0.6)
+    assert result.seconds == 1.5
 
 
-def test_one_seed_has_no_standard_error_and_a_model_that_points_nowhere_no_share():
+def test_a_single_seed_has_no_standard_error_and_full_supervision_without_hits_no_share():
     trial = scene(concept("a", 0.0, shots(1, 0.4)))
     assert trial.average.shots[0].pointing.se is None
     assert trial.share_of_full(trial.average.shots[0]) is None
@@ -144,15 +144,15 @@ def test_one_seed_has_no_standard_error_and_a_model_that_points_nowhere_no_share
         ((0.4, 0.5, 0.6), (0.1, 0.7, 0.65), True),  # a little less on the whole, by the luck of one draw
     ],
 )
-def test_learning_less_from_more_films_counts_unless_luck_explains_it(fewer, more, monotone):
+def test_a_worse_result_with_more_films_counts_only_beyond_one_standard_error(fewer, more, monotone):
     assert scene(concept("a", 0.8, shots(1, *fewer), shots(5, *more))).monotone is monotone
 
 
 def test_figures_are_written_as_json(tried, tmp_path):
     write_trial(tried, tmp_path / "new" / "trial.json")
-    told = json.loads((tmp_path / "new" / "trial.json").read_text())
-    assert told == tried.to_json()
-    assert {"mean", "sd", "se", "seconds", "films"} <= set(told["average"]["shots"][0])
+    payload = json.loads((tmp_path / "new" / "trial.json").read_text())
+    assert payload == tried.to_json()
+    assert {"mean", "sd", "se", "seconds", "films"} <= set(payload["average"]["shots"][0])
 
 
 def test_a_model_that_reads_no_text_needs_films(loaded, drawn_dataset):
@@ -160,7 +160,7 @@ def test_a_model_that_reads_no_text_needs_films(loaded, drawn_dataset):
     model.anchors = None
     textless = replace(loaded, run=replace(loaded.run, model=model))
     tried = leave_one_out(textless, drawn_dataset, TrialPlan((0, 1), seeds=1))
-    assert [found.films for found in tried.average.shots] == [1]
+    assert [result.films for result in tried.average.shots] == [1]
     with pytest.raises(EvaluationError, match="reads no text"):
         leave_one_out(textless, drawn_dataset, TrialPlan((0,), seeds=1))
 
@@ -172,7 +172,7 @@ def test_a_set_without_boxes_is_refused(loaded, drawn_dataset, tmp_path):
         leave_one_out(loaded, tmp_path / "bare", TrialPlan((1,), seeds=1))
 
 
-def test_too_few_films_and_films_that_were_trained_on_are_told(loaded, drawn_dataset):
+def test_too_few_films_and_known_films_get_warnings(loaded, drawn_dataset):
     tried = leave_one_out(loaded, drawn_dataset, TrialPlan((1, 500), seeds=1, split="val"))
     assert any("Only" in warning and "active_tb" in warning for warning in tried.warnings)
     assert any("was trained or chosen on" in warning for warning in tried.warnings)
@@ -180,12 +180,12 @@ def test_too_few_films_and_films_that_were_trained_on_are_told(loaded, drawn_dat
 
 
 @pytest.mark.parametrize("wrong", [{"films": ()}, {"films": (-1,)}, {"seeds": 0}, {"split": "train"}])
-def test_a_trial_that_cannot_be_is_refused(wrong):
+def test_an_impossible_plan_of_a_trial_is_refused(wrong):
     with pytest.raises(EvaluationError):
         TrialPlan(**wrong)
 
 
-def test_learning_from_text_alone_cannot_look_up_where_training_put_the_concept(trained_run):
+def test_the_untaught_anchor_does_not_depend_on_what_training_did_with_the_concept(trained_run):
     anchors = load_run(trained_run).run.model.anchors
     before = untaught_anchor(anchors, 1)
 

@@ -14,7 +14,7 @@ from oracles import faithfulness as slow
 quantus = pytest.importorskip("quantus")
 
 SIDE, STEPS = 56, 28
-TOLD = {"features_in_step": SIDE * SIDE // STEPS, "normalise": False, "disable_warnings": True}
+SETTINGS = {"features_in_step": SIDE * SIDE // STEPS, "normalise": False, "disable_warnings": True}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def flipped(network, film, one_map, **settings):
     with torch.no_grad():
         asked = network(film[None]).argmax(dim=-1).numpy()
     start = settings.pop("start", film)
-    flipping = quantus.PixelFlipping(**TOLD, **settings)
+    flipping = quantus.PixelFlipping(**SETTINGS, **settings)
     return np.array(flipping(network, start[None].numpy(), asked, one_map[None, None].numpy())[0])
 
 
@@ -66,7 +66,7 @@ def test_deletion_is_pixel_flipping_to_the_mean_of_the_untouched_film(films, net
         assert ours.deletion[number] == pytest.approx(slow.area([first, *theirs]), abs=1e-3)
 
 
-def test_insertion_is_pixel_flipping_that_writes_the_film_over_its_blur(films, network):
+def test_insertion_is_pixel_flipping_from_the_blurred_film_to_the_original(films, network):
     saliency = random_order(len(films), (SIDE, SIDE))
     ours, soft = asked_ourselves(network, films, saliency), blurred(films)
 

@@ -10,7 +10,8 @@ from medgrape.cli.console import note, print_json, table, track
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
 if TYPE_CHECKING:
-    from medgrape.evaluation.audit.audit import Audit, AuditFiles
+    from medgrape.evaluation.audit.audit import Audit
+    from medgrape.evaluation.report import ReportFiles
 
 _CLASSES = {
     "macro_f1": "macro-F1",
@@ -69,7 +70,7 @@ def audit(
         _print_audit(found, files)
 
 
-def _print_audit(found: "Audit", files: "AuditFiles") -> None:
+def _print_audit(found: "Audit", files: "ReportFiles") -> None:
     told = found.to_json()
     for one in told["tables"]:
         groups = (*one["groups"], told["whole"])

@@ -10,7 +10,7 @@ from medgrape.cli.options import Json, RunArgument
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
-    from medgrape.evaluation.export_quality import Loss
+    from medgrape.evaluation.export_quality import ExportLoss
 
 
 def export(
@@ -58,7 +58,7 @@ def export(
     note(f"{target}: {size / 1e6:,.1f} MB, {runtime}. Read with it: medgrape read FILM --model {target}")
 
 
-def _print_loss(loss: "Loss") -> None:
+def _print_loss(loss: "ExportLoss") -> None:
     rows = [(one.name, f"{one.before:.3f}", f"{one.after:.3f}", f"{100 * one.change:+.1f}") for one in loss.figures]
     table(f"What int8 costs, on {loss.films:,} validation films", ("figure", "torch", "int8", "points"), rows)
     note(f"The answer is the same on {100 * loss.same_answer:.1f} % of these films.")

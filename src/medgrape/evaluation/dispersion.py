@@ -1,4 +1,4 @@
-"""Do the prototypes of a concept still differ from each other, and the concepts from one another?"""
+"""Dispersion of the prototypes: how similar are those of one concept, and those of different concepts?"""
 
 from dataclasses import dataclass
 
@@ -7,45 +7,40 @@ from einops import einsum, reduce
 from jaxtyping import Float
 from torch import Tensor
 
-PAPER_COLLAPSE = 0.990
-"""Mean cosine within a concept after the paper's alignment loss: M prototypes that are one vector."""
+PAPER_COLLAPSE = 0.990  # mean cosine within a concept after the paper's alignment loss: M copies of one vector
 
 
 @dataclass(frozen=True)
 class Dispersion:
-    """Mean cosines of pairs of prototypes: 1 all the same, 0 at right angles."""
+    """Mean cosines of pairs of prototypes: 1 if all are equal, 0 at right angles."""
 
-    prototypes: int
-    """How many each concept has."""
-    within: float | None
-    """Over all pairs of prototypes of the same concept; None where each has one only."""
-    between: float | None
-    """Over all pairs of prototypes of two concepts; None where there is one concept only."""
-    per_concept: tuple[float | None, ...]
-    """``within`` for each concept, in the vocabulary's order."""
+    prototypes: int  # number for each concept
+    within: float | None  # over all pairs of the same concept; None for a single prototype
+    between: float | None  # over all pairs of two concepts; None for a single concept
+    per_concept: tuple[float | None, ...]  # ``within`` for each concept, in the vocabulary's order
     paper_collapse: float = PAPER_COLLAPSE
 
     @classmethod
     def of_none(cls, concepts: int) -> "Dispersion":
-        """Of a method that has no prototypes of concepts."""
+        """Return the result for a method without prototypes."""
         return cls(0, None, None, (None,) * concepts)
 
     @property
     def collapsed(self) -> bool:
-        """Whether the prototypes are as good as one vector, as in the paper."""
+        """Whether the prototypes of a concept are practically one vector, as in the paper."""
         return self.within is not None and self.within >= self.paper_collapse
 
 
 def dispersion(prototypes: Float[Tensor, "k m d"]) -> Dispersion:
-    """Mean cosine within and between concepts.
+    """Compute the mean cosine within and between concepts.
 
-    The mean over all pairs needs no table of pairs: the squared length of a sum of unit vectors holds every product.
+    The squared length of a sum of unit vectors is the sum of all their products, so no table of pairs is needed.
     """
     units = torch.nn.functional.normalize(prototypes.detach().to("cpu", torch.float64), dim=-1)
     concepts, count, _ = units.shape
     sums = reduce(units, "k m d -> k d", "sum")
     products = einsum(sums, sums, "k d, j d -> k j")
-    own = reduce(units**2, "k m d -> k", "sum")  # every vector with itself, which is no pair
+    own = reduce(units**2, "k m d -> k", "sum")  # each vector with itself is not a pair
     within = (products.diagonal() - own) / max(count * (count - 1), 1)
     others = (products.sum() - products.diagonal().sum()) / max(concepts * (concepts - 1) * count**2, 1)
     return Dispersion(

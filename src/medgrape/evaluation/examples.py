@@ -1,4 +1,4 @@
-"""Some films with a concept's map, its highest point and the boxes drawn, chosen by rule and not by taste."""
+"""Example pictures of a report: films with a concept's map, its highest point and the boxes."""
 
 import base64
 from collections.abc import Mapping
@@ -15,42 +15,39 @@ from medgrape.evaluation.readings import Readings
 from medgrape.geometry import Box, FilmSize
 
 COUNT = 8
-LEVELS = (0.5, 0.9)
-"""Contours, from the map's lowest (0) to its highest value (1)."""
-_SIDE = 360
-_SHORTEST = 60
+LEVELS = (0.5, 0.9)  # contours, from the map's lowest (0) to its highest value (1)
+_LONG_SIDE, _SHORTEST = 360, 60  # pixels
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 Colour = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Example:
-    """One pair, drawn."""
+    """One pair of film and concept with its picture."""
 
     pair: Pair
     title: str
     class_name: str
-    picture: str
-    """A data URI."""
+    picture: str  # data URI
     alt: str
 
 
 def example_pairs(localisation: Localisation, count: int = COUNT) -> tuple[Pair, ...]:
-    """Pairs evenly spaced over all of them, sorted by film and concept; hits and misses mixed as they come."""
+    """Choose pairs evenly spaced over all of them, sorted by film and concept, so that nobody picks the good ones."""
     ordered = sorted(localisation.pairs, key=lambda pair: (pair.film, pair.concept))
     places = np.linspace(0, len(ordered) - 1, min(count, len(ordered))).round().astype(int)
     return tuple(ordered[place] for place in places)
 
 
 def example_films(localisation: Localisation) -> tuple[str, ...]:
-    """The films whose pictures the page wants."""
+    """Return the ids of the films whose pictures the report needs."""
     return tuple(dict.fromkeys(pair.film for pair in example_pairs(localisation)))
 
 
 def examples(
     localisation: Localisation, readings: Readings, pictures: Mapping[str, UInt8[np.ndarray, "side side"]]
 ) -> tuple[Example, ...]:
-    """The chosen pairs whose film has a picture."""
+    """Draw the chosen pairs whose film has a picture."""
     places = {film.id: place for place, film in enumerate(readings.films)}
     chosen = (pair for pair in example_pairs(localisation) if pair.film in pictures)
     return tuple(_example(pair, places[pair.film], readings, pictures[pair.film]) for pair in chosen)
@@ -60,14 +57,15 @@ def _example(pair: Pair, place: int, readings: Readings, picture: UInt8[np.ndarr
     film, concepts = readings.films[place], readings.dataset.concepts
     row, title = concepts.index(pair.concept), concepts[pair.concept].title
     boxes = boxes_of(readings.dataset, film, pair.concept)
-    drawn = draw(picture, film, readings.mean_maps[place, row], boxes, pair.mean.point, _rgb(colour(row)))
-    written = cv2.imencode(".jpg", cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR), (cv2.IMWRITE_JPEG_QUALITY, 85))[1]
+    red, green, blue = bytes.fromhex(colour(row)[1:])
+    canvas = draw(picture, film, readings.mean_maps[place, row], boxes, pair.mean.point, (red, green, blue))
+    jpeg = cv2.imencode(".jpg", cv2.cvtColor(canvas, cv2.COLOR_RGB2BGR), (cv2.IMWRITE_JPEG_QUALITY, 85))[1]
     x, y = pair.mean.point
     alt = (
         f"Film {film.id}, mean map of {title}: highest at {x:.0f} across and {y:.0f} down of {film.size} pixels, "
         f"{'inside' if pair.mean.hit else 'outside'} the {len(boxes)} box{'es' if len(boxes) > 1 else ''} drawn."
     )
-    uri = "data:image/jpeg;base64," + base64.b64encode(written.tobytes()).decode()
+    uri = "data:image/jpeg;base64," + base64.b64encode(jpeg.tobytes()).decode()
     return Example(pair, title, film.class_name, uri, alt)
 
 
@@ -79,13 +77,14 @@ def draw(
     point: tuple[float, float],
     ink: Colour,
 ) -> UInt8[np.ndarray, "height width 3"]:
-    """The film in its own proportions; contours in ``ink``, boxes white, the point a cross."""
-    size = _tile(film.size)
+    """Draw the film in its original proportions, with contours in ``ink``, white boxes and a cross at the point."""
+    scale = _LONG_SIDE / max(film.size.width, film.size.height)
+    size = FilmSize(max(round(film.size.width * scale), _SHORTEST), max(round(film.size.height * scale), _SHORTEST))
     canvas = np.repeat(cv2.resize(picture, (size.width, size.height), interpolation=cv2.INTER_LINEAR)[..., None], 3, 2)
     for box in boxes:
-        corners = [round(edge) for edge in box.moved(film.size, size).corners]
+        x1, y1, x2, y2 = (round(edge) for edge in box.moved(film.size, size).corners)
         for thickness, tone in ((4, _BLACK), (2, _WHITE)):
-            cv2.rectangle(canvas, (corners[0], corners[1]), (corners[2], corners[3]), tone, thickness)
+            cv2.rectangle(canvas, (x1, y1), (x2, y2), tone, thickness)
     _draw_contours(canvas, scores, ink)
     x, y = point
     middle = Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(film.size, size).centre
@@ -97,19 +96,10 @@ def draw(
 def _draw_contours(canvas: UInt8[np.ndarray, "height width 3"], scores: Float[np.ndarray, "h w"], ink: Colour) -> None:
     height, width = canvas.shape[:2]
     spread = float(scores.max() - scores.min())
-    if spread == 0:  # a map without any height has no contour
+    if spread == 0:  # a constant map has no contours
         return
     relative = ((scores - scores.min()) / spread).astype(np.float32)
     large = cv2.resize(relative, (width, height), interpolation=cv2.INTER_LINEAR)
     for level, thickness in zip(LEVELS, (1, 2), strict=True):
-        found = cv2.findContours((large >= level).astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)[0]
-        cv2.drawContours(canvas, found, -1, ink, thickness, cv2.LINE_AA)
-
-
-def _tile(film: FilmSize) -> FilmSize:
-    scale = _SIDE / max(film.width, film.height)
-    return FilmSize(max(round(film.width * scale), _SHORTEST), max(round(film.height * scale), _SHORTEST))
-
-
-def _rgb(code: str) -> Colour:
-    return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)
+        contours = cv2.findContours((large >= level).astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)[0]
+        cv2.drawContours(canvas, contours, -1, ink, thickness, cv2.LINE_AA)

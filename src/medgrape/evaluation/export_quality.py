@@ -1,4 +1,4 @@
-"""What an export is worth beside the run that it was made from, on the same films."""
+"""Quality of an exported model compared with the run it was made from, on the same films."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -15,8 +15,8 @@ from medgrape.runs.checkpoint import LoadedRun
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One figure of both."""
+class FigureChange:
+    """One figure of the run and of its export."""
 
     name: str
     before: float
@@ -24,46 +24,46 @@ class Compared:
 
     @property
     def change(self) -> float:
-        """Below 0: the export is worse."""
+        """Difference; negative if the export is worse."""
         return self.after - self.before
 
 
 @dataclass(frozen=True)
-class Loss:
-    """All figures of both, and how often they give the same answer."""
+class ExportLoss:
+    """All figures of the run and of its export, and the share of films with the same answer."""
 
     films: int
-    figures: tuple[Compared, ...]
+    figures: tuple[FigureChange, ...]
     same_answer: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        figures = [asdict(one) | {"change": one.change} for one in self.figures]
+        """Return plain data."""
+        figures = [asdict(figure) | {"change": figure.change} for figure in self.figures]
         return {"films": self.films, "same_answer": self.same_answer, "figures": figures}
 
-    def named(self, name: str) -> Compared:
-        """The figure of that name."""
-        return next(one for one in self.figures if one.name == name)
+    def named(self, name: str) -> FigureChange:
+        """Return the figure of that name."""
+        return next(figure for figure in self.figures if figure.name == name)
 
 
 def loss_of_export(
     run: LoadedRun, export: LoadedRun, data: Path, track: Track = quietly, *, split: str = "val"
-) -> Loss:
-    """Read the films of a split with both. Validation films by default: test films are for the final word."""
+) -> ExportLoss:
+    """Read the films of a split with both models; validation films by default, to spare the test films."""
     dataset = Dataset.load(data)
-    before, after = (read_split(one, dataset, data, split, track).readings for one in (run, export))
-    theirs = dict(_figures(after))
-    figures = tuple(Compared(name, value, theirs[name]) for name, value in _figures(before))
+    before, after = (read_split(loaded, dataset, data, split, track).readings for loaded in (run, export))
+    of_export = dict(_figures(after))
+    figures = tuple(FigureChange(name, value, of_export[name]) for name, value in _figures(before))
     same = before.probabilities.argmax(axis=1) == after.probabilities.argmax(axis=1)
-    return Loss(len(before.films), figures, float(same.mean()))
+    return ExportLoss(len(before.films), figures, float(same.mean()))
 
 
 def _figures(readings: Readings) -> Iterator[tuple[str, float]]:
-    """Those that the films have: without a box, nobody can point."""
+    """Yield the figures that are defined on these films."""
     yield "macro-F1", classify(readings).macro_f1
-    detected = detect(readings).mean_auc
-    if detected is not None:
-        yield "mean AUC of the findings", detected
+    mean_auc = detect(readings).mean_auc
+    if mean_auc is not None:
+        yield "mean AUC of the findings", mean_auc
     pointing = localise(readings).per_pair
     if pointing is not None:
         yield "pointing game, mean map", pointing.mean.share

@@ -1,4 +1,4 @@
-"""Everything that was found about one model on one set of films, as plain data and as one page for people."""
+"""The evaluation of one model on one set of films, as JSON and as one HTML page."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,11 @@ from torch import Tensor
 from medgrape.evaluation.classification import Calibration, Classification, Detection, calibration, classify, detect
 from medgrape.evaluation.dispersion import Dispersion, dispersion
 from medgrape.evaluation.localisation import Localisation, localise
+from medgrape.evaluation.page import report_page
 from medgrape.evaluation.readings import EvaluationError, Readings, check_readings
-from medgrape.evaluation.safety_check import Interaction
-from medgrape.evaluation.verdicts import cautions, headline
+from medgrape.evaluation.safety_check import SafetyCheckResults
+from medgrape.evaluation.statistics import count_patients
+from medgrape.evaluation.summary import cautions, film_warnings, headline
 from medgrape.files import plain, whole_file
 
 NOTICE = "Research software, not a medical device"
@@ -24,7 +26,7 @@ Picture = UInt8[np.ndarray, "side side"]
 
 @dataclass(frozen=True)
 class FilmCounts:
-    """What the figures rest on."""
+    """Numbers of films and patients behind the figures."""
 
     read: int
     refused: int
@@ -34,57 +36,49 @@ class FilmCounts:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All figures, each with its trivial baseline beside it."""
+    """All figures, each with its trivial baseline."""
 
     run: str
     data_set: str
     split: str
     films: FilmCounts
-    refused: Mapping[str, str]
-    """Film to why it could not be read."""
-    facts: Mapping[str, Any]
-    """Of the model: versions, checksums, settings; plain data, nested as its maker likes."""
+    refused: Mapping[str, str]  # film id to the reason why it could not be read
+    facts: Mapping[str, Any]  # about the model: versions, checksums, settings; nested plain data
     data_facts: Mapping[str, Any]
-    known_films: int
-    """How many of the films the model has learnt from or was chosen on."""
+    known_films: int  # number of these films that the model was trained or chosen on
     classification: Classification
     calibration: Calibration
     detection: Detection
     localisation: Localisation
     dispersion: Dispersion
-    interaction: Interaction | None
-    """None where no film that was read has a box."""
+    interaction: SafetyCheckResults | None  # None if no film that was read has a box
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The result in plain sentences, each with what the trivial answer gets."""
+        """The main results as sentences, each with the result of the trivial baseline."""
         return headline(self.classification, self.localisation, self.interaction)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before trusting the figures."""
-        told = (*self.classification.warnings, *self.detection.warnings, *self.localisation.warnings)
-        told += () if self.interaction is None else self.interaction.warnings
-        refused = f"Films that could not be read, and count nowhere: {self.films.refused:,}."
-        known = (
-            f"{self.known_films:,} of the {self.films.read:,} films were learnt from, or the model was chosen on them."
-        )
+        """Reasons to distrust the figures."""
         return (
-            *((refused,) if self.films.refused else ()),
-            *((known,) if self.known_films else ()),
+            *film_warnings(self.films.refused, self.known_films, self.films.read),
             *cautions(self.split, self.classification, self.localisation, self.dispersion, self.interaction),
-            *told,
+            *self.classification.warnings,
+            *self.detection.warnings,
+            *self.localisation.warnings,
+            *(() if self.interaction is None else self.interaction.warnings),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; a figure that is not defined is null, never NaN."""
-        told = {"headline": self.headline, "notice": NOTICE, "warnings": self.warnings}
-        return {name: plain(value) for name, value in (told | asdict(self)).items()}
+        """Return plain data; undefined figures are null, never NaN."""
+        payload = {"headline": self.headline, "notice": NOTICE, "warnings": self.warnings} | asdict(self)
+        return {name: plain(value) for name, value in payload.items()}
 
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """Where the report is."""
+    """Paths of a report."""
 
     json: Path
     html: Path
@@ -98,42 +92,54 @@ def evaluate_readings(
     run: str,
     refused: Mapping[str, str] | None = None,
     known_films: int = 0,
-    interaction: Interaction | None = None,
+    interaction: SafetyCheckResults | None = None,
     seed: int = 0,
 ) -> Evaluation:
-    """All figures on what a model said; ``refused`` names the films that could not be read, and why.
+    """Compute all figures from a model's readings.
 
-    ``interaction`` is what the model's safety check was found to be worth, which readings alone do not tell; a method
-    that is only compared with has none, and no ``prototypes`` either.
+    ``refused`` maps the films that could not be read to the reason. ``interaction`` are the results of the model's
+    safety check, which cannot be computed from readings. A baseline has neither these nor ``prototypes``.
     """
     check_readings(readings)
-    if prototypes is not None and len(prototypes) != len(readings.dataset.concepts):
+    dataset = readings.dataset
+    if prototypes is not None and len(prototypes) != len(dataset.concepts):
         raise EvaluationError(
-            f"The model has prototypes of {len(prototypes)} concepts, the data set {len(readings.dataset.concepts)}; "
+            f"The model has prototypes of {len(prototypes)} concepts, the data set {len(dataset.concepts)}; "
             "evaluate a model on the concepts it knows."
         )
     localisation = localise(readings, seed=seed)
     return Evaluation(
         run=run,
-        data_set=readings.dataset.name,
-        split=" and ".join(sorted({film.split for film in readings.films})),
+        data_set=dataset.name,
+        split=splits_of(readings),
         films=FilmCounts(
             read=len(readings.films),
             refused=len(refused or {}),
-            patients=len({film.patient or film.id for film in readings.films}),
+            patients=count_patients(readings.films),
             with_boxes=len({pair.film for pair in localisation.pairs}),
         ),
         refused=dict(refused or {}),
         facts=dict(facts),
-        data_facts=_data_facts(readings),
+        data_facts={
+            "name": dataset.name,
+            "prepared from": dataset.source.kind,
+            "training films": len(dataset.in_split("train")),
+            "SHA-256 of label files": dict(dataset.source.checksums),
+            "notes": list(dataset.source.notes),
+        },
         known_films=known_films,
         classification=classify(readings, seed=seed),
         calibration=calibration(readings),
         detection=detect(readings),
         localisation=localisation,
-        dispersion=Dispersion.of_none(len(readings.dataset.concepts)) if prototypes is None else dispersion(prototypes),
+        dispersion=Dispersion.of_none(len(dataset.concepts)) if prototypes is None else dispersion(prototypes),
         interaction=interaction,
     )
+
+
+def splits_of(readings: Readings) -> str:
+    """Return the names of the splits that the films belong to."""
+    return " and ".join(sorted({film.split for film in readings.films}))
 
 
 def write_report(
@@ -141,27 +147,19 @@ def write_report(
 ) -> ReportFiles:
     """Write ``report.json`` and ``report.html`` into ``folder``.
 
-    ``pictures`` are the films as the model sees them, by film id; ``example_films`` tells which are wanted. Without
-    them the page has no examples.
+    ``pictures`` are the films as the model sees them, by film id; ``example_films`` returns the ids that are needed.
+    Without them the page has no examples.
     """
-    from medgrape.evaluation.page import page  # drawing is not needed to count
+    payload = evaluation.to_json()
+    html = report_page(payload, evaluation.localisation, readings, pictures or {})
+    return write_files(folder, "report", payload, html)
 
-    files = ReportFiles(folder / "report.json", folder / "report.html")
-    told = evaluation.to_json()
-    html = page(told, evaluation.localisation, readings, pictures or {})
+
+def write_files(folder: Path, name: str, payload: dict[str, Any], html: str) -> ReportFiles:
+    """Write a report as JSON and as HTML."""
+    files = ReportFiles(folder / f"{name}.json", folder / f"{name}.html")
     with whole_file(files.json) as draft:
-        draft.write_text(json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False), "utf-8")
+        draft.write_text(json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False), "utf-8")
     with whole_file(files.html) as draft:
         draft.write_text(html, "utf-8")
     return files
-
-
-def _data_facts(readings: Readings) -> dict[str, Any]:
-    source = readings.dataset.source
-    return {
-        "name": readings.dataset.name,
-        "prepared from": source.kind,
-        "training films": len(readings.dataset.in_split("train")),
-        "SHA-256 of label files": dict(source.checksums),
-        "notes": list(source.notes),
-    }

@@ -1,11 +1,11 @@
-"""Simulated mistakes: does the safety check warn where a box is said to show what it does not, and only there?
+"""Evaluation of the safety check by simulated mistakes: does it warn at wrong claims about a box, and only at those?
 
-Every box is claimed rightly, and wrongly in every way there is. Beside the model's check stand the paper's, one that
-looks at no film, and dropout at reading time.
+Every box is claimed to show its own concept and, in turn, every wrong one. Beside the model's check stand the paper's
+check, a trivial check that ignores the film, and MC-dropout.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,31 +14,29 @@ from jaxtyping import Float
 from medgrape.baselines.mc_dropout import box_uncertainty, quantile_threshold
 from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import Dataset
-from medgrape.evaluation.statistics import Interval, interval, resampled_sums
-from medgrape.evaluation.telling_apart import TellingApart, tell_apart
+from medgrape.evaluation.concept_discrimination import ConceptDiscrimination, discriminate
+from medgrape.evaluation.statistics import Interval, interval, ratio, resampled_sums
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
-from medgrape.safety.boxes import look
+from medgrape.runs.checkpoint import Run, SafetyRule
+from medgrape.safety.boxes import BoxSeen, look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 
-MISTAKEN = 0.5
-"""p: how probably a box is claimed to show a wrong concept, in the paper's table."""
+MISTAKEN = 0.5  # probability p of a wrong claim in the paper's table
 TRIALS = 5
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share, and how far it may be off by the luck of which patients came."""
+    """A share with its interval over patients."""
 
     share: float
-    interval: Interval | None
-    """None where there is one patient only."""
+    interval: Interval | None  # None for a single patient
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The paper's way: each box is mistaken by lot, several times over; means and standard deviations."""
+class RandomClaims:
+    """The paper's evaluation: wrong claims are drawn at random in several trials; means and standard deviations."""
 
     caught: float
     caught_spread: float
@@ -48,66 +46,68 @@ class Drawn:
 
 @dataclass(frozen=True)
 class ConceptAlarms:
-    """The claims that name one concept, rightly or wrongly: its part in the balance can be read off them."""
+    """The claims that name one concept, right or wrong."""
 
     name: str
     title: str
-    boxes: int
-    """That show it: claims that name it rightly."""
-    wrong: int
-    """Claims that name it wrongly, on boxes of other concepts."""
-    caught: Rate | None
-    """Share of the wrong claims that are warned at; None where there are none."""
-    false_alarms: Rate | None
-    """Share of the right claims that are warned at; None where there are none."""
+    boxes: int  # boxes that show it: right claims
+    wrong: int  # wrong claims, on boxes of other concepts
+    caught: Rate | None  # share of the wrong claims with a warning; None without wrong claims
+    false_alarms: Rate | None  # share of the right claims with a warning; None without right claims
 
 
 @dataclass(frozen=True)
 class CheckFigures:
-    """How one check does."""
+    """Results of one safety check."""
 
     name: str
     title: str
     caught: Rate | None
-    """Share of wrong claims that it warns at. All wrong concepts of a box together count as one claim, which is what
-    drawing one of them at random gives on average. None where no claim is wrong."""
-    false_alarms: Rate | None
-    """Share of right claims that it warns at."""
+    """Share of wrong claims with a warning; None without wrong claims. All wrong concepts of a box together count as
+    one claim, which equals drawing one of them at random on average."""
+    false_alarms: Rate | None  # share of right claims with a warning
     balanced: Rate | None
-    """(caught + 1 - false alarms) / 2 of the claims that name a concept, averaged over the concepts that are claimed
-    both rightly and wrongly. A check that looks at no film gets 0.5, whatever it answers."""
-    drawn: Drawn | None
-    """None where a draw has no mistaken box, or no other."""
+    """(caught + 1 - false alarms) / 2 of the claims that name a concept, averaged over the concepts with both right and
+    wrong claims. A check that ignores the film gets 0.5."""
+    drawn: RandomClaims | None  # None if a trial has only wrong or only right claims
     concepts: tuple[ConceptAlarms, ...]
 
 
 def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed: int = 0) -> CheckFigures:
-    """Count; ``seed`` is that of the resampling and of the paper's draw."""
-    rows = _rows(claims, alarms)
-    resampled = resampled_sums(rows, claims.films, seed=seed)
-    found, rounds = _shares(rows.sum(axis=0, keepdims=True))[0], None if resampled is None else _shares(resampled)
-    rates = [_rate(float(share), None if rounds is None else rounds[:, place]) for place, share in enumerate(found)]
-    (caught, false_alarms, balanced), each, concepts = rates[:3], rates[3:], list(claims.concepts)
-    boxes, wrong = np.bincount(claims.truth, minlength=len(concepts)), claims.wrong.sum(axis=0)
+    """Compute the figures of one check; ``seed`` is that of the resampling and of the random claims."""
+    counts = _box_counts(claims, alarms)
+    shares = _shares(counts.sum(axis=0, keepdims=True))[0]
+    sums = resampled_sums(counts, claims.films, seed=seed)
+    resampled = None if sums is None else _shares(sums)
+
+    def rate(column: int) -> Rate | None:
+        if np.isnan(shares[column]):
+            return None
+        rounds = None if resampled is None else resampled[:, column]
+        return Rate(float(shares[column]), None if rounds is None else interval(rounds[~np.isnan(rounds)]))
+
+    count = len(claims.concepts)
+    boxes, wrong = np.bincount(claims.truth, minlength=count), claims.wrong.sum(axis=0)
     return CheckFigures(
         name=name,
         title=title,
-        caught=caught,
-        false_alarms=false_alarms,
-        balanced=balanced,
-        drawn=_drawn(claims, alarms, seed),
+        caught=rate(0),
+        false_alarms=rate(1),
+        balanced=rate(2),
+        drawn=_random_claims(claims, alarms, seed),
         concepts=tuple(
-            ConceptAlarms(
-                one.name, one.title, int(boxes[place]), int(wrong[place]), each[place], each[place + len(concepts)]
-            )
-            for place, one in enumerate(concepts)
+            ConceptAlarms(c.name, c.title, int(boxes[k]), int(wrong[k]), rate(3 + k), rate(3 + count + k))
+            for k, c in enumerate(claims.concepts)
         ),
     )
 
 
-def _rows(claims: Claims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
-    """Of each box: caught, whether a claim on it is wrong, false alarm, one; then for each claimed concept the wrong
-    claims warned at, the wrong claims, the right ones warned at, the right ones. Every share is a ratio of sums."""
+def _box_counts(claims: Claims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
+    """Return the counts of each box, whose sums give all shares.
+
+    Columns: caught, can be claimed wrongly, false alarm, 1; then for each claimed concept the wrong claims with a
+    warning, the wrong claims, the right claims with a warning, the right claims.
+    """
     right = np.eye(len(claims.concepts), dtype=bool)[claims.truth]
     refutable, boxes = claims.wrong.any(axis=1), np.ones(len(claims.truth))
     pooled = (claims.caught(alarms), refutable, claims.false_alarms(alarms), boxes)
@@ -115,168 +115,132 @@ def _rows(claims: Claims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
 
 
 def _shares(sums: Float[np.ndarray, "rounds columns"]) -> Float[np.ndarray, "rounds shares"]:
-    """Caught, false alarms and balance of all, then caught and false alarms of each concept; NaN where undefined."""
+    """Return caught, false alarms and balance, then each concept's caught, then its false alarms; NaN if undefined."""
     caught, refutable, false_alarms, boxes = np.split(sums[:, :4], 4, axis=1)
     wrong_warned, wrong, right_warned, right = np.split(sums[:, 4:], 4, axis=1)
-    each = _ratio(wrong_warned, wrong), _ratio(right_warned, right)
-    balance = (each[0] + 1 - each[1]) / 2
-    known = ~np.isnan(balance)
-    mean = _ratio(_sum(np.where(known, balance, 0.0)), _sum(known.astype(np.float64)))
-    return np.concatenate([_ratio(caught, refutable), _ratio(false_alarms, boxes), mean, *each], axis=1)
+    by_concept = ratio(wrong_warned, wrong), ratio(right_warned, right)
+    balance = (by_concept[0] + 1 - by_concept[1]) / 2
+    known = (~np.isnan(balance)).astype(np.float64)
+    mean = ratio(np.nansum(balance, axis=1, keepdims=True), known.sum(axis=1, keepdims=True))
+    return np.concatenate([ratio(caught, refutable), ratio(false_alarms, boxes), mean, *by_concept], axis=1)
 
 
-def _sum(each: Float[np.ndarray, "rounds k"]) -> Float[np.ndarray, "rounds 1"]:
-    return np.asarray(each.sum(axis=1, keepdims=True))
-
-
-def _ratio(part: Float[np.ndarray, "rounds k"], whole: Float[np.ndarray, "rounds k"]) -> Float[np.ndarray, "rounds k"]:
-    return np.asarray(np.where(whole > 0, part / np.maximum(whole, 1), np.nan))
-
-
-def _rate(share: float, rounds: Float[np.ndarray, " rounds"] | None) -> Rate | None:
-    """None where the share is not defined; rounds in which it is not (no such patient was drawn) do not count."""
-    if np.isnan(share):
-        return None
-    return Rate(share, None if rounds is None else interval(rounds[~np.isnan(rounds)]))
-
-
-def _drawn(claims: Claims, alarms: Alarms, seed: int) -> Drawn | None:
-    chance, boxes = np.random.default_rng(seed), np.arange(len(claims.truth))
+def _random_claims(claims: Claims, alarms: Alarms, seed: int) -> RandomClaims | None:
+    generator, boxes = np.random.default_rng(seed), np.arange(len(claims.truth))
     trials = []
     for _ in range(TRIALS):
-        lots = np.where(claims.wrong, chance.random(claims.wrong.shape), -1.0)
-        mistaken = (chance.random(len(boxes)) < MISTAKEN) & claims.wrong.any(axis=1)
+        lots = np.where(claims.wrong, generator.random(claims.wrong.shape), -1.0)
+        mistaken = (generator.random(len(boxes)) < MISTAKEN) & claims.wrong.any(axis=1)
         if mistaken.all() or not mistaken.any():
             return None
         warned = alarms[boxes, np.where(mistaken, lots.argmax(axis=1), claims.truth)]
         trials.append((warned[mistaken].mean(), warned[~mistaken].mean()))
     means, spreads = np.mean(trials, axis=0), np.std(trials, axis=0)
-    return Drawn(float(means[0]), float(spreads[0]), float(means[1]), float(spreads[1]))
+    return RandomClaims(float(means[0]), float(spreads[0]), float(means[1]), float(spreads[1]))
 
 
-BOUND = 0.10
-"""False alarms that dropout's thresholds allow, beside a check that was not calibrated to any share of them."""
+BOUND = 0.10  # false alarms allowed to MC-dropout, if the run's check is not calibrated to a share of its own
 CALIBRATED, SETTINGS, PAPER, MAJORITY = "calibrated", "settings", "paper", "majority"
 
 
 @dataclass(frozen=True)
-class Interaction:
+class SafetyCheckResults:
     """All checks on the same boxes and the same claims."""
 
     boxes: int
     films: int
     patients: int
-    claims_left_out: int
-    """Claims that are neither wrong nor what the box was drawn for: the film has a box of that concept there too."""
+    claims_left_out: int  # neither right nor wrong: the film has a box of that concept in nearly the same place
     bound: float
-    """Share of false alarms that dropout, and a check calibrated to one, were set to on validation boxes."""
-    mistaken: float
-    """How probably a box is mistaken in the paper's draw."""
+    """Share of false alarms on validation boxes to which MC-dropout, and a check calibrated to a share, were set."""
+    mistaken: float  # probability of a wrong claim in the paper's evaluation
     trials: int
     checks: tuple[CheckFigures, ...]
-    telling_apart: TellingApart
-    """What the checks have to go by: how well the maps tell findings apart inside the boxes."""
+    telling_apart: ConceptDiscrimination
     warnings: tuple[str, ...]
 
     def named(self, name: str) -> CheckFigures | None:
-        """One check, where it is there."""
+        """Return the check of that name; None if it was not evaluated."""
         return next((check for check in self.checks if check.name == name), None)
 
     @property
     def main(self) -> CheckFigures:
-        """The check that the run uses: the paper's, unless it was calibrated or has other settings."""
+        """The check that the run uses: the paper's, unless it is calibrated or has other settings."""
         return self.named(CALIBRATED) or self.named(SETTINGS) or self.checks[0]
+
+
+Check = tuple[str, str, Alarms]
+"""Name, title and warnings of a check."""
 
 
 def simulate_mistakes(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly, *, seed: int = 0
-) -> Interaction | None:
-    """The study on all boxes of a split; None where it has none that can be read."""
-    seen = look(run, dataset, cached, split, track)
-    if not seen:
+) -> SafetyCheckResults | None:
+    """Evaluate all checks on the boxes of a split; None if none of them can be read."""
+    boxes = look(run, dataset, cached, split, track)
+    if not boxes:
         return None
-    claims = Claims.on(seen, dataset)
+    claims = Claims.on(boxes, dataset)
     bound = BOUND if run.safety is None else run.safety.max_false_alarms or BOUND
-
-    def checked(rule: SafetyRule) -> Alarms:
-        return alarms(seen, run.concepts, dataset.concepts, rule)
-
-    found = [*_rules(run, checked), *_majority(dataset, claims)]
-    dropout = list(_dropout(run, dataset, cached, split, bound, track, seed=seed))
-    return Interaction(
-        boxes=len(seen),
-        films=len({one.film.id for one in seen}),
-        patients=len({one.patient for one in seen}),
+    checks = list(_rule_checks(run, dataset, boxes))
+    answer = commonest(dataset)
+    if answer is not None:
+        checks.append((MAJORITY, f"always “{dataset.concepts[answer].title}”", always(answer, claims)))
+    dropout = list(_dropout_checks(run, dataset, cached, split, bound, track, seed=seed))
+    return SafetyCheckResults(
+        boxes=len(boxes),
+        films=len({box.film.id for box in boxes}),
+        patients=len({box.patient for box in boxes}),
         claims_left_out=claims.left_out,
         bound=bound,
         mistaken=MISTAKEN,
         trials=TRIALS,
-        checks=tuple(check_figures(name, title, claims, one, seed=seed) for name, title, one in found + dropout),
-        telling_apart=tell_apart(seen, run.concepts, claims, seed=seed),
-        warnings=_warnings(run, dataset, has_dropout=bool(dropout)),
+        checks=tuple(check_figures(name, title, claims, warned, seed=seed) for name, title, warned in checks + dropout),
+        telling_apart=discriminate(boxes, run.concepts, claims, seed=seed),
+        warnings=tuple(_warnings(run, has_majority=answer is not None, has_dropout=bool(dropout))),
     )
 
 
-Check = tuple[str, str, Alarms]
-"""Name, words, and where it warns."""
-
-
-def _rules(run: Run, checked: Callable[[SafetyRule], Alarms]) -> Iterator[Check]:
-    paper, own = SafetyRule.plain(), SafetyRule.of(run)
-    yield PAPER, f"the paper's ({_values(paper)})", checked(paper)
-    yield "ungated", "the paper's without its gate", checked(SafetyRule.plain(gate=math.inf))
+def _rule_checks(run: Run, dataset: Dataset, boxes: tuple[BoxSeen, ...]) -> Iterator[Check]:
+    """Yield the paper's check with and without its gate, and the run's own if that differs."""
+    paper, ungated, own = SafetyRule.plain(), SafetyRule.plain(gate=math.inf), SafetyRule.of(run)
+    values = [f"lead {rule.lead(''):g}, gate {rule.gate:g}" for rule in (paper, own)]
+    yield PAPER, f"the paper's ({values[0]})", alarms(boxes, run.concepts, dataset.concepts, paper)
+    yield "ungated", "the paper's without its gate", alarms(boxes, run.concepts, dataset.concepts, ungated)
+    warned = alarms(boxes, run.concepts, dataset.concepts, own)
     if run.safety is not None:
-        yield CALIBRATED, _terms(run.safety), checked(own)
-    elif own.unbelieved or _values(own) != _values(paper):
-        yield SETTINGS, f"by this run's settings ({_values(own)})", checked(own)
+        share = run.safety.max_false_alarms
+        yield CALIBRATED, f"calibrated {'for balance' if share is None else f'to {share:g} false alarms'}", warned
+    elif own.unbelieved or values[0] != values[1]:
+        yield SETTINGS, f"by this run's settings ({values[1]})", warned
 
 
-def _terms(learnt: SafetyThresholds) -> str:
-    if learnt.max_false_alarms is None:
-        return "calibrated for balance"
-    return f"calibrated to {learnt.max_false_alarms:g} false alarms"
-
-
-def _values(rule: SafetyRule) -> str:
-    return f"lead {rule.lead(''):g}, gate {rule.gate:g}"
-
-
-def _majority(dataset: Dataset, claims: Claims) -> Iterator[Check]:
-    answer = commonest(dataset)
-    if answer is not None:
-        yield MAJORITY, f"always “{dataset.concepts[answer].title}”", always(answer, claims)
-
-
-def _dropout(
+def _dropout_checks(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, bound: float, track: Track, *, seed: int
 ) -> Iterator[Check]:
-    """Both variants, each with the threshold that lets just so many correct validation boxes through.
+    """Yield both variants of MC-dropout, with thresholds that give ``bound`` false alarms on validation boxes.
 
-    An export gives no features to drop anything from, so there it has none.
+    An exported model has no features to drop, so it has none.
     """
     if not isinstance(run.model, Grape):
         return
-    learnt = box_uncertainty(run, dataset, cached, "val", track, seed=seed)
-    if not len(learnt):
+    validation = box_uncertainty(run, dataset, cached, "val", track, seed=seed)
+    if not len(validation):
         return
-    tested = learnt if split == "val" else box_uncertainty(run, dataset, cached, split, track, seed=seed)
+    tested = validation if split == "val" else box_uncertainty(run, dataset, cached, split, track, seed=seed)
     claimed = [run.concepts.index(name) for name in dataset.concepts.names]
-    limit = quantile_threshold(learnt.variance_of_truth, bound)
+    limit = quantile_threshold(validation.variance_of_truth, bound)
     yield "dropout_variance", "MC-dropout, variance of the claimed finding", tested.variance[:, claimed] > limit
-    undecided = tested.entropy > quantile_threshold(learnt.entropy, bound)
+    undecided = tested.entropy > quantile_threshold(validation.entropy, bound)
     yield "dropout_entropy", "MC-dropout, entropy of the classes", np.tile(undecided[:, None], (1, len(claimed)))
 
 
-def _warnings(run: Run, dataset: Dataset, *, has_dropout: bool) -> tuple[str, ...]:
-    told = []
+def _warnings(run: Run, *, has_majority: bool, has_dropout: bool) -> Iterator[str]:
     if run.safety is None:
-        told.append(
-            "The safety check was never calibrated, so the thresholds of the settings count; see medgrape calibrate."
-        )
-    if commonest(dataset) is None:
-        told.append("The training films have no box, so there is no commonest finding to compare the check with.")
+        yield "The safety check was never calibrated, so the thresholds of the settings count; see medgrape calibrate."
+    if not has_majority:
+        yield "The training films have no box, so there is no commonest finding to compare the check with."
     if not isinstance(run.model, Grape):
-        told.append("An exported model cannot read with dropout, so MC-dropout is left out; evaluate its run for it.")
+        yield "An exported model cannot read with dropout, so MC-dropout is left out; evaluate its run for it."
     elif not has_dropout:
-        told.append("The validation films have no box, so MC-dropout has no threshold and is left out.")
-    return tuple(told)
+        yield "The validation films have no box, so MC-dropout has no threshold and is left out."

@@ -1,14 +1,14 @@
-"""Is one method better than another? Over seeds by the paired t-test, over patients by resampling and by swapping.
+"""Confidence intervals over patients, and the comparison of two methods on the same films.
 
-A t-test over few seeds asks whether another training would come out alike, on these very films. The bootstrap asks the
-same of other patients, and the permutation test how often a difference as large comes about when, patient by patient,
-it is left to a coin which method said what. Several comparisons in one table share the risk of a chance find (Holm).
+The paired t-test asks whether another training would give the same result on these films. The bootstrap asks the same
+of other patients. The permutation test asks how often a difference as large arises if, patient by patient, a coin
+decides which method gave which answer. Holm's correction accounts for several comparisons in one table.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,154 +17,141 @@ from medgrape.datasets.dataset import FilmRecord
 
 ROUNDS = 1000
 LEVEL = 0.95
+PValue = TypeVar("PValue", float, float | None)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where 95 % of the resampled figures lie."""
+    """A 95 % interval of resampled figures."""
 
     low: float
     high: float
 
 
+def interval(figures: Float[np.ndarray, " rounds"]) -> Interval:
+    """Return the middle 95 % of the resampled figures."""
+    low, high = np.quantile(figures, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    return Interval(float(low), float(high))
+
+
+def ratio(part: Float[np.ndarray, "*n"], whole: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Divide counts elementwise; NaN where the denominator is 0."""
+    return np.asarray(np.where(whole > 0, part / np.maximum(whole, 1), np.nan))
+
+
+def count_patients(films: Sequence[FilmRecord]) -> int:
+    """Return the number of patients; a film without a patient counts as a patient of its own."""
+    return len({film.patient or film.id for film in films})
+
+
+def patient_indices(films: Sequence[FilmRecord]) -> Int[np.ndarray, " films"]:
+    """Number the patients from 0 on, and return the number of each film's patient."""
+    return np.asarray(np.unique([film.patient or film.id for film in films], return_inverse=True)[1])
+
+
 def resampled_sums(
     rows: Float[np.ndarray, "films n"], films: Sequence[FilmRecord], *, seed: int = 0, rounds: int = ROUNDS
 ) -> Float[np.ndarray, "rounds n"] | None:
-    """Sums of ``rows`` over as many patients as there are, drawn with replacement, once for each round.
+    """Return the sums of ``rows`` over patients drawn with replacement, in each round as many as there are.
 
-    Two films of one patient are much alike, so they come and go together. Whatever is a ratio of sums (a share of
-    hits, an F1) follows from these sums without looking at the films again. None where there is one patient only,
-    of whose luck nothing can be told.
+    All films of a patient are drawn together, because they are alike. Every ratio of sums (a hit rate, an F1) follows
+    from these sums without another look at the films. None for a single patient, who has no interval.
     """
-    patients, owner = _patients(films)
+    patients = count_patients(films)
     if patients < 2:
         return None
     by_patient = np.zeros((patients, rows.shape[1]))
-    np.add.at(by_patient, owner, rows)
-    # a table of rounds x patients would not fit for a large set
+    np.add.at(by_patient, patient_indices(films), rows)
+    # a table of rounds x patients would not fit into memory for a large data set
     return np.stack([times.astype(np.float64) @ by_patient for times in _draws(patients, seed, rounds)])
 
 
 def resampled_aucs(
     present: Bool[np.ndarray, " n"],
     scores: Float[np.ndarray, " n"],
+    masks: Bool[np.ndarray, "masks n"],
     films: Sequence[FilmRecord],
     *,
     seed: int = 0,
     rounds: int = ROUNDS,
-) -> Float[np.ndarray, " defined"]:
-    """The AUC over patients drawn in the same way, in each round that drew of both kinds; none of one patient only.
+) -> Float[np.ndarray, "rounds masks"]:
+    """Return the AUC among the films of each mask, for patients drawn as in ``resampled_sums``.
 
-    An AUC is no ratio of sums over patients, for it compares each of one kind with each of the other.
+    All masks share the draws. NaN where a round has only positives or only negatives. Unlike a ratio of sums over
+    patients, an AUC compares every positive with every negative, so each round is computed from the films.
     """
-    patients, owner = _patients(films)
-    if patients < 2:
-        return np.empty(0)
-    places = np.unique(scores, return_inverse=True)[1]
-    found = (_weighted_auc(present, places, times[owner]) for times in _draws(patients, seed, rounds))
-    return np.array([value for value in found if value is not None])
-
-
-def aucs_of_parts(
-    present: Bool[np.ndarray, " n"],
-    scores: Float[np.ndarray, " n"],
-    parts: Bool[np.ndarray, "parts n"],
-    films: Sequence[FilmRecord],
-    *,
-    seed: int = 0,
-    rounds: int = ROUNDS,
-) -> Float[np.ndarray, "rounds parts"]:
-    """The AUC within each of several parts of the films, in the same rounds: patients are drawn once for all parts.
-
-    NaN where a round drew of one kind only.
-    """
-    patients, owner = _patients(films)
-    inside = [np.flatnonzero(part) for part in parts]
-    places = [np.unique(scores[part], return_inverse=True)[1] for part in inside]
-    found = [
-        [_weighted_auc(present[part], place, times[owner[part]]) for part, place in zip(inside, places, strict=True)]
-        for times in _draws(patients, seed, rounds)
+    owner = patient_indices(films)
+    inside = [np.flatnonzero(mask) for mask in masks]
+    ranks = [np.unique(scores[rows], return_inverse=True)[1] for rows in inside]
+    aucs = [
+        [_weighted_auc(present[rows], rank, times[owner[rows]]) for rows, rank in zip(inside, ranks, strict=True)]
+        for times in _draws(count_patients(films), seed, rounds)
     ]
-    return np.array(found, dtype=np.float64)  # of None it makes NaN
+    return np.array(aucs, dtype=np.float64)  # turns None into NaN
 
 
 def auc(present: Bool[np.ndarray, " n"], scores: Float[np.ndarray, " n"]) -> float | None:
-    """How probably one that shows it scores higher than one that does not, a tie counting half; None without both."""
+    """Return the probability that a positive scores higher than a negative (ties count half); None without both."""
     return _weighted_auc(present, np.unique(scores, return_inverse=True)[1], np.ones(len(present), dtype=np.int64))
 
 
 def _weighted_auc(
-    present: Bool[np.ndarray, " n"], places: Int[np.ndarray, " n"], times: Int[np.ndarray, " n"]
+    present: Bool[np.ndarray, " n"], ranks: Int[np.ndarray, " n"], times: Int[np.ndarray, " n"]
 ) -> float | None:
-    """``places`` are the ranks of the scores, alike where the scores are; each counts ``times``."""
-    shown, other = (np.bincount(places, weights=times * kind) for kind in (present, ~present))
-    below = other.cumsum() - other / 2
-    pairs = shown.sum() * other.sum()
-    return float(shown @ below / pairs) if pairs else None
+    """Compute the AUC from the ranks of the scores, equal for ties; each item counts ``times``."""
+    positives, negatives = (np.bincount(ranks, weights=times * chosen) for chosen in (present, ~present))
+    below = negatives.cumsum() - negatives / 2
+    pairs = positives.sum() * negatives.sum()
+    return float(positives @ below / pairs) if pairs else None
 
 
-def _patients(films: Sequence[FilmRecord]) -> tuple[int, Int[np.ndarray, " films"]]:
-    """How many there are, and whose each film is."""
-    names, owner = np.unique([film.patient or film.id for film in films], return_inverse=True)
-    return len(names), owner
-
-
-def _draws(patients: int, seed: int, rounds: int) -> Iterator[Int[np.ndarray, " patients"]]:
-    """How often each patient is drawn, round by round."""
-    chance = np.random.default_rng(seed)
+def _draws(patients: int, seed: int | np.random.Generator, rounds: int) -> Iterator[Int[np.ndarray, " patients"]]:
+    """Yield for each round how often each patient is drawn."""
+    generator = np.random.default_rng(seed)
     for _ in range(rounds):
-        yield np.bincount(chance.integers(patients, size=patients), minlength=patients)
-
-
-def interval(figures: Float[np.ndarray, " rounds"]) -> Interval:
-    """The middle 95 % of the resampled figures."""
-    low, high = np.quantile(figures, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return Interval(float(low), float(high))
+        yield np.bincount(generator.integers(patients, size=patients), minlength=patients)
 
 
 Figure = Callable[[Float[np.ndarray, "*rounds n"]], Float[np.ndarray, "*rounds"]]
-"""A figure from sums over patients: a share of hits, a macro-F1."""
+"""Computes a figure, such as a hit rate or a macro-F1, from sums over patients."""
 Counts = Float[np.ndarray, "seeds patients n"]
-"""What the figure is made of, patient by patient, in the same order for every method."""
+"""The counts of each patient from which the figure is computed; the patients have the same order for every method."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One method against another, on the same films and with the same seeds."""
 
-    difference: float
-    """Mean over the seeds."""
-    interval: Interval | None
-    """Of the difference, over patients; None where there is one only."""
+    difference: float  # mean over the seeds
+    interval: Interval | None  # of the difference, over patients; None for a single patient
     t_test: float | None
-    """Two-sided p over the seeds; None where there is one only, or every seed has the same difference."""
-    permutation: float | None
-    """Two-sided p of swapping the methods patient by patient; None where there is one patient only."""
+    """Two-sided p-value over the seeds; None for a single seed, or if all seeds have the same difference."""
+    permutation: float | None  # two-sided p-value of swapping the methods by patient; None for a single patient
     seeds: int
-    holm: float | None = None
-    """The permutation's p, corrected for all comparisons of the table."""
+    holm: float | None = None  # p-value of the permutation test, corrected for all comparisons of the table
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return asdict(self)
 
 
 def compare(ours: Counts, theirs: Counts, figure: Figure, *, seed: int = 0, rounds: int = ROUNDS) -> Comparison:
-    """Whether ``ours`` differs from ``theirs``; ``seed`` is that of resampling and swapping."""
+    """Compare two methods; ``seed`` is that of resampling and swapping."""
     by_seed = figure(ours.sum(axis=1)) - figure(theirs.sum(axis=1))
-    patients = ours.shape[1]
-    chance = np.random.default_rng(seed)
-    return Comparison(
-        difference=float(by_seed.mean()),
-        interval=_resampled(ours, theirs, figure, chance, rounds) if patients > 1 else None,
-        t_test=paired_t_test(by_seed),
-        permutation=_swapped(ours, theirs, figure, chance, rounds) if patients > 1 else None,
-        seeds=len(by_seed),
-    )
+    patients, generator = ours.shape[1], np.random.default_rng(seed)
+    bounds = permutation = None
+    if patients > 1:
+        differences = [
+            float(figure(_weighted(ours, times)).mean() - figure(_weighted(theirs, times)).mean())
+            for times in _draws(patients, generator, rounds)
+        ]
+        bounds = interval(np.array(differences))
+        permutation = _permutation_test(ours, theirs, figure, generator, rounds)
+    return Comparison(float(by_seed.mean()), bounds, paired_t_test(by_seed), permutation, len(by_seed))
 
 
 def paired_t_test(differences: Float[np.ndarray, " seeds"]) -> float | None:
-    """Two-sided p that such differences come from a mean of zero."""
+    """Return the two-sided p-value of the hypothesis that the mean difference is zero; None without variation."""
     from scipy import stats  # slow to import
 
     if len(differences) < 2 or np.allclose(differences, differences[0], rtol=1e-9):
@@ -172,10 +159,10 @@ def paired_t_test(differences: Float[np.ndarray, " seeds"]) -> float | None:
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """The same corrected step by step for how many they are; what is not known stays so and does not count."""
+def holm(p_values: Sequence[PValue]) -> list[PValue]:
+    """Return the p-values after Holm's correction for their number; None stays None and does not count."""
     known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    corrected: list[float | None] = [None] * len(p_values)
+    corrected = list(p_values)
     highest = 0.0
     for step, (p, place) in enumerate(known):
         highest = max(highest, min(1.0, p * (len(known) - step)))
@@ -183,23 +170,19 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def _resampled(ours: Counts, theirs: Counts, figure: Figure, chance: np.random.Generator, rounds: int) -> Interval:
-    patients = ours.shape[1]
-    found = []
-    for _ in range(rounds):
-        times = np.bincount(chance.integers(patients, size=patients), minlength=patients)
-        sums = (np.einsum("p,spn->sn", times, counts) for counts in (ours, theirs))
-        found.append(float(np.subtract(*(figure(one).mean() for one in sums))))
-    return interval(np.array(found))
+def _weighted(counts: Counts, times: Int[np.ndarray, " patients"]) -> Float[np.ndarray, "seeds n"]:
+    return np.asarray(np.einsum("p,spn->sn", times, counts))
 
 
-def _swapped(ours: Counts, theirs: Counts, figure: Figure, chance: np.random.Generator, rounds: int) -> float:
-    """Share of swaps with at least this difference, the one that was found counting as one of them."""
-    moved = theirs - ours
-    found = abs(float((figure(ours.sum(axis=1)) - figure(theirs.sum(axis=1))).mean()))
+def _permutation_test(
+    ours: Counts, theirs: Counts, figure: Figure, generator: np.random.Generator, rounds: int
+) -> float:
+    """Return the share of swaps with at least the observed difference; the observed one counts as one of them."""
+    gains = theirs - ours
+    observed = abs(float((figure(ours.sum(axis=1)) - figure(theirs.sum(axis=1))).mean()))
     as_large = 1
     for _ in range(rounds):
-        change = np.einsum("p,spn->sn", chance.integers(2, size=ours.shape[1]), moved)
-        swapped = figure(ours.sum(axis=1) + change) - figure(theirs.sum(axis=1) - change)
-        as_large += math.isclose(abs(swapped.mean()), found) or abs(swapped.mean()) > found
+        change = _weighted(gains, np.asarray(generator.integers(2, size=ours.shape[1])))
+        difference = abs((figure(ours.sum(axis=1) + change) - figure(theirs.sum(axis=1) - change)).mean())
+        as_large += math.isclose(difference, observed) or difference > observed
     return as_large / (rounds + 1)

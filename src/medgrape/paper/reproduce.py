@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from medgrape.config import load_config, parse_config
 from medgrape.errors import UserError
-from medgrape.evaluation.page import filled
+from medgrape.evaluation.page import render_template
 from medgrape.evaluation.report import NOTICE
 from medgrape.evaluation.statistics import ROUNDS
 from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all, write_text
@@ -227,7 +227,7 @@ def _page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) ->
         "p": _p_value,
         "base64_of": lambda name: base64.b64encode((space.out / "pictures" / name).read_bytes()).decode(),
     }
-    return filled("reproduction.html", given, package="medgrape.paper", sheets=("reproduction.css",))
+    return render_template("reproduction.html", given, package="medgrape.paper", sheets=("reproduction.css",))
 
 
 def _p_value(value: float | None) -> str:

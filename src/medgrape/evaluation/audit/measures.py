@@ -1,35 +1,44 @@
-"""What an audit measures: the figures of the report as sums over films, with the blind answer beside each."""
+"""The measures of an audit: the figures of the report as sums over films, each with its trivial baselines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from medgrape.datasets.dataset import FilmRecord
-from medgrape.evaluation.audit.sampling import Blind, Measure, OfSums, Ranked, Summed, Sums, ratio
-from medgrape.evaluation.classification import BINS, macro_f1
+from medgrape.evaluation.audit.resampling import (
+    AucStatistic,
+    FigureOfSums,
+    Mask,
+    Measure,
+    Sums,
+    SumStatistic,
+    TrivialBaseline,
+)
+from medgrape.evaluation.classification import BINS, confusion_cells, macro_f1, reliability_bins, squared_errors
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import Readings, training_frequencies, true_classes
+from medgrape.evaluation.statistics import ratio
 from medgrape.safety.claims import Alarms, Claims
 
 Confusions = Float[np.ndarray, "n c c"]
 
 
 @dataclass(frozen=True)
-class Checked:
-    """Where a safety check warns among the claims on some boxes, and where one does that looks at no film."""
+class CheckAlarms:
+    """Warnings of the run's safety check at claims about boxes, and those of a check that ignores the film."""
 
     claims: Claims
     own: Alarms
-    blind: Alarms | None
-    """None where no training film has a box."""
-    blind_title: str = ""
+    trivial: Alarms | None  # None if no training film has a box
+    trivial_title: str = ""
 
 
 @dataclass(frozen=True)
-class Changed:
-    """Areas of insertion and deletion on each film, by the model's own maps and by patches in an order drawn by lot."""
+class FaithfulnessAreas:
+    """Insertion and deletion areas of each film: in the order of the model's map, and in a random order."""
 
     deletion: Float[np.ndarray, " films"]
     insertion: Float[np.ndarray, " films"]
@@ -37,199 +46,179 @@ class Changed:
     random_insertion: Float[np.ndarray, " films"]
 
 
-def figures_of(
-    readings: Readings, checked: Checked | None = None, changed: Changed | None = None
-) -> list[Summed | Ranked]:
-    """All figures, in the order of the page; where nobody drew boxes only those that need none."""
+def audit_statistics(
+    readings: Readings, alarms: CheckAlarms | None = None, areas: FaithfulnessAreas | None = None
+) -> list[SumStatistic | AucStatistic]:
+    """Return all statistics in the order of the page; without boxes only those that need none."""
     return [
-        *_naming(readings),
-        _ranking(readings),
-        *_believing(readings),
-        *_pointing(readings),
-        *_filling(readings),
-        *([] if changed is None else _needing(changed)),
-        *([] if checked is None else _warning(checked, readings.films)),
+        *_classification(readings),
+        _class_auc(readings),
+        *_calibration(readings),
+        *_pointing_game(readings),
+        *_box_energy(readings),
+        *([] if areas is None else _faithfulness(areas)),
+        *([] if alarms is None else _safety_check(alarms, readings.films)),
     ]
 
 
-def _naming(readings: Readings) -> list[Summed]:
-    """Macro-F1, right answers, and the recall of every class that there are films of."""
+def _classification(readings: Readings) -> Iterator[SumStatistic]:
+    """Macro-F1, accuracy, and the recall of every class that occurs."""
     truth, names = true_classes(readings), readings.dataset.classes
-    count, kinds = len(names), [truth == place for place in range(len(names))]
-    cells = np.eye(count**2)[truth * count + readings.probabilities.argmax(axis=1)]
-    frequencies = training_frequencies(readings.dataset)
-    answer = None if frequencies is None else int(frequencies.argmax())
+    cells, frequencies = confusion_cells(readings), training_frequencies(readings.dataset)
+    count, everyone = len(names), np.ones(len(truth), dtype=bool)
+    of_class = {place: truth == place for place in range(count) if (truth == place).any()}
+    majority = None if frequencies is None else int(frequencies.argmax())
 
-    def blind(figure: OfSums | float) -> tuple[Blind, ...]:
-        return () if answer is None else (Blind("majority", f"always “{names[answer]}”", figure),)
+    def baselines(figure: FigureOfSums) -> list[TrivialBaseline]:
+        return [] if majority is None else [TrivialBaseline("majority", f"always “{names[majority]}”", figure)]
 
-    def summed(
-        measure: Measure, figure: Callable[[Confusions], Float[np.ndarray, " n"]], *occurring: "_Kind"
-    ) -> Summed:
-        trivial = blind(lambda sums: figure(_always(sums.reshape(-1, count, count), answer or 0)))
-        return Summed(
-            measure, cells, lambda sums: figure(sums.reshape(-1, count, count)), trivial, (_all(readings),), occurring
-        )
+    def of_confusions(
+        measure: Measure, figure: Callable[[Confusions], Float[np.ndarray, " n"]], occurring: Sequence[Mask] = ()
+    ) -> SumStatistic:
+        def always_majority(sums: Sums) -> Float[np.ndarray, " n"]:
+            films_by_class = sums.reshape(-1, count, count).sum(axis=2, keepdims=True)
+            return figure(films_by_class * np.eye(count)[majority or 0])
 
-    return [
-        summed(Measure("macro_f1", "macro-F1", "high"), _macro_f1, *(kind for kind in kinds if kind.any())),
-        summed(Measure("accuracy", "right answers", "high"), _accuracy),
-        *(
-            _share(
-                Measure(f"recall_{name}", f"recall of “{name}”", "high"),
-                [cells[:, place * (count + 1)], kinds[place]],
-                blind(float(place == answer)),
-                kinds[place],
-            )
-            for place, name in enumerate(names)
-            if kinds[place].any()
-        ),
-    ]
+        def own(sums: Sums) -> Float[np.ndarray, " n"]:
+            return figure(sums.reshape(-1, count, count))
 
+        return SumStatistic(measure, baselines(always_majority), [everyone], cells, own, occurring=occurring)
 
-def _ranking(readings: Readings) -> Ranked:
-    truth = true_classes(readings)
-    places = [place for place in range(len(readings.dataset.classes)) if (truth == place).any()]
-    present = np.array([truth == place for place in places])
-    scores = readings.probabilities[:, places].T.astype(np.float64)
-    return Ranked(Measure("auc", "AUC of the classes", "high"), present, scores, (Blind("chance", "chance", 0.5),))
-
-
-def _believing(readings: Readings) -> list[Summed]:
-    """How far probabilities are from shares, and from the truth."""
-    truth, frequencies = true_classes(readings), training_frequencies(readings.dataset)
-    rows = own = _beliefs(readings.probabilities.astype(np.float64), truth)
-    if frequencies is not None:
-        rows = np.concatenate([own, _beliefs(np.tile(frequencies, (len(truth), 1)), truth)], axis=1)
-    width = own.shape[1]
-
-    def summed(measure: Measure, figure: OfSums) -> Summed:
-        blind = Blind("constant", "the same probabilities for every film", lambda sums: figure(sums[:, width:]))
-        trivial = () if frequencies is None else (blind,)
-        return Summed(measure, rows, lambda sums: figure(sums[:, :width]), trivial, (_all(readings),))
-
-    return [
-        summed(Measure("expected_error", "calibration error", "low", compared=False), _expected_error),
-        summed(Measure("overconfidence", "overconfidence", "zero"), lambda sums: ratio(sums, 1, 0)),
-        summed(Measure("brier", "Brier score", "low"), lambda sums: ratio(sums, 2, 0)),
-    ]
-
-
-def _pointing(readings: Readings) -> list[Summed]:
-    """The pointing game of the mean map, by pair."""
-    found = localise(readings)
-    if found.per_pair is None:
-        return []
-    each = np.array([(pair.mean.hit, 1, pair.chance, pair.fixed) for pair in found.pairs], dtype=np.float64)
-    rows = _by_film(each, [pair.film for pair in found.pairs], readings.films)
-    chance = Blind("chance", "a random point", lambda sums: ratio(sums, 2, 1))
-    fixed = Blind("fixed", "one fixed point for each concept", lambda sums: ratio(sums, 3, 1))
-    trivial = (chance,) if found.per_pair.fixed is None else (chance, fixed)
-    measure = Measure("pointing", "pointing, mean map", "high")
-    return [Summed(measure, rows, lambda sums: ratio(sums, 0, 1), trivial, (rows[:, 1] > 0,))]
-
-
-def _filling(readings: Readings) -> list[Summed]:
-    """How much of the mean map's energy is in the boxes, by pair."""
-    pairs = box_energies(readings)
-    if not pairs:
-        return []
-    each = np.array([(pair.share, 1, pair.area) for pair in pairs], dtype=np.float64)
-    rows = _by_film(each, [pair.film for pair in pairs], readings.films)
-    flat = Blind("flat", "a map that is the same everywhere", lambda sums: ratio(sums, 2, 1))
-    measure = Measure("energy", "box energy", "high")
-    return [Summed(measure, rows, lambda sums: ratio(sums, 0, 1), (flat,), (rows[:, 1] > 0,))]
-
-
-def _needing(changed: Changed) -> list[Summed]:
-    """Whether answers rest on what the maps call important, by film."""
-    every = np.ones(len(changed.deletion), dtype=bool)
-    blind = Blind("random", "patches in a random order", lambda sums: ratio(sums, 2, 1))
-    deletion, insertion = Measure("deletion", "deletion", "low"), Measure("insertion", "insertion", "high")
-    return [
-        _share(deletion, [changed.deletion, every, changed.random_deletion], (blind,), every),
-        _share(insertion, [changed.insertion, every, changed.random_insertion], (blind,), every),
-    ]
-
-
-def _warning(checked: Checked, films: Sequence[FilmRecord]) -> list[Summed]:
-    """What the run's safety check catches, what it doubts without reason, and both together."""
-    claims, alarms = checked.claims, [one for one in (checked.own, checked.blind) if one is not None]
-    refutable = claims.wrong.any(axis=1)
-    warned = [column for one in alarms for column in (claims.caught(one), claims.false_alarms(one))]
-    each = np.column_stack([refutable, np.ones_like(refutable), *warned]).astype(np.float64)
-    rows = _by_film(each, [film.id for film in claims.films], films)
-
-    def summed(measure: Measure, figure: "_OfCheck", kind: int, shares: int = 1) -> Summed:
-        blind = Blind("majority", checked.blind_title, lambda sums: figure(sums, 4))
-        trivial = () if checked.blind is None else (blind,)
-        return Summed(measure, rows, lambda sums: figure(sums, 2), trivial, (rows[:, kind] > 0,), shares=shares)
-
-    return [
-        summed(Measure("caught", "wrong claims caught", "high"), _caught, 0),
-        summed(Measure("false_alarms", "false alarms", "low"), _false_alarms, 1),
-        summed(Measure("balance", "balance of the check", "high"), _balance, 0, shares=2),
-    ]
-
-
-def _caught(sums: Sums, own: int) -> Float[np.ndarray, " n"]:
-    return ratio(sums, own, 0)
-
-
-def _false_alarms(sums: Sums, own: int) -> Float[np.ndarray, " n"]:
-    return ratio(sums, own + 1, 1)
-
-
-def _balance(sums: Sums, own: int) -> Float[np.ndarray, " n"]:
-    """Of the pooled shares, so that it follows from the two figures before it."""
-    return np.asarray((_caught(sums, own) + 1 - _false_alarms(sums, own)) / 2)
-
-
-_Kind = Bool[np.ndarray, " n"]
-_OfCheck = Callable[[Sums, int], Float[np.ndarray, " n"]]
-"""A figure of the check whose columns begin there."""
-
-
-def _all(readings: Readings) -> _Kind:
-    return np.ones(len(readings.films), dtype=bool)
-
-
-def _share(measure: Measure, columns: Sequence[np.ndarray], blind: tuple[Blind, ...], needed: _Kind) -> Summed:
-    rows = np.column_stack(columns).astype(np.float64)
-    return Summed(measure, rows, lambda sums: ratio(sums, 0, 1), blind, (needed,))
-
-
-def _always(confusions: Confusions, answer: int) -> Confusions:
-    """The same films, all given one answer."""
-    return np.asarray(confusions.sum(axis=2, keepdims=True) * np.eye(confusions.shape[-1])[answer])
+    yield of_confusions(Measure("macro_f1", "macro-F1", "high"), _macro_f1, list(of_class.values()))
+    yield of_confusions(Measure("accuracy", "right answers", "high"), _accuracy)
+    for place, films in of_class.items():
+        measure = Measure(f"recall_{names[place]}", f"recall of “{names[place]}”", "high")
+        rows = np.column_stack([cells[:, place * (count + 1)], films])
+        trivial = baselines(_constant(float(place == majority)))
+        yield SumStatistic(measure, trivial, [films], rows, _column_ratio(0, 1))
 
 
 def _macro_f1(confusions: Confusions) -> Float[np.ndarray, " n"]:
-    with np.errstate(invalid="ignore"):  # no films at all have none
+    with np.errstate(invalid="ignore"):  # NaN without films
         return macro_f1(confusions)
 
 
 def _accuracy(confusions: Confusions) -> Float[np.ndarray, " n"]:
-    right, films = np.trace(confusions, axis1=1, axis2=2), confusions.sum(axis=(1, 2))
-    return ratio(np.column_stack([right, films]), 0, 1)
+    return ratio(np.trace(confusions, axis1=1, axis2=2), confusions.sum(axis=(1, 2)))
 
 
-def _beliefs(probabilities: Float[np.ndarray, "films c"], truth: Int[np.ndarray, " films"]) -> Sums:
-    """Of each film: one; confidence less rightness; the Brier score; then confidence less rightness in its bin."""
+def _class_auc(readings: Readings) -> AucStatistic:
+    truth = true_classes(readings)
+    occurring = np.unique(truth)
+    present, scores = truth == occurring[:, None], readings.probabilities[:, occurring].T.astype(np.float64)
+    chance = TrivialBaseline("chance", "chance", _constant(0.5))
+    return AucStatistic(Measure("auc", "AUC of the classes", "high"), [chance], [*present, *~present], present, scores)
+
+
+def _calibration(readings: Readings) -> Iterator[SumStatistic]:
+    """Calibration error, overconfidence and Brier score, beside constant probabilities."""
+    truth, frequencies = true_classes(readings), training_frequencies(readings.dataset)
+    rows = _calibration_rows(readings.probabilities.astype(np.float64), truth)
+    width, everyone = rows.shape[1], np.ones(len(truth), dtype=bool)
+    if frequencies is not None:
+        constant = _calibration_rows(np.tile(frequencies, (len(truth), 1)), truth)
+        rows = np.concatenate([rows, constant], axis=1)
+
+    def statistic(measure: Measure, figure: FigureOfSums) -> SumStatistic:
+        title = "the same probabilities for every film"
+        trivial = TrivialBaseline("constant", title, lambda sums: figure(sums[:, width:]))
+        baselines = [] if frequencies is None else [trivial]
+        return SumStatistic(measure, baselines, [everyone], rows, lambda sums: figure(sums[:, :width]))
+
+    def expected_error(sums: Sums) -> Float[np.ndarray, " n"]:
+        return ratio(np.abs(sums[:, 3:]).sum(axis=1), sums[:, 0])
+
+    yield statistic(Measure("expected_error", "calibration error", "low", compared=False), expected_error)
+    yield statistic(Measure("overconfidence", "overconfidence", "zero"), _column_ratio(1, 0))
+    yield statistic(Measure("brier", "Brier score", "low"), _column_ratio(2, 0))
+
+
+def _calibration_rows(probabilities: Float[np.ndarray, "films c"], truth: Int[np.ndarray, " films"]) -> Sums:
+    """Columns: 1; confidence minus 1 if the answer is right; Brier score; the second column split by bin."""
     confidence = probabilities.max(axis=1)
     excess = confidence - (probabilities.argmax(axis=1) == truth)
-    squares = ((probabilities - np.eye(probabilities.shape[1])[truth]) ** 2).sum(axis=1)
-    bins = np.eye(BINS)[np.clip((confidence * BINS).astype(np.int64), 0, BINS - 1)]
-    return np.column_stack([np.ones(len(truth)), excess, squares, bins * excess[:, None]])
+    bins = np.eye(BINS)[reliability_bins(confidence)]
+    return np.column_stack([np.ones(len(truth)), excess, squared_errors(probabilities, truth), bins * excess[:, None]])
 
 
-def _expected_error(sums: Sums) -> Float[np.ndarray, " n"]:
-    return ratio(np.column_stack([np.abs(sums[:, 3:]).sum(axis=1), sums[:, 0]]), 0, 1)
+def _pointing_game(readings: Readings) -> Iterator[SumStatistic]:
+    """The pointing game of the mean map, by pair."""
+    localisation = localise(readings)
+    if localisation.per_pair is not None:
+        pairs = localisation.pairs
+        counts = np.array([(pair.mean.hit, 1, pair.chance, pair.fixed) for pair in pairs], dtype=np.float64)
+        rows = _sums_by_film(counts, [pair.film for pair in pairs], readings.films)
+        baselines = [TrivialBaseline("chance", "a random point", _column_ratio(2, 1))]
+        if localisation.per_pair.fixed is not None:
+            baselines.append(TrivialBaseline("fixed", "one fixed point for each concept", _column_ratio(3, 1)))
+        measure = Measure("pointing", "pointing, mean map", "high")
+        yield SumStatistic(measure, baselines, [rows[:, 1] > 0], rows, _column_ratio(0, 1))
 
 
-def _by_film(each: Sums, owner: Sequence[str], films: Sequence[FilmRecord]) -> Float[np.ndarray, "films columns"]:
-    """What pairs or boxes add, summed up for the film that they are on."""
+def _box_energy(readings: Readings) -> Iterator[SumStatistic]:
+    """The share of the mean map's energy in the boxes, by pair."""
+    pairs = box_energies(readings)
+    if pairs:
+        counts = np.array([(pair.share, 1, pair.area) for pair in pairs], dtype=np.float64)
+        rows = _sums_by_film(counts, [pair.film for pair in pairs], readings.films)
+        flat = TrivialBaseline("flat", "a map that is the same everywhere", _column_ratio(2, 1))
+        measure = Measure("energy", "box energy", "high")
+        yield SumStatistic(measure, [flat], [rows[:, 1] > 0], rows, _column_ratio(0, 1))
+
+
+def _faithfulness(areas: FaithfulnessAreas) -> Iterator[SumStatistic]:
+    everyone = np.ones(len(areas.deletion), dtype=bool)
+    random = TrivialBaseline("random", "patches in a random order", _column_ratio(2, 1))
+    for measure, own, trivial in (
+        (Measure("deletion", "deletion", "low"), areas.deletion, areas.random_deletion),
+        (Measure("insertion", "insertion", "high"), areas.insertion, areas.random_insertion),
+    ):
+        rows = np.column_stack([own, everyone, trivial])
+        yield SumStatistic(measure, [random], [everyone], rows, _column_ratio(0, 1))
+
+
+def _safety_check(alarms: CheckAlarms, films: Sequence[FilmRecord]) -> Iterator[SumStatistic]:
+    """The wrong claims caught, the false alarms, and the balance of these two pooled shares."""
+    claims = alarms.claims
+    refutable = claims.wrong.any(axis=1)
+    columns = [refutable, np.ones_like(refutable), claims.caught(alarms.own), claims.false_alarms(alarms.own)]
+    if alarms.trivial is not None:
+        columns += [claims.caught(alarms.trivial), claims.false_alarms(alarms.trivial)]
+    rows = _sums_by_film(np.column_stack(columns).astype(np.float64), [film.id for film in claims.films], films)
+    claimed_wrongly, boxed = rows[:, 0] > 0, rows[:, 1] > 0
+
+    def caught(sums: Sums, check: int) -> Float[np.ndarray, " n"]:
+        return ratio(sums[:, check], sums[:, 0])
+
+    def false_alarms(sums: Sums, check: int) -> Float[np.ndarray, " n"]:
+        return ratio(sums[:, check + 1], sums[:, 1])
+
+    def balance(sums: Sums, check: int) -> Float[np.ndarray, " n"]:
+        return np.asarray((caught(sums, check) + 1 - false_alarms(sums, check)) / 2)
+
+    for measure, figure, needed, proportions in (
+        (Measure("caught", "wrong claims caught", "high"), caught, claimed_wrongly, 1),
+        (Measure("false_alarms", "false alarms", "low"), false_alarms, boxed, 1),
+        (Measure("balance", "balance of the check", "high"), balance, claimed_wrongly, 2),
+    ):
+        own, trivial = partial(figure, check=2), partial(figure, check=4)  # first columns of each check
+        baselines = [] if alarms.trivial is None else [TrivialBaseline("majority", alarms.trivial_title, trivial)]
+        yield SumStatistic(measure, baselines, [needed], rows, own, proportions=proportions)
+
+
+def _column_ratio(part: int, whole: int) -> FigureOfSums:
+    return lambda sums: ratio(sums[:, part], sums[:, whole])
+
+
+def _constant(value: float) -> FigureOfSums:
+    return lambda sums: np.full(len(sums), value)
+
+
+def _sums_by_film(
+    counts: Sums, owner: Sequence[str], films: Sequence[FilmRecord]
+) -> Float[np.ndarray, "films columns"]:
+    """Add up the counts of pairs or boxes for the film that they are on."""
     places = {film.id: place for place, film in enumerate(films)}
-    rows = np.zeros((len(films), each.shape[1]))
-    np.add.at(rows, [places[film] for film in owner], each)
+    rows = np.zeros((len(films), counts.shape[1]))
+    np.add.at(rows, [places[film] for film in owner], counts)
     return rows

@@ -48,18 +48,13 @@ class SafetyThresholds:
 
     by_concept: Mapping[str, float]
     """Lead that another concept needs for a warning (eta), for each concept with enough boxes."""
-    pooled: float
-    """The lead for all other concepts, from the boxes of all."""
-    gate: float | None
-    """Highest variance U of the leading concept for a warning (theta_V); None: no limit."""
+    pooled: float  # The lead for all other concepts, from the boxes of all
+    gate: float | None  # Highest variance U of the leading concept for a warning (theta_V); None: no limit
     max_false_alarms: float | None
     """Bound on the false alarm rate; None, as is the confidence, where the calibration was balanced without a bound."""
-    confidence: float | None
-    """Confidence that the false alarm rate is below ``max_false_alarms``."""
-    boxes: Mapping[str, int]
-    """Number of patients with boxes of each concept."""
-    data_set: Mapping[str, str]
-    """Name, checksum and split of the data set."""
+    confidence: float | None  # Confidence that the false alarm rate is below `max_false_alarms`
+    boxes: Mapping[str, int]  # Number of patients with boxes of each concept
+    data_set: Mapping[str, str]  # Name, checksum and split of the data set
 
     def lead(self, concept: str) -> float:
         """Return the lead over ``concept`` that another concept needs for a warning."""
@@ -76,20 +71,16 @@ class UsualScores:
 
     absent: Float[Tensor, "k m"]
     """Score of each prototype on films without the concept; replaces the scores of a rejected concept."""
-    absent_peak: Float[Tensor, " k"]
-    """Peak of the mean map on films without the concept."""
-    present_peak: Float[Tensor, " k"]
-    """Peak of the mean map on films with the concept."""
+    absent_peak: Float[Tensor, " k"]  # Peak of the mean map on films without the concept
+    present_peak: Float[Tensor, " k"]  # Peak of the mean map on films with the concept
 
 
 @dataclass(frozen=True)
 class Change:
     """A change of a run after training."""
 
-    parent: str
-    """Fingerprint of the run before."""
-    what: str
-    """Description, in one sentence."""
+    parent: str  # Fingerprint of the run before
+    what: str  # Description, in one sentence
 
 
 @dataclass(frozen=True)
@@ -108,10 +99,8 @@ class Run:
     """Fingerprints of the training and validation films, on which the run must not be tested."""
     safety: SafetyThresholds | None = None
     """None for a run that is not calibrated, which uses the thresholds of its settings."""
-    changes: tuple[Change, ...] = ()
-    """Changes after training, oldest first."""
-    own_parts: Records = field(default_factory=dict)
-    """The plugins that it was trained with."""
+    changes: tuple[Change, ...] = ()  # Changes after training, oldest first
+    own_parts: Records = field(default_factory=dict)  # The plugins that it was trained with
 
     @property
     def grape(self) -> Grape:
@@ -162,8 +151,7 @@ class LoadedRun:
     folder: Path
     run: Run
     manifest: Manifest = field(repr=False)
-    unsaved: bool = False
-    """Whether the run was changed since it was loaded."""
+    unsaved: bool = False  # Whether the run was changed since it was loaded
 
     @property
     def name(self) -> str:
@@ -286,13 +274,11 @@ class SafetyRule:
 
     lead: Callable[[str], float]
     """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
-    gate: float
-    """Highest variance of the leading concept for a warning (theta_V)."""
+    gate: float  # Highest variance of the leading concept for a warning (theta_V)
     unbelieved: frozenset[str] = frozenset()
     """Concepts without training films: they are listed, and never cause a warning."""
     calibrated: bool = False
-    origin: str = "The thresholds are the paper's."
-    """Their source, in one sentence."""
+    origin: str = "The thresholds are the paper's."  # Their source, in one sentence
 
     @classmethod
     def plain(cls, lead: float = 0.05, gate: float = 2e-4) -> "SafetyRule":

@@ -15,10 +15,8 @@ from torch import Tensor
 from medgrape.files import write_tensors
 
 TENSORS, NAMES = "exemplars.safetensors", "exemplars.json"
-NO_FILM = -1
-"""Value of ``ExemplarFilms.film`` where no film may be shown."""
-NO_SIMILARITY = -2.0
-"""Value of ``ExemplarFilms.similarity`` where there is none: below any cosine."""
+NO_FILM = -1  # Value of `ExemplarFilms.film` where no film may be shown
+NO_SIMILARITY = -2.0  # Value of `ExemplarFilms.similarity` where there is none: below any cosine
 
 
 @dataclass(frozen=True)
@@ -28,10 +26,8 @@ class ExemplarFilms:
     grid: tuple[int, int]
     films: tuple[str, ...]
     thumbnails: UInt8[np.ndarray, "films side side"]
-    film: Int[np.ndarray, "k m"]
-    """Index into ``films``; -1 where no film may be shown."""
-    patch: Int[np.ndarray, "k m"]
-    """Index of the patch on ``grid``, row by row."""
+    film: Int[np.ndarray, "k m"]  # Index into `films`; -1 where no film may be shown
+    patch: Int[np.ndarray, "k m"]  # Index of the patch on `grid`, row by row
     similarity: Float[np.ndarray, "k m"]
 
     def save(self, folder: Path) -> None:

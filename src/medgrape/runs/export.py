@@ -21,11 +21,9 @@ from medgrape.runs.manifest import refuse_inside_run
 if TYPE_CHECKING:
     pass
 
-CLOSE = 1e-4
-"""Largest difference between fp32 and torch in any score, map or probability."""
+CLOSE = 1e-4  # Largest difference between fp32 and torch in any score, map or probability
 LEAST_FILMS = 16
-_BATCHES = (1, 3)
-"""Batch sizes at which an export is compared with torch."""
+_BATCHES = (1, 3)  # Batch sizes at which an export is compared with torch
 
 
 class ExportError(UserError):
@@ -36,10 +34,8 @@ class ExportError(UserError):
 class Calibration:
     """The films that int8 is calibrated on."""
 
-    data: Path
-    """A prepared data set."""
-    films: int = 256
-    """Number of its training films, chosen at random."""
+    data: Path  # A prepared data set
+    films: int = 256  # Number of its training films, chosen at random
 
 
 def export_onnx(

@@ -29,17 +29,13 @@ if TYPE_CHECKING:
     from onnx import ModelProto
     from onnxruntime import InferenceSession
 
-FORMAT = 1
-"""Incremented when an older version can no longer read an export."""
-PREFIX = "medgrape."
-"""Prefix of the names of all properties."""
-SEAL = f"{PREFIX}seal"
-"""The property with the checksum; it alone is not JSON."""
+FORMAT = 1  # Incremented when an older version can no longer read an export
+PREFIX = "medgrape."  # Prefix of the names of all properties
+SEAL = f"{PREFIX}seal"  # The property with the checksum; it alone is not JSON
 NOTICE = "Research software, not a medical device."
 SUFFIX = ".onnx"
 FILMS, SCORES, LOGITS, ATTENTION = "films", "scores", "logits", "attention"
-LARGEST = 2**31 - 1
-"""Maximum size of an ONNX file in bytes."""
+LARGEST = 2**31 - 1  # Maximum size of an ONNX file in bytes
 _TENSORS, _EXEMPLARS = "tensors", "exemplars."
 _USUAL = ("absent", "absent_peak", "present_peak")
 

@@ -25,14 +25,11 @@ from medgrape.model.backbones.base import BackboneError
 from medgrape.plugins import Kind, PluginError, find_plugin, find_recorded_plugin
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-"""Incremented when an older version can no longer read a run."""
+FORMAT = 2  # Incremented when an older version can no longer read a run
 _VERSIONS = ("torch", "safetensors", "numpy")
-Records = Mapping[str, Mapping[str, str]]
-"""Kind to name, package and version."""
+Records = Mapping[str, Mapping[str, str]]  # Kind to name, package and version
 OWN_PARTS, ANSWER = "own_parts", "answer"
-CLOSE = 1e-3
-"""Largest relative difference of the logits: machines round differently."""
+CLOSE = 1e-3  # Largest relative difference of the logits: machines round differently
 _COMPUTED: tuple[Kind, ...] = ("backbone", "head")
 """Kinds that inference needs; a text encoder is needed only to learn a concept."""
 
@@ -45,11 +42,9 @@ class RunError(UserError):
 class Manifest:
     """The files of a run, and the software and data that made it."""
 
-    files: dict[str, str]
-    """SHA-256 of every file, by name."""
+    files: dict[str, str]  # SHA-256 of every file, by name
     versions: dict[str, str]
-    dataset: dict[str, str]
-    """Name and checksum of the training data set."""
+    dataset: dict[str, str]  # Name and checksum of the training data set
 
     @property
     def fingerprint(self) -> str:

@@ -29,16 +29,14 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
 
 OPSET = 20
-FEATURES = "features"
-"""The output of the backbone, where int8 ends."""
+FEATURES = "features"  # The output of the backbone, where int8 ends
 OUTPUTS = (
     LOGITS, "probabilities", SCORES, "mean_maps", "disagreement_maps", "strongest_maps", "cam_maps", "patches",
     FEATURES, ATTENTION,
 )  # fmt: skip
 _RESAMPLED = "films_seen"
 _GREYS = 255.0
-_LARGEST = 2**20
-"""Upper bound of every free dimension: films in a batch, pixels of a side."""
+_LARGEST = 2**20  # Upper bound of every free dimension: films in a batch, pixels of a side
 OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")
 """Operations that are computed in integers, inside the backbone."""
 BATCH = 8

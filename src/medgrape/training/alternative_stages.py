@@ -41,8 +41,7 @@ class GrapeOutput(NamedTuple):
 class _FilmTraining(StageTraining):
     """Batches of views of training films, and macro-F1 on validation films."""
 
-    draw = 6
-    """Part of the seed of the order of films."""
+    draw = 6  # Part of the seed of the order of films
 
     def __init__(
         self,

@@ -29,11 +29,9 @@ class ValidationMetrics:
 class ValidationFilms:
     """Validation films with a known class."""
 
-    positions: tuple[int, ...]
-    """Positions among all films."""
+    positions: tuple[int, ...]  # Positions among all films
     truth: Int[Tensor, " n"]
-    common: int
-    """The most frequent class of the training films."""
+    common: int  # The most frequent class of the training films
     classes: tuple[str, ...]
 
     @classmethod
@@ -73,8 +71,7 @@ class ParentComparison:
     """Comparison with another model on the same films."""
 
     before: ValidationMetrics
-    changed: int
-    """Number of films with another predicted class."""
+    changed: int  # Number of films with another predicted class
 
 
 @dataclass(frozen=True)
@@ -83,17 +80,13 @@ class Assessment:
 
     data_set: str
     checksum: str
-    its_own: bool
-    """Whether the run was trained on this data set."""
+    its_own: bool  # Whether the run was trained on this data set
     usage: Usage
-    films: int
-    """Number of validation films with a known class."""
+    films: int  # Number of validation films with a known class
     metrics: ValidationMetrics
-    trivial: ValidationMetrics
-    """Metrics of always predicting the most frequent class of the training films."""
+    trivial: ValidationMetrics  # Metrics of always predicting the most frequent class of the training films
     trivial_answer: str
-    effect: ParentComparison | None
-    """None without a model to compare with."""
+    effect: ParentComparison | None  # None without a model to compare with
 
 
 def assess(reader: Reader, data: Path, *, parent: Reader | None = None, track: Track = quietly) -> Assessment:

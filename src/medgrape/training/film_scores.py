@@ -31,8 +31,7 @@ from medgrape.training.films import LEARNT, UNKNOWN_CLASS, TrainingError, Traini
 from medgrape.training.stored_features import FilmInputs
 from medgrape.vocabulary.curation import Usage
 
-_VERSION = 1
-"""Increased whenever the same weights give other scores."""
+_VERSION = 1  # Increased whenever the same weights give other scores
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,10 @@ class TrainingScores:
     """Scores of a training, memory-mapped, in the order of ``TrainingFilms``."""
 
     scores: Float[np.ndarray, "views n k m"]
-    peaks: Float[np.ndarray, "n k"]
-    """Maximum of each concept's mean map on the films themselves."""
+    peaks: Float[np.ndarray, "n k"]  # Maximum of each concept's mean map on the films themselves
     nearest_films: Int[np.ndarray, "k m"]
     """For each prototype the most similar training film with the concept; -1 if no film may be shown."""
-    nearest_patches: Int[np.ndarray, "k m"]
-    """The patch of that film, counted row by row."""
+    nearest_patches: Int[np.ndarray, "k m"]  # The patch of that film, counted row by row
     nearest_similarity: Float[np.ndarray, "k m"]
 
 
@@ -55,8 +52,7 @@ class KeptScores:
 
     grid: tuple[int, int]
     scores: Float[np.ndarray, "views n k m"]
-    where: Int[np.ndarray, "n k m"]
-    """The patch of each film itself with this score, counted row by row."""
+    where: Int[np.ndarray, "n k m"]  # The patch of each film itself with this score, counted row by row
 
 
 def open_scores(

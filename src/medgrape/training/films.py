@@ -18,12 +18,9 @@ from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
 from medgrape.geometry import PatchGrid
 
-LEARNT = ("train", "val")
-"""The splits that a training uses."""
-UNKNOWN_CLASS = -100
-"""The class that torch's cross-entropy ignores."""
-FINE = 4
-"""Boxes are drawn on a grid that is this many times finer than the patches, and averaged after augmentation."""
+LEARNT = ("train", "val")  # The splits that a training uses
+UNKNOWN_CLASS = -100  # The class that torch's cross-entropy ignores
+FINE = 4  # Boxes are drawn on a grid that is this many times finer than the patches, and averaged after augmentation
 
 
 class TrainingError(UserError):
@@ -34,13 +31,10 @@ class TrainingError(UserError):
 class Targets:
     """Labels, classes and boxes of a batch of films."""
 
-    labels: Float[Tensor, "b k"]
-    """1 present, 0 absent, NaN unknown."""
+    labels: Float[Tensor, "b k"]  # 1 present, 0 absent, NaN unknown
     classes: Int[Tensor, " b"]
-    overlap: Float[Tensor, "b k h w"]
-    """Fraction of each patch that the boxes of each concept cover."""
-    judged: Bool[Tensor, "b k"]
-    """Whether the boxes are complete: the concept has a box, or is absent."""
+    overlap: Float[Tensor, "b k h w"]  # Fraction of each patch that the boxes of each concept cover
+    judged: Bool[Tensor, "b k"]  # Whether the boxes are complete: the concept has a box, or is absent
 
     def to(self, device: torch.device) -> "Targets":
         """Copy to a device."""
@@ -54,8 +48,7 @@ class TrainingFilms:
     dataset: Dataset
     cached: CachedFilms
     records: tuple[FilmRecord, ...]
-    places: tuple[int, ...]
-    """Position of each film in ``cached``."""
+    places: tuple[int, ...]  # Position of each film in `cached`
 
     @classmethod
     def of(cls, dataset: Dataset, cached: CachedFilms, *splits: str) -> "TrainingFilms":

@@ -39,8 +39,7 @@ class StageState:
     learner: Tensors
     best: Tensors
     optimiser: Tensors
-    result: ValidationResult | None
-    """Validation result of the best epoch."""
+    result: ValidationResult | None  # Validation result of the best epoch
     best_epoch: int
     history: list[dict[str, Any]] = field(default_factory=list)
     finished: bool = False

@@ -9,8 +9,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-MOSTLY = 0.3
-"""Fraction of a patch that a box must cover for the patch to be inside."""
+MOSTLY = 0.3  # Fraction of a patch that a box must cover for the patch to be inside
 POINTING_SCALE, RIVALS = 20.0, 30.0
 """Scale of the cosines in ``pointing_loss``, and the number of patches of normal tissue beside each finding."""
 LITTLE = 0.05

@@ -35,8 +35,7 @@ from medgrape.vocabulary.encoders import TextEncoder, open_text_encoder
 
 Module = TypeVar("Module", bound=nn.Module)
 LIKE, CUT = "stages.concepts.like", "model.cut"
-NOTHING = -20.0
-"""A logit below any that a trained map reaches."""
+NOTHING = -20.0  # A logit below any that a trained map reaches
 
 
 def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -> Grape:

@@ -29,8 +29,7 @@ PARTS = {
     "versions": "versions of the software",
 }
 """Keys of the plan, and how an error calls them."""
-_WHERE = ("processes", "threads")
-"""Settings that may change while a training is continued: where it runs."""
+_WHERE = ("processes", "threads")  # Settings that may change while a training is continued: where it runs
 
 FIRST = "concepts.safetensors"
 LATER = ("patches", "vectors", "prototypes.safetensors", "scores")

@@ -28,8 +28,7 @@ from medgrape.training.films import TrainingError
 from medgrape.training.launchers import PeerExitedError, ProcessInfo, end_with_parent, process_info
 
 T = TypeVar("T")
-_TIMEOUT = timedelta(minutes=30)
-"""For a process that starts late or hangs."""
+_TIMEOUT = timedelta(minutes=30)  # For a process that starts late or hangs
 _BARRIER_TIMEOUT = timedelta(days=30)
 """Rank 0 may decode films or train the later stages for that long. If it dies, its connection ends at once."""
 _SHARED_WITHIN = 90.0
@@ -43,8 +42,7 @@ _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 class Barrier:
     """Where the processes of a training wait for each other; the default is for a single process."""
 
-    group: Any = None
-    """Process group of torch with a long timeout, beside the one for gradients."""
+    group: Any = None  # Process group of torch with a long timeout, beside the one for gradients
 
     @classmethod
     def of(cls, fabric: Fabric) -> "Barrier":

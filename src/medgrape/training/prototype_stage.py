@@ -18,10 +18,8 @@ from medgrape.training.films import TrainingFilms, shuffled
 from medgrape.training.stage import StageTraining, ValidationResult, balanced_accuracy, evaluating
 from medgrape.training.stored_features import Patches, Vectors
 
-NOISE = 0.01
-"""Noise of repeated vectors, if a concept has fewer films than prototypes."""
-FILMS = 32
-"""Number of whole films beside each batch of vectors."""
+NOISE = 0.01  # Noise of repeated vectors, if a concept has fewer films than prototypes
+FILMS = 32  # Number of whole films beside each batch of vectors
 
 
 @dataclass(frozen=True)

@@ -27,28 +27,21 @@ from medgrape.training.processes import one_device
 from medgrape.training.stage import freeze_except
 from medgrape.training.training_log import TrainingLog
 
-_SAMPLE, _BATCH = 64, 16
-"""Number of films with and without a concept on which its usual peaks are measured again."""
+_SAMPLE, _BATCH = 64, 16  # Number of films with and without a concept on which its usual peaks are measured again
 
 
 class RefitFigures(Record):
     """Validation metrics before and after a refit."""
 
     data_set: str
-    its_own: bool
-    """Whether the run was trained on this data set."""
-    films: int
-    """Number of validation films with a known class."""
-    before: ValidationMetrics
-    """The run before any change."""
-    unfitted: ValidationMetrics
-    """After prototypes or concepts were changed, with the old head."""
+    its_own: bool  # Whether the run was trained on this data set
+    films: int  # Number of validation films with a known class
+    before: ValidationMetrics  # The run before any change
+    unfitted: ValidationMetrics  # After prototypes or concepts were changed, with the old head
     after: ValidationMetrics
-    trivial: ValidationMetrics
-    """Metrics of always predicting the most frequent class of the training films."""
+    trivial: ValidationMetrics  # Metrics of always predicting the most frequent class of the training films
     trivial_answer: str
-    changed: int
-    """Number of films with another predicted class after than before."""
+    changed: int  # Number of films with another predicted class after than before
     best_epoch: int
 
 

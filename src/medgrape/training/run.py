@@ -53,10 +53,8 @@ class TrainingJob:
     out: Path
     stage_cache: Path | None = None
     """A folder of finished stages that trainings share: those that differ only in later stages train them once."""
-    cached_stages: tuple[str, ...] = EVERYTHING
-    """The stages that are kept there."""
-    tracking: Tracking | None = None
-    """Where MLflow keeps the log, beside log.jsonl."""
+    cached_stages: tuple[str, ...] = EVERYTHING  # The stages that are kept there
+    tracking: Tracking | None = None  # Where MLflow keeps the log, beside log.jsonl
 
     @property
     def work(self) -> Path:

@@ -24,10 +24,8 @@ from medgrape.training.losses import MOSTLY
 from medgrape.training.processes import Barrier
 
 BATCH = 64
-CAM_SHARE = 0.5
-"""A patch without box above this fraction of the CAM's peak may belong to the finding."""
-Patches = Float[np.ndarray, "n c h w"]
-"""Features of all patches, memory-mapped, in the order of ``TrainingFilms``."""
+CAM_SHARE = 0.5  # A patch without box above this fraction of the CAM's peak may belong to the finding
+Patches = Float[np.ndarray, "n c h w"]  # Features of all patches, memory-mapped, in the order of `TrainingFilms`
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,8 @@ class FilmInputs:
     views: Views
     grid: tuple[int, int]
     device: torch.device
-    cached: Float[np.ndarray, "views n c1 h1 w1"] | None = None
-    """Output of the frozen parts for each cached view."""
-    patches: Patches | None = None
-    """Features of the films themselves, if they are cached."""
+    cached: Float[np.ndarray, "views n c1 h1 w1"] | None = None  # Output of the frozen parts for each cached view
+    patches: Patches | None = None  # Features of the films themselves, if they are cached
 
     @classmethod
     def of(cls, config: Config, films: TrainingFilms, backbone: Backbone, device: torch.device) -> "FilmInputs":
@@ -163,10 +159,8 @@ class Vectors:
     """The vectors of stage 2, memory-mapped."""
 
     vectors: Float[np.ndarray, "n c"]
-    groups: Int[np.ndarray, " n"]
-    """Concept of each vector; K is normal tissue."""
-    films: Int[np.ndarray, " n"]
-    """Position of the film in ``TrainingFilms``."""
+    groups: Int[np.ndarray, " n"]  # Concept of each vector; K is normal tissue
+    films: Int[np.ndarray, " n"]  # Position of the film in `TrainingFilms`
 
 
 @dataclass(frozen=True)

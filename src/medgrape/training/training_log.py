@@ -27,8 +27,7 @@ from medgrape.files import sha256, whole_file
 from medgrape.runs.manifest import MANIFEST, parts_used
 
 Entry = dict[str, Any]
-IDENTITY = "mlflow.json"
-"""File beside the checkpoints of a training with its run in MLflow."""
+IDENTITY = "mlflow.json"  # File beside the checkpoints of a training with its run in MLflow
 FILES = ("concepts.json", "metrics.json", "log.jsonl", "curves.png")
 """Files that may be sent to MLflow: no weights, no films, and not config.toml, which names withheld patients."""
 _NOTE = "Research software, not a medical device."
@@ -52,11 +51,9 @@ class TrackingError(UserError):
 class Tracking:
     """Where MLflow keeps its experiments."""
 
-    uri: str
-    """``http://host:5000``, ``sqlite:///mlflow.db``, or any other URI that MLflow accepts."""
+    uri: str  # `http://host:5000`, `sqlite:///mlflow.db`, or any other URI that MLflow accepts
     experiment: str = "medgrape"
-    files: bool = False
-    """Send ``FILES`` at the end of training."""
+    files: bool = False  # Send `FILES` at the end of training
 
     @property
     def shown(self) -> str:
@@ -77,8 +74,7 @@ class MlflowLog:
     client: Any
     run: str
     _waiting: list[Entry] = field(default_factory=list)
-    _ask_first: bool = False
-    """MLflow may have some of the waiting epochs from an earlier attempt."""
+    _ask_first: bool = False  # MLflow may have some of the waiting epochs from an earlier attempt
     _warned: bool = False
 
     def begin(self, entries: list[Entry]) -> None:

@@ -31,8 +31,7 @@ class CurationError(UserError):
 class Usage:
     """Statistics of the prototypes on the training films of a data set."""
 
-    shown: Int[np.ndarray, " k"]
-    """Number of training films that show each concept."""
+    shown: Int[np.ndarray, " k"]  # Number of training films that show each concept
     strongest: Int[np.ndarray, "k m"]
     """Number of these on which each prototype has the highest score of its concept; 0 for discarded ones."""
     in_box: Float[np.ndarray, "k m"]
@@ -43,24 +42,17 @@ class PrototypeCard(Record):
     """Description of one prototype."""
 
     concept: str
-    number: int
-    """Within its concept, from 0."""
+    number: int  # Within its concept, from 0
     kept: bool
-    film: str | None
-    """The training film with the nearest patch; None if none may be shown."""
-    patch: tuple[int, int] | None
-    """Row and column of that patch on the model's grid."""
-    similarity: float | None
-    """Cosine with that patch; None if no training film shows the concept."""
-    absent: float
-    """Usual score on films without the concept."""
-    typical: float
-    """Cosine with the mean of its concept's prototypes."""
+    film: str | None  # The training film with the nearest patch; None if none may be shown
+    patch: tuple[int, int] | None  # Row and column of that patch on the model's grid
+    similarity: float | None  # Cosine with that patch; None if no training film shows the concept
+    absent: float  # Usual score on films without the concept
+    typical: float  # Cosine with the mean of its concept's prototypes
     raises: str | None
     """The class whose probability rises most if this prototype alone has the score of its own film, on a film that
     shows nothing else; None if the head does not use it."""
-    gain: float | None
-    """The rise of that probability."""
+    gain: float | None  # The rise of that probability
     shown: int | None = None
     strongest: int | None = None
     in_box: float | None = None

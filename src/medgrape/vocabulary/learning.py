@@ -25,8 +25,7 @@ from medgrape.runs.checkpoint import Run, UsualScores
 from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms
 from medgrape.vocabulary.new_concept import Example, NewConceptError, all_but, covered, teach, widened, with_concept
 
-ShownFilm = Path | str | tuple[Path | str, Box]
-"""A film that shows the concept, optionally with a box around it."""
+ShownFilm = Path | str | tuple[Path | str, Box]  # A film that shows the concept, optionally with a box around it
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,10 @@ class ExampleFilm:
     """An example film, decoded and encoded."""
 
     path: Path
-    content: str
-    """Fingerprint of the file."""
+    content: str  # Fingerprint of the file
     size: FilmSize
-    boxes: tuple[Box, ...]
-    """The parts of the boxes that lie on the film."""
-    pixels: UInt8[np.ndarray, "side side"]
-    """The input of the model."""
+    boxes: tuple[Box, ...]  # The parts of the boxes that lie on the film
+    pixels: UInt8[np.ndarray, "side side"]  # The input of the model
     example: Example
 
     @property
@@ -56,8 +52,7 @@ class ExamplePoint:
     path: Path
     x: float
     y: float
-    in_box: bool | None
-    """None without a box."""
+    in_box: bool | None  # None without a box
 
 
 def encode_films(run: Run, shown: Sequence[ShownFilm], track: Track = quietly) -> tuple[ExampleFilm, ...]:

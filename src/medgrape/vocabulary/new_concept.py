@@ -28,30 +28,24 @@ from medgrape.records import Record
 from medgrape.runs.checkpoint import Run
 from medgrape.vocabulary.encoders import TextEncoderError, open_text_encoder
 
-SCALE = 10.0
-"""lambda of the contrastive loss, as in stage 3."""
-KNOWN = 0.3
-"""Weight of the loss against known concepts, relative to the loss against the rest of the same films."""
+SCALE = 10.0  # lambda of the contrastive loss, as in stage 3
+KNOWN = 0.3  # Weight of the loss against known concepts, relative to the loss against the rest of the same films
 STEPS, LEARNING_RATE = 60, 0.05
-MOST_NEGATIVES = 1024
-"""Number of patches outside the boxes that are used: those most similar to the finding."""
+MOST_NEGATIVES = 1024  # Number of patches outside the boxes that are used: those most similar to the finding
 SHARPNESS = 20.0
 """Sharpness of the soft choice of patches on films without a box: 0 weighs all equally, infinity takes the best."""
-ITERATIONS = 3
-"""Number of times that the finding is located again on films without a box."""
+ITERATIONS = 3  # Number of times that the finding is located again on films without a box
 AGREEMENT = 0.55
 """Mean cosine between the prototypes of the new concept: that of trained concepts, so that their mean maps have the
 same scale."""
-TEXT_TOLERANCE = 1e-3
-"""Largest difference of an embedding from that at training: machines round differently."""
+TEXT_TOLERANCE = 1e-3  # Largest difference of an embedding from that at training: machines round differently
 
 
 @dataclass(frozen=True)
 class Example:
     """A film that shows the new concept."""
 
-    patches: Float[Tensor, "d h w"]
-    """Unit vectors in the space of prototypes."""
+    patches: Float[Tensor, "d h w"]  # Unit vectors in the space of prototypes
     inside: Float[Tensor, "h w"] | None
     """Fraction of each patch, from 0 to 1, inside the boxes of the concept; None without a box."""
 
@@ -61,8 +55,7 @@ class WeightedPatches:
     """The patches of an example with their weights as positives and a mask of the negatives."""
 
     patches: Float[Tensor, "n d"]
-    weights: Float[Tensor, " n"]
-    """Sums to one."""
+    weights: Float[Tensor, " n"]  # Sums to one
     outside: Bool[Tensor, " n"]
 
     def lead(self, direction: Float[Tensor, " d"]) -> float:
@@ -160,8 +153,7 @@ class ConceptWeights:
     """The tensors of a new concept."""
 
     prototypes: Float[Tensor, "m d"]
-    text: Float[Tensor, "1 t"] | None
-    """The embedding of its description; None for a model without a text encoder."""
+    text: Float[Tensor, "1 t"] | None  # The embedding of its description; None for a model without a text encoder
 
 
 class KnownConcept(Record):
@@ -170,12 +162,9 @@ class KnownConcept(Record):
     name: str
     title: str
     description: str
-    trained: bool
-    """Whether the whole model was trained with it; otherwise it was added later."""
-    judged: bool
-    """Whether the head uses it."""
-    taught_by_films: bool
-    """False if only its description is known."""
+    trained: bool  # Whether the whole model was trained with it; otherwise it was added later
+    judged: bool  # Whether the head uses it
+    taught_by_films: bool  # False if only its description is known
 
 
 def known_concepts(run: Run) -> tuple[KnownConcept, ...]:

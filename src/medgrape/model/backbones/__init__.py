@@ -24,8 +24,7 @@ from medgrape.model.backbones.base import (
 )
 from medgrape.plugins import built_in, find_plugin
 
-_PREFIX = "backbone.parts."
-"""Prefix of the names of a backbone's tensors in a run."""
+_PREFIX = "backbone.parts."  # Prefix of the names of a backbone's tensors in a run
 
 
 class Backbone(nn.Module):

@@ -20,8 +20,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD = (0.229, 0.224, 0.225)
 backbone = partial(register, "backbone")
 """Decorator: ``@backbone("resnet-50")`` registers a function from ``BackboneSettings`` to ``(Chain, Blueprint)``."""
-OWN = "own"
-"""Kind of the blueprint of a plugin, whose config is the record of the plugin."""
+OWN = "own"  # Kind of the blueprint of a plugin, whose config is the record of the plugin
 _DEFAULTS: Mapping[str, object] = {"leave_off": 0, "last_stride": True, "weights": None}
 
 
@@ -34,8 +33,7 @@ class Greys:
     """Normalisation of a film's grey levels, 0 to 1, to the input of the network: one figure for each channel."""
 
     mean: tuple[float, ...]
-    spread: tuple[float, ...]
-    """Standard deviation."""
+    spread: tuple[float, ...]  # Standard deviation
 
     def __post_init__(self) -> None:
         if len(self.mean) != len(self.spread) or len(self.mean) not in (1, 3) or min(self.spread) <= 0:
@@ -56,8 +54,7 @@ class Greys:
 class Blueprint:
     """A description of an architecture, without its weights."""
 
-    kind: str
-    """``efficientnet-lite0``, ``transformers``, or ``own`` for a plugin."""
+    kind: str  # `efficientnet-lite0`, `transformers`, or `own` for a plugin
     config: dict[str, Any]
     """The ``transformers`` config; for a plugin, its name, package and version; empty for ``efficientnet-lite0``."""
     greys: Greys
@@ -100,10 +97,8 @@ class Chain:
     """Modules that run one after another."""
 
     parts: Sequence[nn.Module]
-    features: int
-    """Channels of the output of the last part."""
-    multiple: int = 1
-    """The side of a film must be a multiple of this, so that the patches cover the whole film."""
+    features: int  # Channels of the output of the last part
+    multiple: int = 1  # The side of a film must be a multiple of this, so that the patches cover the whole film
 
 
 Rebuild = Callable[[Blueprint], Chain]
@@ -177,10 +172,8 @@ def load_strictly(
 class OwnBackbone:
     """The return value of the function behind an entry point."""
 
-    chain: Chain
-    """Modules that run one after another; the last one returns the feature map."""
-    greys: Greys
-    """The input of the modules: one channel or three, each with mean and spread."""
+    chain: Chain  # Modules that run one after another; the last one returns the feature map
+    greys: Greys  # The input of the modules: one channel or three, each with mean and spread
 
 
 def build_own(plugin: OwnPart, settings: BackboneSettings) -> tuple[Chain, Blueprint]:

@@ -13,12 +13,10 @@ from medgrape.runs.exported import NOTICE
 from medgrape.runs.hub.download import NEEDED, refuse_unnameable
 from medgrape.runs.manifest import RunError, audit_folder, needed_parts, report_folder, version_of
 
-_SPLITS = ("test", "val")
-"""In order of preference."""
+_SPLITS = ("test", "val")  # In order of preference
 _CHECKS = ("calibrated", "settings", "paper")
 """In order of preference: the safety check that a run uses is the first of these in the report."""
-CARD = "README.md"
-"""The file name that hubs display."""
+CARD = "README.md"  # The file name that hubs display
 TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
 UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
 TAGS = (
@@ -43,8 +41,7 @@ class Row:
     """One figure, and that of a trivial baseline."""
 
     name: str
-    kind: str
-    """Name of the metric on a model hub."""
+    kind: str  # Name of the metric on a model hub
     value: float
     interval: str
     trivial: str

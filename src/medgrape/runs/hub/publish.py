@@ -25,8 +25,7 @@ MAIN = "main"
 class Publishing:
     """Decisions of the person who publishes a run."""
 
-    repository: str = ""
-    """``org/name``, for the card."""
+    repository: str = ""  # `org/name`, for the card
     licence: str = "other"
     pictures: bool | None = None
     """Whether to publish pictures of training films; None: undecided, and a run with pictures is refused."""
@@ -38,10 +37,8 @@ class Packed:
 
     folder: Path
     files: tuple[str, ...]
-    size: int
-    """In bytes."""
-    pictures: int
-    """Number of pictures of training films."""
+    size: int  # In bytes
+    pictures: int  # Number of pictures of training films
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -122,8 +119,7 @@ class Pushed:
     repository: str
     commit: str
     packed: Packed
-    removed: tuple[str, ...]
-    """Files of the previous run that this one does not have."""
+    removed: tuple[str, ...]  # Files of the previous run that this one does not have
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields but the folder as plain data."""

@@ -14,8 +14,7 @@ from medgrape.plugins import OwnPart, register
 
 encoder = partial(register, "text encoder")
 """Decorator: ``@encoder("lexical")`` registers a function from ``TextSettings`` to a ``TextEncoder``."""
-TOLERANCE = 1e-3
-"""Largest deviation of a vector's length from 1."""
+TOLERANCE = 1e-3  # Largest deviation of a vector's length from 1
 _SAMPLES = ("Thick-walled lucency in the upper lobe.", "Fluid above the diaphragm.")
 
 

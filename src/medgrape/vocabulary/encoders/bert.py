@@ -23,8 +23,7 @@ from medgrape.config import TextSettings
 from medgrape.model.backbones.transformers_models import quiet_loading
 from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
 
-Pooling = Literal["cls", "mean"]
-"""The vector of a sentence: the state of the first token, or the mean over all tokens."""
+Pooling = Literal["cls", "mean"]  # The vector of a sentence: the state of the first token, or the mean over all tokens
 TRUNKS = {
     "bert": "BertModel",
     "cxr-bert": "BertModel",  # BioViL-T and its relatives: a plain BERT with other heads
@@ -59,15 +58,12 @@ _ALTERNATIVES = 'or give text.encoder the folder of a copy, or use text.encoder 
 class EncoderFolder:
     """A sentence encoder on disk."""
 
-    trunk: Path
-    """The folder of the network's config, weights and tokenizer."""
+    trunk: Path  # The folder of the network's config, weights and tokenizer
     family: str
     config: Mapping[str, Any]
     pooling: Pooling
-    longest: int | None = None
-    """Maximum number of tokens, if the folder states it."""
-    lower_case: bool = False
-    """Whether sentences are converted to lower case before tokenization."""
+    longest: int | None = None  # Maximum number of tokens, if the folder states it
+    lower_case: bool = False  # Whether sentences are converted to lower case before tokenization
 
 
 def read_encoder_folder(folder: Path) -> EncoderFolder:
@@ -166,11 +162,9 @@ class BertEncoder:
     width: int
     trunk: nn.Module
     tokenizer: Callable[..., Any]
-    unknown: int | None
-    """Token of words that are not in the vocabulary."""
+    unknown: int | None  # Token of words that are not in the vocabulary
     pooling: Pooling
-    longest: int
-    """Maximum number of tokens; a longer sentence is an error, not truncated."""
+    longest: int  # Maximum number of tokens; a longer sentence is an error, not truncated
     lower_case: bool = False
 
     @torch.no_grad()

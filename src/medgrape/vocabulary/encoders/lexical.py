@@ -14,12 +14,9 @@ from torch import Tensor
 from medgrape.config import TextSettings
 from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
 
-WIDTH = 768
-"""The width of BERT, so that a model keeps its size when another encoder takes its place."""
-_LENGTHS = range(3, 6)
-"""Lengths of the character n-grams."""
-_WORD_WEIGHT = 2.0
-"""Weight of a whole word, relative to one of its n-grams."""
+WIDTH = 768  # The width of BERT, so that a model keeps its size when another encoder takes its place
+_LENGTHS = range(3, 6)  # Lengths of the character n-grams
+_WORD_WEIGHT = 2.0  # Weight of a whole word, relative to one of its n-grams
 _WORD = re.compile(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     re.findall(r"\w+", "a an and are as at be by for from in is it its of on or than that the this to which whose with")

@@ -151,7 +151,7 @@ def test_films_without_labels_are_left_out_of_stage_one(inputs):
     object.__setattr__(given.films, "labels", labels)
     for class_weight, looked_at in ((0.0, False), (1.0, True)):
         schedule = ConceptStage(batch=1, class_weight=class_weight)
-        training = ConceptTraining(model, given, schedule, 0, (0, 1))
+        training = ConceptTraining(model, given, schedule, (0, 1))
         assert training.steps() == len(given.films.positions("train")) - (not looked_at)
 
 
@@ -206,7 +206,7 @@ def test_resampling_draws_films_with_rare_findings_more_often(inputs):
     labels = torch.tensor([[1.0, 1.0]] + [[0.0, 1.0]] * 3 + [[0.0, torch.nan]] * 12)
     assert film_rarity(labels).tolist() == pytest.approx([4.0] + [2.0] * 3 + [1.0] * 12)
     model, given = inputs
-    training = ConceptTraining(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
+    training = ConceptTraining(model, given, ConceptStage(batch=4, resample=True), (0, 1))
     positions = [training._resampled(epoch) for epoch in range(1, 60)]
     assert positions[0] == training._resampled(1)
     assert positions[0] != positions[1]

@@ -176,7 +176,7 @@ class GrapePipeline(_Pipeline):
         elif stages.concepts.epochs:
             freeze_except(model, stages.concepts.learns)
             context.seed_torch("first weights of the class maps")
-            concepts = ConceptTraining(model, self._inputs, stages.concepts, config.seed, context.share)
+            concepts = ConceptTraining(model, self._inputs, stages.concepts, context.share)
             states["concepts"] = run_stage(concepts, context)
         if not context.is_rank_zero:
             return None
@@ -226,23 +226,23 @@ class BaselinePipeline(_Pipeline):
 
     def run(self) -> TrainedBaseline | None:
         """Train all stages; return None in a process that only helped."""
-        model, stages, seed, share = self.model, self._config.stages, self._config.seed, self._context.share
+        model, stages, share = self.model, self._config.stages, self._context.share
         names = {"black-box": ("black_box",), "cbm": ("cbm",), "pip-net": ("pip_net_parts", "pip_net")}
         self._open(names[self._config.model.method])
         first: StageTraining
         if isinstance(model, PipNet):
-            first = alternatives.PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, seed, share)
+            first = alternatives.PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, share)
         elif isinstance(model, ConceptBottleneck):
-            first = alternatives.CbmTraining(model, self._inputs, stages.cbm, seed, share)
+            first = alternatives.CbmTraining(model, self._inputs, stages.cbm, share)
         else:
             balance = stages.black_box.balance
-            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, seed, share, balance=balance)
+            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, share, balance=balance)
         states = {first.name: self._train(first)}
         if not self._context.is_rank_zero:
             return None
         if isinstance(model, PipNet):
             self._continue_alone()
-            second = alternatives.PipNetTraining(model, self._inputs, stages.pip_net, seed, self._context.share)
+            second = alternatives.PipNetTraining(model, self._inputs, stages.pip_net, self._context.share)
             states[second.name] = self._train(second)
             training = self._films.positions("train")
             model.name_parts(self._present(model, training), self._films.labels[training].to(self._device))

@@ -116,8 +116,8 @@ def test_later_stages_use_the_same_features_as_a_reader(inputs, tmp_path):
     torch.testing.assert_close(one_way, model.features(given.films.pixels([2, 5])), atol=1e-4, rtol=1e-4)
     model.mirror = True
     for number in (0, 1, 2):
-        lots = given.views.lots([2, 5], number % 2)
-        expected = model.features(given.films.seen([2, 5], lots))
+        views = given.views.random([2, 5], number % 2)
+        expected = model.features(given.films.augmented([2, 5], views))
         torch.testing.assert_close(kept.features(model, [2, 5], number), expected, atol=1e-4, rtol=1e-4)
     assert not torch.allclose(one_way, kept.features(model, [2, 5], 0), atol=1e-3)
 

@@ -56,9 +56,11 @@ class _ClassTraining(FilmTraining):
 
     def validate(self) -> ValidationResult:
         """Compute macro-F1 and the loss."""
-        outputs, losses = zip(*self._validation_outputs(), strict=True)
-        predicted = torch.cat([output.logits.argmax(dim=1).cpu() for output in outputs])
-        score = macro_f1(predicted, self._inputs.films.classes[self._validation])
+        predicted, losses = [], []
+        for output, loss in self._validation_outputs():
+            predicted.append(output.logits.argmax(dim=1).cpu())
+            losses.append(loss)
+        score = macro_f1(torch.cat(predicted), self._inputs.films.classes[self._validation])
         return ValidationResult(score, sum(losses) / len(self._validation), "macro-F1")
 
 

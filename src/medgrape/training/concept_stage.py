@@ -53,10 +53,9 @@ class FilmTraining(StageTraining):
     def _loss(self, output: Any, targets: Targets) -> Float[Tensor, ""]:  # noqa: ANN401 (each stage has its own)
         """Compute the loss from the output of the learner."""
 
-    @torch.no_grad()
     def _validation_outputs(self) -> Iterator[tuple[Any, float]]:
         """Yield the output for each batch of validation films, and its loss times the number of films."""
-        with evaluating(self.learner):
+        with torch.no_grad(), evaluating(self.learner):
             for positions in in_order(self._validation, self.schedule.batch):
                 output = self.learner(self._inputs.activations(positions, 0))
                 yield output, float(self._loss(output, self._inputs.targets(positions, 0))) * len(positions)

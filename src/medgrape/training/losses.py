@@ -1,4 +1,4 @@
-"""The losses of the stages. ``tests/oracles`` computes every equation again with plain loops."""
+"""The losses of the stages; ``tests/oracles`` computes every equation again with plain loops."""
 
 import math
 from typing import Any
@@ -121,7 +121,7 @@ def box_class_loss(
 def soft_similarity(
     vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], sharpness: float
 ) -> Float[Tensor, "n groups"]:
-    """Similarity to each concept: its prototypes' cosines, weighted by their own softmax (paper Eqs. 8, 9)."""
+    """Compute the similarity to each concept: its cosines, weighted by their own softmax (paper Eqs. 8, 9)."""
     return _soft_maximum(torch.einsum("nd,gmd->ngm", vectors, prototypes), sharpness)
 
 

@@ -14,7 +14,7 @@ from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.errors import nearest
-from medgrape.model.backbones import build_backbone
+from medgrape.model.backbones import Backbone, build_backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
@@ -24,7 +24,7 @@ from medgrape.training import alternative_stages as alternatives
 from medgrape.training.concept_stage import ConceptTraining
 from medgrape.training.film_scores import TrainingScores, open_scores
 from medgrape.training.films import TrainingError, TrainingFilms, in_order
-from medgrape.training.head_stage import HeadTraining
+from medgrape.training.head_stage import train_head
 from medgrape.training.loop import StageState, TrainingContext, history, run_stage, summary_of_stages
 from medgrape.training.preflight import untrained
 from medgrape.training.processes import Barrier, alone
@@ -44,20 +44,17 @@ def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -
     torch.manual_seed(config.seed)  # after the text, so that the encoder does not change the random weights
     cut = _cut(config, dataset.concepts)
     graph = ConceptGraph(torch.from_numpy(co_occurrence(dataset).probability).float(), config.model.tau, cut)
-    backbone = build_backbone(config.backbone)
-    backbone.freeze_statistics = not config.stages.concepts.batch_statistics
-    background = config.stages.prototypes.background
+    backbone, background = _build_backbone(config), config.stages.prototypes.background
     model = Grape(backbone, config.model, graph, len(dataset.classes), text, background=background)
     if config.stages.concepts.like:
         _initialise_maps(model.cam, config, dataset.concepts)
     return _channels_last(model)
 
 
-def _build_baseline(config: Config, dataset: Dataset) -> Baseline:
-    torch.manual_seed(config.seed)
+def _build_backbone(config: Config) -> Backbone:
     backbone = build_backbone(config.backbone)
     backbone.freeze_statistics = not config.stages.concepts.batch_statistics
-    return _channels_last(build_baseline(config, backbone, len(dataset.concepts), len(dataset.classes)))
+    return backbone
 
 
 def _channels_last(model: Module) -> Module:
@@ -69,13 +66,13 @@ def _channels_last(model: Module) -> Module:
 
 
 def _cut(config: Config, concepts: ConceptSet) -> list[tuple[int, int]]:
-    """Listener and speaker of every edge that is removed."""
+    """Return target and source of every edge that is removed."""
     edges = []
     for edge in config.model.cut:
-        speaker, arrow, listener = (part.strip() for part in edge.partition("->"))
+        source, arrow, target = (part.strip() for part in edge.partition("->"))
         if not arrow:
             raise TrainingError(f"{CUT} takes edges such as 'active_tb -> obsolete_tb', not {edge!r}.")
-        edges.append((_index(listener, concepts, CUT, "the data set"), _index(speaker, concepts, CUT, "the data set")))
+        edges.append((_index(target, concepts, CUT, "the data set"), _index(source, concepts, CUT, "the data set")))
     return edges
 
 
@@ -124,7 +121,7 @@ class TrainedBaseline:
 
 
 class _Pipeline:
-    """What both pipelines share: the context, the inputs and the metrics."""
+    """Context, inputs and metrics of a pipeline."""
 
     def __init__(
         self, config: Config, films: TrainingFilms, context: TrainingContext, model: Grape | Baseline, track: Track
@@ -188,11 +185,7 @@ class GrapePipeline(_Pipeline):
         folder = context.folder / "scores"
         scores = open_scores(model, self._inputs, stages.head.views, showable, folder, self._track)
         if is_staged:
-            freeze_except(model, stages.head.learns)
-            head = HeadTraining(model, scores, self._films, stages.head, config.seed, self._device)
-            if config.model.standardise:
-                head.fit_standard()
-            states["head"] = run_stage(head, self._context)
+            states["head"] = train_head(model, scores, self._films, config, self._context)
         context.log.draw()
         return TrainedGrape(model.cpu().eval(), scores, self._inputs.grid, self._metrics(states, self._encoder))
 
@@ -221,7 +214,9 @@ class BaselinePipeline(_Pipeline):
     """All stages of a baseline."""
 
     def __init__(self, config: Config, films: TrainingFilms, context: TrainingContext, track: Track) -> None:
-        self.model = _build_baseline(config, films.dataset)
+        torch.manual_seed(config.seed)
+        concepts, classes = len(films.dataset.concepts), len(films.dataset.classes)
+        self.model = _channels_last(build_baseline(config, _build_backbone(config), concepts, classes))
         super().__init__(config, films, context, self.model, track)
 
     def run(self) -> TrainedBaseline | None:

@@ -1,6 +1,7 @@
 """Fit the head again after prototypes were discarded or a concept was added; all other parts are frozen."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +22,9 @@ from medgrape.runs.checkpoint import Run, UsualScores
 from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
 from medgrape.training.films import TrainingFilms, in_order
-from medgrape.training.head_stage import HeadTraining
-from medgrape.training.loop import TrainingContext, run_stage
+from medgrape.training.head_stage import train_head
+from medgrape.training.loop import TrainingContext
 from medgrape.training.processes import one_device
-from medgrape.training.stage import freeze_except
 from medgrape.training.training_log import TrainingLog
 
 _SAMPLE, _BATCH = 64, 16  # Number of films with and without a concept on which its usual peaks are measured again
@@ -91,24 +91,16 @@ def refit(
 
 def _fit_head(run: Run, scores: KeptScores, films: TrainingFilms, fabric: Fabric, watch: Watch) -> tuple[Grape, int]:
     """Train the head of a copy of the model, with the loop, schedule and seed of stage 4."""
-    stage, config = run.config.stages.head, run.config
     model = deepcopy(run.grape).to(fabric.device)
-    freeze_except(model, stage.learns)
-    training = HeadTraining(model, scores, films, stage, config.seed, fabric.device)
-    if config.model.standardise:
-        training.fit_standard()
-    with TemporaryDirectory() as folder:
-        log = TrainingLog(Path(folder))
+    with TemporaryDirectory() as folder, closing(TrainingLog(Path(folder))) as log:
         log.begin([])
-        try:
-            state = run_stage(training, TrainingContext(fabric, Path(folder), config.seed, log, watch))
-        finally:
-            log.close()
+        context = TrainingContext(fabric, Path(folder), run.config.seed, log, watch)
+        state = train_head(model, scores, films, run.config, context)
     return model.cpu().eval().requires_grad_(False), state.best_epoch
 
 
 def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str]:
-    """Concepts of the data set with discarded prototypes, or with others than before: their peaks change."""
+    """Return the concepts of the data set with discarded prototypes, or with others than before: their peaks change."""
     now, before = (version.loaded.run.grape.atlas.kept for version in (reader, original))
     curated = (~now).any(dim=1)
     curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ class Views:
     paired: bool = False
     """Views 1 and 2, 3 and 4, ... have the same position and different grey levels, to compare their patches."""
 
-    def lots(self, positions: Sequence[int], number: int) -> RandomViews | None:
+    def random(self, positions: Sequence[int], number: int) -> RandomViews | None:
         """Return the random augmentation of each film; None for the films themselves."""
         if number == 0 or not self.augment:
             return None
@@ -94,14 +95,14 @@ class FilmInputs:
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
         """Return the targets of the same view of the same films."""
-        lots = self.views.lots(positions, self._view(number))
-        return self.films.targets(positions, self.grid, lots).to(self.device)
+        views = self.views.random(positions, self._view(number))
+        return self.films.targets(positions, self.grid, views).to(self.device)
 
     def _view(self, number: int) -> int:
         return number if self.cached is None else number % len(self.cached)
 
     def _augmented(self, positions: Sequence[int], number: int) -> Float[Tensor, "b 1 side side"]:
-        return self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
+        return self.films.augmented(positions, self.views.random(positions, number)).to(self.device)
 
     def jobs(self, views: int) -> list[tuple[int, list[int]]]:
         """Return all batches of all films for each view in turn."""
@@ -163,13 +164,6 @@ class Vectors:
     films: Int[np.ndarray, " n"]  # Position of the film in `TrainingFilms`
 
 
-@dataclass(frozen=True)
-class _Row:
-    vector: Float[Tensor, " c"]
-    group: int
-    film: int
-
-
 def open_vectors(
     model: Grape, inputs: FilmInputs, settings: VectorStage, folder: Path, track: Track, *, background: bool
 ) -> Vectors:
@@ -178,10 +172,10 @@ def open_vectors(
         groups, films = [], []
         with whole_folder(folder) as draft, torch.no_grad():
             with ArrayWriter(draft / "vectors.npy", (model.backbone.features,)) as out:
-                for row in _VectorPass(model, inputs, settings, background).rows(track):
-                    out.append(row.vector.numpy()[None])
-                    groups.append(row.group)
-                    films.append(row.film)
+                for film, group, vector in _VectorPass(model, inputs, settings, background).rows(track):
+                    out.append(vector.numpy()[None])
+                    groups.append(group)
+                    films.append(film)
             np.save(draft / "groups.npy", np.array(groups, dtype=np.int64))
             np.save(draft / "films.npy", np.array(films, dtype=np.int64))
     return Vectors(*(mapped(folder / f"{name}.npy") for name in ("vectors", "groups", "films")))
@@ -196,36 +190,37 @@ class _VectorPass:
     settings: VectorStage
     background: bool
 
-    def rows(self, track: Track) -> Iterator[_Row]:
+    def rows(self, track: Track) -> Iterator[tuple[int, int, Float[Tensor, " c"]]]:
+        """Yield the film, the group and the vector of each row."""
         self.model.eval()
         jobs = self.inputs.jobs(1)
         for _, positions in track(jobs, "stage vectors", len(jobs)):
             features = self.inputs.features(self.model, positions, 0)
             logits = self.model.cam(features)
             vectors = concept_vectors(features, logits).cpu()
-            for row, position in enumerate(positions):
-                yield from self._of_film(features[row].cpu(), logits[row].cpu(), vectors[row], position)
+            for row, film in enumerate(positions):
+                for group, vector in self._of_film(features[row].cpu(), logits[row].cpu(), vectors[row], film):
+                    yield film, group, vector
 
     def _of_film(
         self, features: Float[Tensor, "c h w"], logits: Float[Tensor, "k h w"], vectors: Float[Tensor, "k c"], film: int
-    ) -> Iterator[_Row]:
+    ) -> Iterator[tuple[int, Float[Tensor, " c"]]]:
         films, normal = self.inputs.films, self.settings.normal
         labels, boxes = films.labels[film], self._boxes(film) if self.settings.boxes else {}
         patches = rearrange(features, "c h w -> (h w) c")
         shown = torch.nonzero(labels == 1).flatten().tolist()
         for concept in shown:
             for number, overlap in enumerate(boxes.get(concept, [])):
-                yield _Row(_vector_in_box(features, logits[concept], overlap), concept, film)
-                drawn = self._random_in_box(overlap, (film, concept, number))
-                yield from (_Row(patches[patch], concept, film) for patch in drawn)
+                yield concept, _vector_in_box(features, logits[concept], overlap)
+                chosen = self._random_in_box(overlap, (film, concept, number))
+                yield from ((concept, patches[patch]) for patch in chosen)
             if concept not in boxes:
-                yield _Row(vectors[concept], concept, film)
-                highest = self._highest(logits[concept])
-                yield from (_Row(patches[patch], concept, film) for patch in highest)
+                yield concept, vectors[concept]
+                yield from ((concept, patches[patch]) for patch in self._highest(logits[concept]))
         # normal tissue: of normal films, and beside the findings of others, but not of films with other diseases
         if self.background and (not normal or films.records[film].class_name in normal or shown):
-            ordinary = self._normal_tissue(logits, labels, boxes, film)
-            yield from (_Row(patches[patch], len(labels), film) for patch in ordinary)
+            chosen = self._normal_tissue(logits, labels, boxes, film)
+            yield from ((len(labels), patches[patch]) for patch in chosen)
 
     def _random_in_box(self, overlap: Float[Tensor, "h w"], seed: tuple[int, ...]) -> list[int]:
         covered = torch.nonzero(overlap.flatten() > MOSTLY).flatten().tolist()
@@ -233,15 +228,14 @@ class _VectorPass:
         return [covered[index] for index in sorted(chosen.tolist())]
 
     def _highest(self, logits: Float[Tensor, "h w"]) -> list[int]:
-        """Patches whose neighbourhood has the highest CAM; a single high patch may be noise."""
+        """Return the patches whose neighbourhood has the highest CAM; a single high patch may be noise."""
         around = F.avg_pool2d(logits[None], kernel_size=3, stride=1, padding=1, count_include_pad=False).flatten()
         highest: list[int] = around.topk(min(self.settings.inside, len(around))).indices.tolist()
         return highest
 
     def _boxes(self, film: int) -> dict[int, list[Float[Tensor, "h w"]]]:
-        """Fraction of each patch that each box covers, by concept."""
-        films = self.inputs.films
-        record = films.records[film]
+        """Return the fraction of each patch that each box covers, by concept."""
+        films, record = self.inputs.films, self.inputs.films.records[film]
         grid = PatchGrid(record.size, *self.inputs.grid)
         boxes: dict[int, list[Tensor]] = {}
         for drawn in films.dataset.boxes_by_film.get(record.id, ()):
@@ -256,11 +250,11 @@ class _VectorPass:
         boxes: dict[int, list[Float[Tensor, "h w"]]],
         film: int,
     ) -> list[int]:
-        """Patches without finding: outside every box, and with a low CAM of the findings without boxes."""
+        """Return patches without finding: outside every box, and with a low CAM of the findings without boxes."""
         free = torch.ones_like(logits[0], dtype=torch.bool)
+        for overlap in chain.from_iterable(boxes.values()):
+            free &= overlap == 0
         for concept in range(len(labels)):
-            for overlap in boxes.get(concept, []):
-                free &= overlap == 0
             if concept not in boxes and labels[concept] != 0:
                 cam = torch.sigmoid(logits[concept])
                 free &= cam < CAM_SHARE * cam.max()
@@ -277,7 +271,7 @@ class _VectorPass:
 def _vector_in_box(
     features: Float[Tensor, "c h w"], logits: Float[Tensor, "h w"], overlap: Float[Tensor, "h w"]
 ) -> Float[Tensor, " c"]:
-    """Mean of the features inside a box, weighted by the CAM; a box smaller than a patch counts as well."""
+    """Return the mean of the features inside a box, weighted by the CAM; a box smaller than a patch counts as well."""
     weights = overlap * torch.exp(logits - logits.max())
     if float(weights.sum()) <= 0.0:  # the box is outside the film, or the CAM is zero there
         weights = overlap if float(overlap.sum()) > 0.0 else torch.softmax(logits.flatten(), 0).view_as(logits)

@@ -74,6 +74,10 @@ class UsualScores:
     absent_peak: Float[Tensor, " k"]  # Peak of the mean map on films without the concept
     present_peak: Float[Tensor, " k"]  # Peak of the mean map on films with the concept
 
+    def joined(self, added: "UsualScores") -> "UsualScores":
+        """Return the scores of these concepts and of added ones."""
+        return UsualScores(*map(torch.cat, zip(vars(self).values(), vars(added).values(), strict=True)))
+
 
 @dataclass(frozen=True)
 class Change:

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +37,13 @@ SUFFIX = ".onnx"
 FILMS, SCORES, LOGITS, ATTENTION = "films", "scores", "logits", "attention"
 LARGEST = 2**31 - 1  # Maximum size of an ONNX file in bytes
 _TENSORS, _EXEMPLARS = "tensors", "exemplars."
-_USUAL = ("absent", "absent_peak", "present_peak")
 
 
 def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | None) -> dict[str, str]:
     """Return all properties but the seal; ``calibrated`` describes the films that int8 was calibrated on."""
     run, atlas = loaded.run, loaded.run.model.atlas
     tensors = {"prototypes": atlas.prototypes, "kept": atlas.kept, "silent": atlas.silent}
-    tensors |= {name: getattr(run.usual, name) for name in _USUAL}
+    tensors |= vars(run.usual)
     tensors |= {f"{_EXEMPLARS}{name}": tensor for name, tensor in run.exemplars.tensors.items()}
     packed = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
     topics = {
@@ -107,7 +106,7 @@ class ExportRecord:
             concepts=ConceptSet.from_tables(topics["concepts"]),
             classes=tuple(topics["classes"]),
             model=model,
-            usual=UsualScores(*(self.tensors[name] for name in _USUAL)),
+            usual=UsualScores(*(self.tensors[field.name] for field in fields(UsualScores))),
             exemplars=ExemplarFilms.of(exemplars, topics["exemplars"]),
             metrics=topics["metrics"],
             learnt_from=tuple(topics["learnt_from"]),

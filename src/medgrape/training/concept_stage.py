@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +21,8 @@ from medgrape.training.stage import StageTraining, ValidationResult, evaluating,
 from medgrape.training.stored_features import FilmInputs
 
 
-class FilmBatch(NamedTuple):
+@dataclass(frozen=True)
+class FilmBatch:
     """Activations of some films, and their targets."""
 
     activations: Float[Tensor, "b c1 h1 w1"]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,7 +27,8 @@ class TrainingError(UserError):
     """A data set or a setting with which no model can be trained."""
 
 
-class Targets(NamedTuple):
+@dataclass(frozen=True)
+class Targets:
     """Labels, classes and boxes of a batch of films."""
 
     labels: Float[Tensor, "b k"]  # 1 present, 0 absent, NaN unknown
@@ -38,7 +38,7 @@ class Targets(NamedTuple):
 
     def to(self, device: torch.device) -> "Targets":
         """Copy to a device."""
-        return Targets(*(tensor.to(device) for tensor in self))
+        return Targets(*(tensor.to(device) for tensor in vars(self).values()))
 
 
 @dataclass(frozen=True)

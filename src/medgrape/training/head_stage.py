@@ -1,7 +1,7 @@
 """Stage 4: the head is trained on score matrices; all other parts are frozen."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,8 @@ from medgrape.training.losses import rarity_weights
 from medgrape.training.stage import StageTraining, ValidationResult, evaluating, freeze_except, macro_f1
 
 
-class ScoreBatch(NamedTuple):
+@dataclass(frozen=True)
+class ScoreBatch:
     """Score matrices and classes."""
 
     scores: Float[Tensor, "b k m"]

@@ -5,11 +5,10 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import cv2
 import numpy as np
 import torch
 from einops import rearrange, reduce
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from medgrape.concepts import Concept
@@ -22,7 +21,7 @@ from medgrape.model.grape import grow_head
 from medgrape.model.graph import ConceptGraph
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, UsualScores
-from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms
+from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms, thumbnails
 from medgrape.vocabulary.new_concept import Example, NewConceptError, all_but, covered, teach, widened, with_concept
 
 ShownFilm = Path | str | tuple[Path | str, Box]  # A film that shows the concept, optionally with a box around it
@@ -57,12 +56,10 @@ class ExamplePoint:
 
 def encode_films(run: Run, shown: Sequence[ShownFilm], track: Track = quietly) -> tuple[ExampleFilm, ...]:
     """Decode and encode every film once; another process decodes them, so that a broken file cannot crash this one."""
-    films = group_boxes(shown)
+    films = list(group_boxes(shown).items())
     with Decoder() as decoder:
-        return tuple(
-            _encoded(run, path, boxes, decoder)
-            for path, boxes in track(list(films.items()), "looking at the examples", len(films))
-        )
+        tracked = track(films, "looking at the examples", len(films))
+        return tuple(_encoded(run, path, boxes, decoder) for path, boxes in tracked)
 
 
 def point_at(run: Run, concept: str, shown: Sequence[ShownFilm], track: Track = quietly) -> tuple[ExamplePoint, ...]:
@@ -92,8 +89,7 @@ def group_boxes(shown: Sequence[ShownFilm]) -> dict[Path, tuple[Box, ...]]:
 
 def _encoded(run: Run, path: Path, boxes: Sequence[Box], decoder: Decoder) -> ExampleFilm:
     film = decoder.read(Request(path, run.config.limits, run.config.preprocessing))
-    size = film.facts.size
-    clipped = []
+    size, clipped = film.facts.size, []
     for box in boxes:
         part = box.clipped(size)
         if part is None:
@@ -104,8 +100,7 @@ def _encoded(run: Run, path: Path, boxes: Sequence[Box], decoder: Decoder) -> Ex
     with torch.no_grad():
         patches = run.model.patches(torch.from_numpy(film.pixels.copy()).float().div(255.0)[None, None])[0]
     inside = covered(clipped, size, (int(patches.shape[-2]), int(patches.shape[-1]))) if clipped else None
-    content = fingerprint(sha256(path))
-    return ExampleFilm(path, content, size, tuple(clipped), film.pixels, Example(patches, inside))
+    return ExampleFilm(path, fingerprint(sha256(path)), size, tuple(clipped), film.pixels, Example(patches, inside))
 
 
 @dataclass(frozen=True)
@@ -125,26 +120,20 @@ def learn_concept(
     examples = [film.example for film in films]
     weights = teach(run, concept, examples, seed=seed)
     usual = usual_of_new(weights.prototypes, examples, all_but(run.grape.atlas))
-    metrics = run.metrics
-    if not films:
-        metrics = metrics | {"untrained_concepts": [*metrics["untrained_concepts"], concept.name]}
+    untrained = [*run.metrics["untrained_concepts"], *([] if films else [concept.name])]
     changed = replace(
         run,
         concepts=concepts,
         model=widened(run.grape, weights, usual.absent[0]),
-        usual=UsualScores(
-            torch.cat([run.usual.absent, usual.absent]),
-            torch.cat([run.usual.absent_peak, usual.absent_peak]),
-            torch.cat([run.usual.present_peak, usual.present_peak]),
-        ),
+        usual=run.usual.joined(usual),
         exemplars=_with_films(run, weights.prototypes, films),
-        metrics=metrics,
+        metrics=run.metrics | {"untrained_concepts": untrained},
         learnt_from=tuple(dict.fromkeys((*run.learnt_from, *(film.content for film in films)))),
     )
     sources = [] if weights.text is None else ["its description"]
     if films:
         count = sum(len(film.boxes) for film in films)
-        boxes = "no box" if count == 0 else f"{count} {'box' if count == 1 else 'boxes'}"
+        boxes = f"{count or 'no'} {'box' if count <= 1 else 'boxes'}"
         sources.append(f"{len(films)} {'film' if len(films) == 1 else 'films'} ({boxes})")
     return Learnt(changed, f"Learnt {concept.name} from {' and '.join(sources)}.")
 
@@ -203,29 +192,30 @@ def _with_films(run: Run, prototypes: Float[Tensor, "m d"], films: Sequence[Exam
     before, rules = run.exemplars, run.config.exemplars
     showable = [film for film in films if rules.show and film.name not in rules.withheld]
     film, patch, cosine = _nearest(prototypes, showable)
-    chosen = sorted(set(film.tolist()) - {NO_FILM})
-    place = {number: len(before.films) + position for position, number in enumerate(chosen)} | {NO_FILM: NO_FILM}
-    side = before.thumbnails.shape[-1]
-    thumbnails = [cv2.resize(showable[n].pixels, (side, side), interpolation=cv2.INTER_AREA) for n in chosen]
+    chosen = np.setdiff1d(film, NO_FILM).tolist()
+    place = np.where(film == NO_FILM, NO_FILM, len(before.films) + np.searchsorted(chosen, film))
+    pictures = thumbnails([showable[number].pixels for number in chosen], before.thumbnails.shape[-1])
     return ExemplarFilms(
         before.grid,
         (*before.films, *(showable[number].name for number in chosen)),
-        np.concatenate([before.thumbnails, np.array(thumbnails, dtype=np.uint8).reshape(-1, side, side)]),
-        np.concatenate([before.film, np.array([[place[number] for number in film.tolist()]])]),
-        np.concatenate([before.patch, patch.numpy()[None]]),
-        np.concatenate([before.similarity, cosine.numpy()[None]]),
+        np.concatenate([before.thumbnails, pictures]),
+        np.concatenate([before.film, place[None]]),
+        np.concatenate([before.patch, patch[None]]),
+        np.concatenate([before.similarity, cosine[None]]),
     )
 
 
-def _nearest(prototypes: Float[Tensor, "m d"], films: Sequence[ExampleFilm]) -> tuple[Tensor, Tensor, Tensor]:
+def _nearest(
+    prototypes: Float[Tensor, "m d"], films: Sequence[ExampleFilm]
+) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Return the film, the patch (row by row) and the cosine of the nearest patch of each prototype."""
     if not films:
-        nothing = torch.full((len(prototypes),), NO_FILM)
-        return nothing, torch.zeros_like(nothing), torch.full((len(prototypes),), NO_SIMILARITY)
+        count = len(prototypes)
+        return np.full(count, NO_FILM), np.zeros(count, np.int64), np.full(count, NO_SIMILARITY, np.float32)
     maps = torch.stack([similarity(film.example.patches, [prototypes])[0] for film in films])
     patches = maps.shape[-2] * maps.shape[-1]
     best = rearrange(maps, "n m h w -> m (n h w)").max(dim=1)
-    return best.indices // patches, best.indices % patches, best.values
+    return *divmod(best.indices.numpy(), patches), best.values.numpy()
 
 
 def _assumed_probability(graph: ConceptGraph, concepts: int, tau: float) -> Float[Tensor, "k k"]:

@@ -44,8 +44,7 @@ class Maps:
 
     mean: Float[Tensor, "b k h w"]
     strongest: Float[Tensor, "b k h w"]
-    cam: Float[Tensor, "b trained h w"]
-    """Logits of the CAM head, for the concepts that it was trained with, which come first."""
+    cam: Float[Tensor, "b trained h w"]  # Logits of the CAM head, for the concepts that it was trained with
 
 
 @runtime_checkable

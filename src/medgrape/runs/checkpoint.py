@@ -38,20 +38,17 @@ from medgrape.runs.manifest import (
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """The file that describes the model, and its key that only runs of methods other than GRAPE have."""
-KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
-"""The training log: part of every run, and not read when it is loaded."""
+KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")  # Training log: in every run, not read when it is loaded
 
 
 @dataclass(frozen=True)
 class SafetyThresholds:
     """Thresholds of the safety check, calibrated on the boxes of a data set."""
 
-    by_concept: Mapping[str, float]
-    """Lead that another concept needs for a warning (eta), for each concept with enough boxes."""
+    by_concept: Mapping[str, float]  # Lead that another concept needs for a warning (eta), if there are enough boxes
     pooled: float  # The lead for all other concepts, from the boxes of all
     gate: float | None  # Highest variance U of the leading concept for a warning (theta_V); None: no limit
-    max_false_alarms: float | None
-    """Bound on the false alarm rate; None, as is the confidence, where the calibration was balanced without a bound."""
+    max_false_alarms: float | None  # Bound on the false alarm rate; None if balanced without a bound
     confidence: float | None  # Confidence that the false alarm rate is below `max_false_alarms`
     boxes: Mapping[str, int]  # Number of patients with boxes of each concept
     data_set: Mapping[str, str]  # Name, checksum and split of the data set
@@ -69,8 +66,7 @@ class SafetyThresholds:
 class UsualScores:
     """Median scores on training films, as a reference for new films."""
 
-    absent: Float[Tensor, "k m"]
-    """Score of each prototype on films without the concept; replaces the scores of a rejected concept."""
+    absent: Float[Tensor, "k m"]  # Each prototype on films without the concept; used for a rejected concept
     absent_peak: Float[Tensor, " k"]  # Peak of the mean map on films without the concept
     present_peak: Float[Tensor, " k"]  # Peak of the mean map on films with the concept
 
@@ -97,12 +93,9 @@ class Run:
     model: ReadingModel = field(repr=False)
     usual: UsualScores = field(repr=False)
     exemplars: ExemplarFilms = field(repr=False)
-    metrics: dict[str, Any] = field(repr=False)
-    """Validation metrics, chosen epochs, untrained concepts, the text encoder's name."""
-    learnt_from: tuple[str, ...] = field(repr=False)
-    """Fingerprints of the training and validation films, on which the run must not be tested."""
-    safety: SafetyThresholds | None = None
-    """None for a run that is not calibrated, which uses the thresholds of its settings."""
+    metrics: dict[str, Any] = field(repr=False)  # Validation, chosen epochs, untrained concepts, text encoder
+    learnt_from: tuple[str, ...] = field(repr=False)  # Training and validation films, not to be tested on
+    safety: SafetyThresholds | None = None  # None: not calibrated, the thresholds are those of the settings
     changes: tuple[Change, ...] = ()  # Changes after training, oldest first
     own_parts: Records = field(default_factory=dict)  # The plugins that it was trained with
 
@@ -279,8 +272,7 @@ class SafetyRule:
     lead: Callable[[str], float]
     """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
     gate: float  # Highest variance of the leading concept for a warning (theta_V)
-    unbelieved: frozenset[str] = frozenset()
-    """Concepts without training films: they are listed, and never cause a warning."""
+    unbelieved: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
     calibrated: bool = False
     origin: str = "The thresholds are the paper's."  # Their source, in one sentence
 

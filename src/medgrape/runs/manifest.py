@@ -30,8 +30,7 @@ _VERSIONS = ("torch", "safetensors", "numpy")
 Records = Mapping[str, Mapping[str, str]]  # Kind to name, package and version
 OWN_PARTS, ANSWER = "own_parts", "answer"
 CLOSE = 1e-3  # Largest relative difference of the logits: machines round differently
-_COMPUTED: tuple[Kind, ...] = ("backbone", "head")
-"""Kinds that inference needs; a text encoder is needed only to learn a concept."""
+_COMPUTED: tuple[Kind, ...] = ("backbone", "head")  # Needed for inference; a text encoder only learns concepts
 
 
 class RunError(UserError):

@@ -37,8 +37,7 @@ OUTPUTS = (
 _RESAMPLED = "films_seen"
 _GREYS = 255.0
 _LARGEST = 2**20  # Upper bound of every free dimension: films in a batch, pixels of a side
-OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")
-"""Operations that are computed in integers, inside the backbone."""
+OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")  # In integers, in the backbone
 BATCH = 8
 
 

@@ -40,8 +40,7 @@ class TrainingScores:
 
     scores: Float[np.ndarray, "views n k m"]
     peaks: Float[np.ndarray, "n k"]  # Maximum of each concept's mean map on the films themselves
-    nearest_films: Int[np.ndarray, "k m"]
-    """For each prototype the most similar training film with the concept; -1 if no film may be shown."""
+    nearest_films: Int[np.ndarray, "k m"]  # The most similar training film with the concept; -1 if none may be shown
     nearest_patches: Int[np.ndarray, "k m"]  # The patch of that film, counted row by row
     nearest_similarity: Float[np.ndarray, "k m"]
 

@@ -12,8 +12,7 @@ from torch import Tensor
 MOSTLY = 0.3  # Fraction of a patch that a box must cover for the patch to be inside
 POINTING_SCALE, RIVALS = 20.0, 30.0
 """Scale of the cosines in ``pointing_loss``, and the number of patches of normal tissue beside each finding."""
-LITTLE = 0.05
-"""Boxes that cover less than this fraction of a patch, because augmentation moved them off the film, are ignored."""
+LITTLE = 0.05  # Boxes that cover less than this of a patch are ignored: augmentation moved them off the film
 
 
 class _MaskedCosines(torch.autograd.Function):

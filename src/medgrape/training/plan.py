@@ -33,10 +33,8 @@ _WHERE = ("processes", "threads")  # Settings that may change while a training i
 
 FIRST = "concepts.safetensors"
 LATER = ("patches", "vectors", "prototypes.safetensors", "scores")
-EVERYTHING = ("early", FIRST, *LATER)
-"""What trainings may share, by its name in the folder of a training; all but the first stage need much space."""
-EARLY = ("seed", "preprocessing", "backbone", "training")
-"""Tables that the output of the frozen parts depends on, beside the augmented views."""
+EVERYTHING = ("early", FIRST, *LATER)  # Stages that trainings may share; all but the first need much space
+EARLY = ("seed", "preprocessing", "backbone", "training")  # Settings of the frozen parts, beside the views
 UNSEEN_BEFORE_HEAD = (
     "model.head", "model.tau", "model.cut", "model.dropout", "model.standardise", "safety", "limits",
     "stages.end_to_end", "stages.black_box", "stages.cbm", "stages.pip_net_parts", "stages.pip_net",

@@ -29,10 +29,8 @@ from medgrape.training.launchers import PeerExitedError, ProcessInfo, end_with_p
 
 T = TypeVar("T")
 _TIMEOUT = timedelta(minutes=30)  # For a process that starts late or hangs
-_BARRIER_TIMEOUT = timedelta(days=30)
-"""Rank 0 may decode films or train the later stages for that long. If it dies, its connection ends at once."""
-_SHARED_WITHIN = 90.0
-"""Seconds in which a file written on one machine must be visible on all: network disks refresh once a minute."""
+_BARRIER_TIMEOUT = timedelta(days=30)  # Rank 0 may decode films for long; if it dies, the connection ends at once
+_SHARED_WITHIN = 90.0  # Seconds until all machines must see a new file: network disks refresh once a minute
 _POLL = 0.02
 _NAME_BYTES = 16
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}

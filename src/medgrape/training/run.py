@@ -35,8 +35,7 @@ from medgrape.training.processes import Barrier, launch
 from medgrape.training.training_log import MlflowLog, Tracking, TrainingLog, open_mlflow, reporting_end
 
 THUMBNAIL = 112
-_LOCK_FREE_WITHIN = 30.0
-"""Seconds until torchrun or SLURM has ended all processes of an earlier attempt, and their lock is free."""
+_LOCK_FREE_WITHIN = 30.0  # Seconds until a launcher has ended all processes of an earlier attempt
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,7 @@ class TrainingJob:
     config: Config
     data: Path
     out: Path
-    stage_cache: Path | None = None
-    """A folder of finished stages that trainings share: those that differ only in later stages train them once."""
+    stage_cache: Path | None = None  # Folder of finished stages that trainings with equal earlier stages share
     cached_stages: tuple[str, ...] = EVERYTHING  # The stages that are kept there
     tracking: Tracking | None = None  # Where MLflow keeps the log, beside log.jsonl
 

@@ -36,8 +36,7 @@ class Views:
     seed: int
     augment: bool
     mirror: bool = False
-    paired: bool = False
-    """Views 1 and 2, 3 and 4, ... have the same position and different grey levels, to compare their patches."""
+    paired: bool = False  # Views 1 and 2, 3 and 4, ... have the same position and different grey levels
 
     def random(self, positions: Sequence[int], number: int) -> RandomViews | None:
         """Return the random augmentation of each film; None for the films themselves."""

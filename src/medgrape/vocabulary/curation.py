@@ -32,10 +32,8 @@ class Usage:
     """Statistics of the prototypes on the training films of a data set."""
 
     shown: Int[np.ndarray, " k"]  # Number of training films that show each concept
-    strongest: Int[np.ndarray, "k m"]
-    """Number of these on which each prototype has the highest score of its concept; 0 for discarded ones."""
-    in_box: Float[np.ndarray, "k m"]
-    """Fraction of those with a box on which its best patch overlaps a box of the concept; NaN if there are none."""
+    strongest: Int[np.ndarray, "k m"]  # On how many of these each has the highest score; 0 for discarded ones
+    in_box: Float[np.ndarray, "k m"]  # Fraction of those with a box whose best patch overlaps it; NaN if none
 
 
 class PrototypeCard(Record):

@@ -32,8 +32,7 @@ SCALE = 10.0  # lambda of the contrastive loss, as in stage 3
 KNOWN = 0.3  # Weight of the loss against known concepts, relative to the loss against the rest of the same films
 STEPS, LEARNING_RATE = 60, 0.05
 MOST_NEGATIVES = 1024  # Number of patches outside the boxes that are used: those most similar to the finding
-SHARPNESS = 20.0
-"""Sharpness of the soft choice of patches on films without a box: 0 weighs all equally, infinity takes the best."""
+SHARPNESS = 20.0  # Of the choice of patches on films without a box: 0 weighs all equally, infinity takes the best
 ITERATIONS = 3  # Number of times that the finding is located again on films without a box
 AGREEMENT = 0.55
 """Mean cosine between the prototypes of the new concept: that of trained concepts, so that their mean maps have the
@@ -46,8 +45,7 @@ class Example:
     """A film that shows the new concept."""
 
     patches: Float[Tensor, "d h w"]  # Unit vectors in the space of prototypes
-    inside: Float[Tensor, "h w"] | None
-    """Fraction of each patch, from 0 to 1, inside the boxes of the concept; None without a box."""
+    inside: Float[Tensor, "h w"] | None  # Fraction of each patch inside the boxes, from 0 to 1; None without a box
 
 
 @dataclass(frozen=True)

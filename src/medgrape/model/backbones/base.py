@@ -102,8 +102,7 @@ class Chain:
 
 
 Rebuild = Callable[[Blueprint], Chain]
-REBUILD: dict[str, Rebuild] = {}
-"""For each kind of blueprint, the function that builds it again with weights to be overwritten."""
+REBUILD: dict[str, Rebuild] = {}  # Functions that build a blueprint again, with weights to be overwritten
 
 
 def rebuilds(kind: str) -> Callable[[Rebuild], Rebuild]:

@@ -32,8 +32,7 @@ NAME = "efficientnet-lite0"
 GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 _STEM, _HEAD = 32, 1280
 _CPU_LAYOUT = torch.channels_last
-_MOMENTUM = 0.1
-"""Momentum of batch statistics. TensorFlow's 0.01 suits a hundred thousand batches; ours are a few hundred."""
+_MOMENTUM = 0.1  # Of batch statistics; TensorFlow's 0.01 suits a hundred thousand batches, ours are a few hundred
 _STAGES = (  # repeats, kernel, stride, expansion, features
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),

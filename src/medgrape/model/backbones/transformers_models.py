@@ -49,8 +49,7 @@ _FORBIDDEN_KEYS = frozenset(
 _IMPLEMENTATION = "implementation"
 """Part of every key that chooses the code for attention or experts, which may be downloaded from a hub."""
 _TIMM = ("timm_backbone", "timm_wrapper")
-_UNTRAINED_NORM = "hidden_states_norms."
-"""ConvNeXt's backbone adds a norm that its checkpoints lack; its initial values are fixed, not random."""
+_UNTRAINED_NORM = "hidden_states_norms."  # A norm of ConvNeXt that checkpoints lack; it starts fixed, not random
 
 
 def find_folder(settings: BackboneSettings, *, with_weights: bool) -> Path:

@@ -14,8 +14,7 @@ from medgrape.runs.hub.download import NEEDED, refuse_unnameable
 from medgrape.runs.manifest import RunError, audit_folder, needed_parts, report_folder, version_of
 
 _SPLITS = ("test", "val")  # In order of preference
-_CHECKS = ("calibrated", "settings", "paper")
-"""In order of preference: the safety check that a run uses is the first of these in the report."""
+_CHECKS = ("calibrated", "settings", "paper")  # The check that a run uses is the first of these in the report
 CARD = "README.md"  # The file name that hubs display
 TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
 UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
@@ -29,11 +28,9 @@ TAGS = (
     "research-only",
 )
 TASK = "image-classification"
-FEW = 100
-"""Number of test patients below which figures are called rough: intervals of proportions are then 20 points wide."""
+FEW = 100  # Test patients below which figures are called rough: intervals are then 20 points wide
 _PHANTOM = "phantom"
-_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
-"""The extra of medgrape that each kind of backbone needs."""
+_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}  # The extra that each kind of backbone needs
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ class Publishing:
 
     repository: str = ""  # `org/name`, for the card
     licence: str = "other"
-    pictures: bool | None = None
-    """Whether to publish pictures of training films; None: undecided, and a run with pictures is refused."""
+    pictures: bool | None = None  # Whether to publish them; None: a run with pictures of training films is refused
 
 
 @dataclass(frozen=True)

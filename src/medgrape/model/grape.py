@@ -174,7 +174,7 @@ class GrownHead(AttentionHead):
         return HeadOutput(old.logits + new.logits, torch.where(trained, (attention + new.attention) / 2, attention))
 
     @property
-    def speaks(self) -> bool:
+    def is_trained(self) -> bool:
         """Whether the new head is trained."""
         return bool(_last_layer(self.added).weight.any())
 

@@ -138,7 +138,7 @@ def learn_concept(
     return Learnt(changed, f"Learnt {concept.name} from {' and '.join(sources)}.")
 
 
-def listen_to_all(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Learnt:
+def extend_head(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Learnt:
     """Extend the head to every concept; the added ones have no effect on the classes until the head is trained.
 
     ``probability`` is P(k given j). Without it, a new concept has edges to and from all others.

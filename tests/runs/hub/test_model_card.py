@@ -14,7 +14,7 @@ from medgrape.cli.app import app
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.runs.checkpoint import Change
-from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, measured_beside, written
+from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, measured_beside, render_card
 from medgrape.runs.hub.publish import Publishing, pack
 from medgrape.runs.manifest import report_folder, unseal
 
@@ -74,7 +74,7 @@ def card_of_changed(folder, measured=None, **changed):
     """The card of a run in which some things are otherwise."""
     loaded = mg.load(folder).loaded
     made = replace(loaded, run=replace(loaded.run, **changed))
-    return written(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
+    return render_card(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
 
 
 def test_figures_from_before_a_change_are_not_told_as_this_models(trained_run):
@@ -199,7 +199,7 @@ def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
         "text encoder": {"name": "synonyms", "distribution": "words", "version": "4"},
     }
     made = replace(loaded, run=replace(loaded.run, own_parts=parts))
-    text = written(made, measured_beside(judged), repository="org/tb", licence="mit", removed=False)
+    text = render_card(made, measured_beside(judged), repository="org/tb", licence="mit", removed=False)
 
     (line,) = [line for line in text.splitlines() if "pip install" in line]
     assert line.endswith("\" clinic==1.2 'lab; rm==3'")  # words is needed only by whoever adds a concept

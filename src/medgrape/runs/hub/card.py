@@ -29,7 +29,6 @@ TAGS = (
 )
 TASK = "image-classification"
 FEW = 100  # Test patients below which figures are called rough: intervals are then 20 points wide
-_PHANTOM = "phantom"
 _EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}  # The extra that each kind of backbone needs
 
 
@@ -63,6 +62,13 @@ class Measured:
         if self.report is None:
             return []
         return [*_classification(self.report), *_pointing(self.report), *_safety(self.report)]
+
+    @property
+    def poorly_located(self) -> list[str]:
+        """Titles of the concepts whose maps point no better than one fixed point."""
+        concepts = [] if self.report is None else self.report["localisation"]["concepts"]
+        located = [(concept["title"], concept["pointing"]) for concept in concepts if concept["pointing"] is not None]
+        return [title for title, pointing in located if pointing["mean"]["share"] <= pointing["fixed"]]
 
 
 def measured_beside(run: Path) -> Measured:
@@ -139,10 +145,10 @@ def _interval(interval: Mapping[str, float] | None) -> str:
 
 def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
     """Return the card of the run in a folder; ``removed``: without its pictures of training films."""
-    return written(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
+    return render_card(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
 
 
-def written(
+def render_card(
     loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
 ) -> str:
     """Return front matter and text; ``unnamed``: without the names of patients who must not be shown."""
@@ -173,7 +179,7 @@ def written(
             stages=_stages(run),
             measured=measured,
             changed=changed(run),
-            limits=list(limits(loaded, measured)),
+            few=FEW,
             pictures=0 if removed else len(run.exemplars.films),
             removed=removed,
             unnamed=unnamed,
@@ -225,87 +231,6 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
         eval_results=results or None,
     )
     return str(data.to_yaml())
-
-
-def limits(loaded: LoadedRun, measured: Measured) -> Iterator[str]:
-    """Yield the limits of the model, one sentence or two each."""
-    yield _data_limit(loaded)
-    yield from _training_limits(loaded.run)
-    yield from _report_limits(loaded.run, measured)
-    if measured.audit is None:
-        yield "Differences between women and men, young and old were not measured (medgrape audit)."
-    else:
-        yield from map(str, measured.audit["headline"])
-    for kind, part in loaded.run.own_parts.items():
-        when = "a concept is added to it (it can be loaded without)" if kind == "text encoder" else "it is loaded"
-        yield (
-            f"Its {kind} “{part['name']}” is code of {part['distribution']} {part['version']}, a package of somebody "
-            f"else, which is executed whenever {when}. Nobody of medgrape has reviewed it: install it from its "
-            "makers, as a package of that name elsewhere may be another one, and only if you trust them."
-        )
-
-
-def _data_limit(loaded: LoadedRun) -> str:
-    data, name = loaded.run.metrics.get("data"), loaded.manifest.dataset["name"]
-    trained = "Before it was changed (see below), it was trained on" if changed(loaded.run) else "It was trained on"
-    if data is None:
-        return (
-            f"{trained} {loaded.run.metrics['films']:,} films of “{name}”; the run does not record whether these "
-            "are real, nor the number of patients."
-        )
-    films = data["splits"]["train"]
-    size = f"{films['films']:,} films of {films['patients']:,} patients"
-    if data["source"] == _PHANTOM:
-        return (
-            f"{trained} {size} that were **drawn by a program**: no real film was among them. It shows how the "
-            "software works, and knows nothing about patients."
-        )
-    source = f"of the data set “{name}”" if changed(loaded.run) else f"all from one data set (“{name}”)"
-    return (
-        f"{trained} {size}, {source}. On films of other hospitals, machines, countries or ages it may do worse; "
-        "measure that there before any use."
-    )
-
-
-def _training_limits(run: Run) -> Iterator[str]:
-    metrics = run.metrics
-    for name in metrics["untrained_concepts"]:
-        yield f"No training film shows {run.concepts[name].title}: its prototypes are untrained."
-    if run.safety is None:
-        why = metrics.get("safety_not_calibrated", "Nobody asked for it.")
-        yield f"The safety check is not calibrated, so it promises no rate of false alarms. {why}"
-    if str(metrics["text_encoder"]).startswith("lexical"):
-        yield (
-            "Descriptions are compared by their spelling (text encoder “lexical”), not by their meaning: a concept "
-            "added by a sentence alone begins as little more than a name."
-        )
-    if metrics["films_refused"]:
-        yield f"{metrics['films_refused']:,} films could not be read and were not used for training."
-
-
-def _report_limits(run: Run, measured: Measured) -> Iterator[str]:
-    report = measured.report
-    if report is None:
-        before = "the model before it was changed, on " if changed(run) else ""
-        yield (
-            "Nobody has tested exactly this model, or the report does not lie beside the run. The figures below are of "
-            f"{before}the validation films that it was chosen by, and so flatter it."
-        )
-        return
-    known = [] if report["interaction"] is None else report["interaction"]["warnings"]  # in the limits already
-    yield from (str(warning) for warning in report["warnings"] if warning not in known)
-    patients = report["films"]["patients"]
-    if patients < FEW:
-        yield f"It was tested on {patients} patients: every figure is rough, as its interval shows."
-    if measured.tested and report["facts"]["trained on this data set"]:
-        yield "It was tested on other patients of the data set that it was trained on, not on another hospital's."
-    weak = [
-        concept["title"]
-        for concept in report["localisation"]["concepts"]
-        if concept["pointing"] is not None and concept["pointing"]["mean"]["share"] <= concept["pointing"]["fixed"]
-    ]
-    if weak:
-        yield f"Its maps point at {' and '.join(weak)} no better than one fixed point on every film."
 
 
 def _stages(run: Run) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from medgrape.files import copied, whole_folder
 from medgrape.runs.checkpoint import Change, LoadedRun, Run, load_run
-from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, measured_beside, written
+from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, measured_beside, render_card
 from medgrape.runs.hub.download import NEEDED, hub_error_message, refuse_unnameable
 from medgrape.runs.manifest import MANIFEST, RunError, manifest_files, refuse_inside_run
 
@@ -61,7 +61,7 @@ def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
         )
     removed = publishing.pictures is False and films > 0
     withheld = bool(loaded.run.config.exemplars.withheld)
-    card = written(
+    card = render_card(
         loaded, measured_beside(run), repository=publishing.repository, licence=publishing.licence, removed=removed,
         unnamed=withheld,
     )  # fmt: skip

@@ -141,11 +141,10 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
 def _build_from_run(settings: BackboneSettings, run: Path) -> Backbone:
     """Build the architecture that the settings name, with the weights of an earlier run's backbone."""
     backbone = build_backbone(settings.model_copy(update={"weights": "", "pretrained": False}))
-    weights = {
-        name.removeprefix(_PREFIX): tensor
-        for name, tensor in read_weights(run / "model.safetensors").items()
-        if name.startswith(_PREFIX)
-    }
-    kept = {name: tensor for name, tensor in weights.items() if int(name.split(".")[0]) < len(backbone.parts)}
-    load_strictly(backbone.parts, kept, lambda name: name, str(run))
+    weights = {}
+    for name, tensor in read_weights(run / "model.safetensors").items():
+        own_name = name.removeprefix(_PREFIX)
+        if own_name != name and int(own_name.split(".")[0]) < len(backbone.parts):
+            weights[own_name] = tensor
+    load_strictly(backbone.parts, weights, lambda name: name, str(run))
     return backbone

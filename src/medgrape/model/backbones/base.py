@@ -70,14 +70,9 @@ class Blueprint:
     def describe(self) -> dict[str, Any]:
         """Return the blueprint as JSON data."""
         return {
-            "kind": self.kind,
-            "config": self.config,
-            "mean": list(self.greys.mean),
-            "spread": list(self.greys.spread),
-            "leave_off": self.leave_off,
-            "last_stride": self.last_stride,
-            "frozen_parts": self.frozen_parts,
-        }
+            "kind": self.kind, "config": self.config, "mean": list(self.greys.mean), "spread": list(self.greys.spread),
+            "leave_off": self.leave_off, "last_stride": self.last_stride, "frozen_parts": self.frozen_parts,
+        }  # fmt: skip
 
     @classmethod
     def from_description(cls, data: dict[str, Any]) -> "Blueprint":
@@ -86,8 +81,7 @@ class Blueprint:
         try:
             if not isinstance(rest["config"], dict):
                 raise TypeError("its config is not a mapping")
-            greys = Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread")))
-            return cls(greys=greys, **rest)
+            return cls(greys=Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread"))), **rest)
         except (KeyError, TypeError) as error:
             raise BackboneError(f"This is not the description of a backbone: {error}.") from error
 
@@ -179,37 +173,38 @@ def build_own(plugin: OwnPart, settings: BackboneSettings) -> tuple[Chain, Bluep
     """Build the chain with its weights, and the description to build it again."""
     weights = Path(settings.weights).expanduser() if settings.weights else None
     options = {"leave_off": settings.leave_off, "last_stride": settings.last_stride, "weights": weights}
-    made = _made(plugin, settings.pretrained, options)
-    return made.chain, Blueprint.of(settings, OWN, plugin.record, made.greys)
+    built = _call_plugin(plugin, settings.pretrained, options)
+    return built.chain, Blueprint.of(settings, OWN, plugin.record, built.greys)
 
 
 @rebuilds(OWN)
 def _rebuild_own(blueprint: Blueprint) -> Chain:
     """Build the chain again, with weights to be overwritten."""
     options = {"leave_off": blueprint.leave_off, "last_stride": blueprint.last_stride, "weights": None}
-    return _made(find_recorded_plugin("backbone", blueprint.config), False, options).chain
+    return _call_plugin(find_recorded_plugin("backbone", blueprint.config), False, options).chain
 
 
-def _made(plugin: OwnPart, pretrained: bool, options: Mapping[str, object]) -> OwnBackbone:
+def _call_plugin(plugin: OwnPart, pretrained: bool, options: Mapping[str, object]) -> OwnBackbone:
     """Call the function with the options that it has parameters for; others must have their default."""
     parameters = plugin.parameters()
     for name, value in options.items():
         if name not in parameters and value != _DEFAULTS[name]:
             raise plugin.refuse(f"takes no {name!r}, so backbone.{name} must keep its default")
-    made = plugin.make(pretrained=pretrained, **{name: value for name, value in options.items() if name in parameters})
-    if not isinstance(made, OwnBackbone):
-        raise plugin.refuse(f"returned a {type(made).__name__}, not an OwnBackbone")
-    if not isinstance(made.chain, Chain) or not isinstance(made.greys, Greys):
-        types = f"{type(made.chain).__name__} and {type(made.greys).__name__}"
+    built = plugin.make(pretrained=pretrained, **{name: options[name] for name in options if name in parameters})
+    if not isinstance(built, OwnBackbone):
+        raise plugin.refuse(f"returned a {type(built).__name__}, not an OwnBackbone")
+    chain = built.chain
+    if not isinstance(chain, Chain) or not isinstance(built.greys, Greys):
+        types = f"{type(chain).__name__} and {type(built.greys).__name__}"
         raise plugin.refuse(f"returned an OwnBackbone of {types}, not of Chain and Greys")
     not_modules = "has a chain of something else than torch modules"
     with plugin.answering(not_modules):
-        if not made.chain.parts or not all(isinstance(part, nn.Module) for part in made.chain.parts):
+        if not chain.parts or not all(isinstance(part, nn.Module) for part in chain.parts):
             raise plugin.refuse(not_modules)
-    for name, number in (("features", made.chain.features), ("multiple", made.chain.multiple)):
+    for name, number in (("features", chain.features), ("multiple", chain.multiple)):
         if not isinstance(number, int) or number < 1:
             raise plugin.refuse(f"has a chain whose {name} is {number!r}, not a positive integer")
-    return made
+    return built
 
 
 @torch.no_grad()

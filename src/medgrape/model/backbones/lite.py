@@ -34,22 +34,13 @@ _STEM, _HEAD = 32, 1280
 _CPU_LAYOUT = torch.channels_last
 _MOMENTUM = 0.1  # Of batch statistics; TensorFlow's 0.01 suits a hundred thousand batches, ours are a few hundred
 _STAGES = (  # repeats, kernel, stride, expansion, features
-    (1, 3, 1, 1, 16),
-    (2, 3, 2, 6, 24),
-    (2, 5, 2, 6, 40),
-    (3, 3, 2, 6, 80),
-    (3, 5, 1, 6, 112),
-    (4, 5, 2, 6, 192),
+    (1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
-)
+)  # fmt: skip
 _LAYERS = {
-    "_expand_conv": "expand.0",
-    "_bn0": "expand.1",
-    "_depthwise_conv": "depthwise.0",
-    "_bn1": "depthwise.1",
-    "_project_conv": "project.0",
-    "_bn2": "project.1",
-}
+    "_expand_conv": "expand.0", "_bn0": "expand.1", "_depthwise_conv": "depthwise.0", "_bn1": "depthwise.1",
+    "_project_conv": "project.0", "_bn2": "project.1",
+}  # fmt: skip
 """Layers of a block in PyPI's file, and their names here."""
 
 
@@ -160,11 +151,8 @@ class InvertedBottleneck(nn.Module):
         expanded = block.inputs * block.expansion
         self.skips = block.stride == 1 and block.inputs == block.features
         self.expand = _conv_norm_relu(block.inputs, expanded) if block.expansion > 1 else nn.Identity()
-        self.depthwise = ConvNorm(
-            _conv(expanded, expanded, block.kernel, block.stride, block.dilation, groups=expanded),
-            _norm(expanded),
-            nn.ReLU6(inplace=True),
-        )
+        depthwise = _conv(expanded, expanded, block.kernel, block.stride, block.dilation, groups=expanded)
+        self.depthwise = ConvNorm(depthwise, _norm(expanded), nn.ReLU6(inplace=True))
         self.project = ConvNorm(_conv(expanded, block.features), _norm(block.features))
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h2 w2"]:

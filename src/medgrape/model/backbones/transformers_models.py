@@ -35,15 +35,19 @@ _TEXTS = ["config.json", "preprocessor_config.json"]
 _WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*.safetensors"]
 KIND = "transformers"
 _CONVNEXT = ("convnext", "convnextv2")
-_UNUSED_KEYS = frozenset(
-    {"_name_or_path", "id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version"}
+_UNUSED_KEYS = (
+    "_name_or_path",
+    "id2label",
+    "label2id",
+    "architectures",
+    "dtype",
+    "torch_dtype",
+    "transformers_version",
 )
-_FORBIDDEN_KEYS = frozenset(
-    {
-        "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
-        "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
-        "transformers_weights", "use_kernels",
-    }
+_FORBIDDEN_KEYS = (
+    "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
+    "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
+    "transformers_weights", "use_kernels",
 )  # fmt: skip
 """Keys of a config that choose how to compute, from which file or by whose code: a run of others may not set them."""
 _IMPLEMENTATION = "implementation"
@@ -82,37 +86,22 @@ def find_folder(settings: BackboneSettings, *, with_weights: bool) -> Path:
         ) from error
 
 
-def has_weights(folder: Path) -> bool:
-    """Whether the folder contains weights as safetensors."""
-    return any((folder / name).is_file() for name in _WEIGHTS[:2])
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return the content of ``config.json``."""
-    if not (folder / "config.json").is_file():
-        raise BackboneError(f"{folder} has no config.json: give the folder that a transformers model was saved in.")
-    return _read_json(folder / "config.json")
-
-
 def read_greys(folder: Path, channels: int) -> Greys:
     """Return mean and spread of ``preprocessor_config.json`` for grey levels from 0 to 1; ImageNet's by default."""
     path = folder / "preprocessor_config.json"
     config = _read_json(path) if path.is_file() else {}
     default = Greys.imagenet(channels)
     top = 255 * float(config.get("rescale_factor", 1 / 255)) if config.get("do_rescale", True) else 255.0
-    mean: Any = [0.0]
-    spread: Any = [1.0]
+    statistics: list[Any] = [0.0, 1.0]
     if config.get("do_normalize", True):
-        mean, spread = config.get("image_mean") or default.mean, config.get("image_std") or default.spread
-
-    def per_channel(figures: Any) -> tuple[float, ...]:  # noqa: ANN401 (a JSON value)
-        figures = figures if isinstance(figures, list | tuple) else [figures]
-        figures = list(figures) * channels if len(figures) == 1 else figures
+        statistics = [config.get("image_mean") or default.mean, config.get("image_std") or default.spread]
+    for place, figures in enumerate(statistics):
+        figures = list(figures) if isinstance(figures, list | tuple) else [figures]
+        figures = figures * channels if len(figures) == 1 else figures
         if len(figures) != channels:
             raise BackboneError(f"{path} gives means for {len(figures)} channels, config.json says {channels}.")
-        return tuple(float(figure) / top for figure in figures)
-
-    return Greys(per_channel(mean), per_channel(spread))
+        statistics[place] = tuple(float(figure) / top for figure in figures)
+    return Greys(*statistics)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -163,7 +152,9 @@ def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
         folder, config = None, {"model_type": "resnet", **resnet.ARCHITECTURES[settings.name]}
     else:
         folder = find_folder(settings, with_weights=own_weights)
-        config = read_config(folder)
+        if not (folder / "config.json").is_file():
+            raise BackboneError(f"{folder} has no config.json: give the folder that a transformers model was saved in.")
+        config = _read_json(folder / "config.json")
     config = complete(config)
     channels = config.get("num_channels", 3)
     greys = read_greys(folder, channels) if folder else Greys.imagenet(channels)
@@ -202,25 +193,21 @@ def _config(data: dict[str, Any]) -> Any:  # noqa: ANN401 - a class for each arc
         raise BackboneError(f"transformers {transformers.__version__} has no architecture {kind!r}.")
     if kind in _TIMM:
         raise BackboneError(f"{kind} downloads weights of others by name: give an architecture of transformers.")
-    no_maps = BackboneError(f"transformers offers no feature maps of {kind}: give another architecture.")
-    if transformers.CONFIG_MAPPING[kind] not in transformers.MODEL_FOR_BACKBONE_MAPPING:
-        raise no_maps
-    try:
-        config = transformers.CONFIG_MAPPING[kind].from_dict(_without_forbidden_keys(data))
-    except Exception as error:  # whatever each architecture's own checks raise
-        raise BackboneError(f"transformers refuses this config of {kind}: {error}") from error
+    architecture, config = transformers.CONFIG_MAPPING[kind], None
+    if architecture in transformers.MODEL_FOR_BACKBONE_MAPPING:
+        try:
+            config = architecture.from_dict(_without_forbidden_keys(data))
+        except Exception as error:  # whatever each architecture's own checks raise
+            raise BackboneError(f"transformers refuses this config of {kind}: {error}") from error
     if not hasattr(config, "stage_names"):
-        raise no_maps
+        raise BackboneError(f"transformers offers no feature maps of {kind}: give another architecture.")
     return config
 
 
 def _without_forbidden_keys(data: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(data, dict):
-        return {
-            key: _without_forbidden_keys(value)
-            for key, value in data.items()
-            if key not in _FORBIDDEN_KEYS and _IMPLEMENTATION not in str(key)
-        }
+        allowed = (key for key in data if key not in _FORBIDDEN_KEYS and _IMPLEMENTATION not in str(key))
+        return {key: _without_forbidden_keys(data[key]) for key in allowed}
     return [_without_forbidden_keys(value) for value in data] if isinstance(data, list) else data
 
 
@@ -238,15 +225,14 @@ def random_model(config: dict[str, Any]) -> nn.Module:
     try:
         model: nn.Module = _transformers().AutoBackbone.from_config(parsed)
     except Exception as error:  # whatever each architecture's own layers raise
-        raise BackboneError(
-            f"transformers cannot build {parsed.model_type} from this config: {first_line(error)}"
-        ) from error
+        message = f"transformers cannot build {parsed.model_type} from this config: {first_line(error)}"
+        raise BackboneError(message) from error
     return model
 
 
 def pretrained_model(config: dict[str, Any], folder: Path) -> nn.Module:
     """Return the architecture with the weights of a folder; missing and extra tensors are errors."""
-    if not has_weights(folder):
+    if not any((folder / name).is_file() for name in _WEIGHTS[:2]):
         raise BackboneError(f"{folder} has no model.safetensors: save the model as safetensors, or give its weights.")
     parsed = _config(config)
     architecture = _transformers().MODEL_FOR_BACKBONE_MAPPING[type(parsed)]

@@ -19,14 +19,8 @@ CARD = "README.md"  # The file name that hubs display
 TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
 UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
 TAGS = (
-    "chest-x-ray",
-    "concept-based",
-    "explainability",
-    "medical",
-    "not-a-medical-device",
-    "prototypes",
-    "research-only",
-)
+    "chest-x-ray", "concept-based", "explainability", "medical", "not-a-medical-device", "prototypes", "research-only",
+)  # fmt: skip
 TASK = "image-classification"
 FEW = 100  # Test patients below which figures are called rough: intervals are then 20 points wide
 _EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}  # The extra that each kind of backbone needs
@@ -111,10 +105,10 @@ def _pointing(report: Mapping[str, Any]) -> list[Row]:
     if pairs is None:
         return []
     name, mean = f"Maps point into the finding ({pairs['count']} pairs)", pairs["mean"]
-    baselines = (("one fixed point for each", pairs["fixed"]), ("a random point", pairs["chance"]))
+    figures = (name, "pointing_game", mean["share"], _interval(mean["interval"]))
     return [
-        Row(name, "pointing_game", mean["share"], _interval(mean["interval"]), trivial, value)
-        for trivial, value in baselines
+        Row(*figures, "one fixed point for each", pairs["fixed"]),
+        Row(*figures, "a random point", pairs["chance"]),
     ]
 
 
@@ -123,20 +117,16 @@ def _safety(report: Mapping[str, Any]) -> Iterator[Row]:
         return
     checks = {check["name"]: check for check in report["interaction"]["checks"]}
     used = next(checks[name] for name in _CHECKS if name in checks)
-    majority = checks.get("majority")
+    majority = checks.get("majority", {"title": "not known"})
     for key, title, kind in (
         ("caught", "wrong claims doubted", "recall"),
         ("false_alarms", "right claims doubted", "false_positive_rate"),
     ):
         if used[key] is not None:
-            yield Row(
-                f"Safety check: {title} ({report['interaction']['boxes']} boxes)",
-                kind,
-                used[key]["share"],
-                _interval(used[key]["interval"]),
-                "not known" if majority is None else majority["title"],
-                None if majority is None or majority[key] is None else majority[key]["share"],
-            )
+            name = f"Safety check: {title} ({report['interaction']['boxes']} boxes)"
+            share, interval = used[key]["share"], _interval(used[key]["interval"])
+            trivial_share = (majority.get(key) or {}).get("share")
+            yield Row(name, kind, share, interval, majority["title"], trivial_share)
 
 
 def _interval(interval: Mapping[str, float] | None) -> str:
@@ -168,24 +158,13 @@ def render_card(
     try:
         return environment.get_template("card.md").render(
             head=front_matter(loaded, measured, name, licence).strip(),
-            name=name,
-            repository=repository,
-            licence=licence,
-            notice=NOTICE,
-            run=run,
-            manifest=loaded.manifest,
-            version=version_of(loaded.folder),
-            data=run.metrics.get("data"),
-            stages=_stages(run),
-            measured=measured,
-            changed=changed(run),
-            few=FEW,
+            name=name, repository=repository, licence=licence, notice=NOTICE, few=FEW,
+            run=run, manifest=loaded.manifest, version=version_of(loaded.folder), parts=run.own_parts,
+            data=run.metrics.get("data"), stages=_stages(run), measured=measured,
+            changed=changed(run), removed=removed, unnamed=unnamed,
             pictures=0 if removed else len(run.exemplars.films),
-            removed=removed,
-            unnamed=unnamed,
             installed=" ".join([f'"medgrape[{extras}]"', *map(shlex.quote, sorted(plugins))]),
-            parts=run.own_parts,
-        )
+        )  # fmt: skip
     except UserError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
@@ -209,11 +188,9 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
     results = []
     if measured.report is not None and measured.tested:  # hubs rank models by these, without any caveat
         figures = [(row.kind, row.name, row.value) for row in measured.rows]
-        figures += [
-            (row.kind, f"{row.name}, by the trivial answer: {row.trivial}", row.trivial_value)
-            for row in measured.rows
-            if row.trivial_value is not None
-        ]
+        for row in measured.rows:
+            if row.trivial_value is not None:
+                figures.append((row.kind, f"{row.name}, by the trivial answer: {row.trivial}", row.trivial_value))
         results = [
             EvalResult(
                 task_type=TASK, dataset_type="private", dataset_name=measured.report["data_set"],
@@ -223,13 +200,9 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
             for kind, title, value in dict.fromkeys(figures)
         ]  # fmt: skip
     data = ModelCardData(
-        library_name="medgrape",
-        license=licence,
-        pipeline_tag=TASK,
-        tags=[*TAGS, *loaded.run.concepts.names],
-        model_name=name if results else None,
-        eval_results=results or None,
-    )
+        library_name="medgrape", license=licence, pipeline_tag=TASK, tags=[*TAGS, *loaded.run.concepts.names],
+        model_name=name if results else None, eval_results=results or None,
+    )  # fmt: skip
     return str(data.to_yaml())
 
 

@@ -126,9 +126,7 @@ class Run:
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
             ARCHITECTURE: architecture | keep_parts(self.own_parts, model, self.config.preprocessing.size),
             "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
-            "thresholds.json": {
-                name: {"absent_peak": absent, "present_peak": present} for name, absent, present in peaks
-            },
+            "thresholds.json": {name: {"absent_peak": low, "present_peak": high} for name, low, high in peaks},
             "absent_scores.json": dict(zip(names, self.usual.absent.tolist(), strict=True)),
             "metrics.json": self.metrics,
             "learnt_from.json": {"films": self.learnt_from},
@@ -210,24 +208,18 @@ def _load(folder: Path) -> Run:
     model.eval().requires_grad_(False)
     refuse_changed(architecture, model, config.preprocessing.size, folder)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
+    rows = [(absent[name], peaks[name]["absent_peak"], peaks[name]["present_peak"]) for name in concepts.names]
+    usual = UsualScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
     calibrated = _read(folder / "safety.json")["calibrated"]
     return Run(
-        config,
-        concepts,
-        classes,
-        model,
-        UsualScores(
-            torch.tensor([absent[name] for name in concepts.names]),
-            torch.tensor([peaks[name]["absent_peak"] for name in concepts.names]),
-            torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
-        ),
-        ExemplarFilms.load(folder),
+        config, concepts, classes, model, usual,
+        exemplars=ExemplarFilms.load(folder),
         metrics=_read(folder / "metrics.json"),
         learnt_from=tuple(_read(folder / "learnt_from.json")["films"]),
         safety=None if calibrated is None else SafetyThresholds(**calibrated),
         changes=tuple(Change(**change) for change in _read(folder / "changes.json")["changes"]),
         own_parts=architecture.get(OWN_PARTS, {}),
-    )
+    )  # fmt: skip
 
 
 def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:
@@ -291,9 +283,7 @@ class SafetyRule:
             return cls(lambda _: lead, run.config.safety.gate, untaught, origin=origin)
         gate = float("inf") if run.safety.gate is None else run.safety.gate
         later = [concept.title for concept in run.concepts if concept.name not in {*run.safety.boxes, *untaught}]
-        origin = (
-            f"The thresholds were learnt before the model knew {', '.join(later)}; calibrate it again."
-            if later
-            else "The thresholds were learnt from boxes on films like these."
-        )
+        origin = "The thresholds were learnt from boxes on films like these."
+        if later:
+            origin = f"The thresholds were learnt before the model knew {', '.join(later)}; calibrate it again."
         return cls(run.safety.lead, gate, untaught, calibrated=not later, origin=origin)

@@ -16,6 +16,7 @@ from torch import Tensor
 from medgrape.files import write_tensors
 
 TENSORS, NAMES = "exemplars.safetensors", "exemplars.json"
+ARRAYS = ("thumbnails", "film", "patch", "similarity")
 NO_FILM = -1  # Value of `ExemplarFilms.film` where no film may be shown
 NO_SIMILARITY = -2.0  # Value of `ExemplarFilms.similarity` where there is none: below any cosine
 
@@ -50,7 +51,7 @@ class ExemplarFilms:
     @property
     def tensors(self) -> dict[str, Tensor]:
         """Thumbnails, indices and similarities."""
-        return {name: torch.from_numpy(getattr(self, name)) for name in ("thumbnails", "film", "patch", "similarity")}
+        return {name: torch.from_numpy(getattr(self, name)) for name in ARRAYS}
 
     @property
     def names(self) -> dict[str, Any]:

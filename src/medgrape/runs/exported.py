@@ -22,7 +22,7 @@ from medgrape.config import parse_config
 from medgrape.model.atlas import Atlas
 from medgrape.model.grape import Maps, Prediction, ReadingModel
 from medgrape.runs.checkpoint import Change, LoadedRun, Run, SafetyThresholds, UsualScores, load_run
-from medgrape.runs.exemplars import ExemplarFilms
+from medgrape.runs.exemplars import ARRAYS, ExemplarFilms
 from medgrape.runs.manifest import Manifest, RunError, fitting
 
 if TYPE_CHECKING:
@@ -78,11 +78,8 @@ class ExportRecord:
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> "ExportRecord":
         """Parse the properties of a file; a missing one is a ``KeyError``."""
-        topics = {
-            name.removeprefix(PREFIX): json.loads(text)
-            for name, text in properties.items()
-            if name.startswith(PREFIX) and name != SEAL
-        }
+        own = {name: text for name, text in properties.items() if name.startswith(PREFIX) and name != SEAL}
+        topics = {name.removeprefix(PREFIX): json.loads(text) for name, text in own.items()}
         return cls(topics, load(base64.b64decode(topics.pop(_TENSORS), validate=True)))
 
     def atlas(self) -> Atlas:
@@ -96,11 +93,7 @@ class ExportRecord:
     def run(self, model: ReadingModel) -> Run:
         """Return the run that was exported, with another model."""
         topics, safety = self.topics, self.topics["safety"]
-        exemplars = {
-            name.removeprefix(_EXEMPLARS): tensor
-            for name, tensor in self.tensors.items()
-            if name.startswith(_EXEMPLARS)
-        }
+        exemplars = {name: self.tensors[f"{_EXEMPLARS}{name}"] for name in ARRAYS}
         return Run(
             config=parse_config(topics["config"]),
             concepts=ConceptSet.from_tables(topics["concepts"]),

@@ -66,10 +66,10 @@ def unseal(folder: Path) -> Manifest:
     payload = _read(folder)
     files: dict[str, str] = payload["files"]
     present = set(_names(folder))
-    for name in sorted(set(files) - present):
-        raise RunError(f"{folder} lacks {name}; copy the whole run again, or train it anew.")
-    for name in sorted(present - set(files)):
-        raise RunError(f"{folder} holds {name}, which is not part of the run; move it elsewhere.")
+    if missing := sorted(set(files) - present):
+        raise RunError(f"{folder} lacks {missing[0]}; copy the whole run again, or train it anew.")
+    if extra := sorted(present - set(files)):
+        raise RunError(f"{folder} holds {extra[0]}, which is not part of the run; move it elsewhere.")
     for name, expected in sorted(files.items()):
         if sha256(folder / name) != expected:
             raise RunError(f"{folder / name} was altered after training; copy the run again, or train it anew.")
@@ -123,9 +123,8 @@ def _read(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         aside = set_aside(folder.resolve())
         if aside.is_dir() and not folder.exists():
-            raise RunError(
-                f"A change of {folder} was interrupted; the run is whole, as {aside}: rename it back."
-            ) from None
+            message = f"A change of {folder} was interrupted; the run is whole, as {aside}: rename it back."
+            raise RunError(message) from None
         raise RunError(f"{folder} is no run: it has no {MANIFEST}. Make one with: medgrape train.") from None
     except NotADirectoryError:
         raise RunError(f"{folder} is a file, not the folder of a run, which medgrape train makes.") from None
@@ -142,8 +141,8 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _names(folder: Path) -> list[str]:
-    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
-    return sorted(name for name in names if name != MANIFEST)
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    return sorted(names - {MANIFEST})
 
 
 @dataclass(frozen=True)
@@ -224,10 +223,8 @@ def needed_parts(parts: Records) -> list[Mapping[str, str]]:
 
 def keep_parts(parts: Records, model: nn.Module, side: int) -> dict[str, Any]:
     """Return the entries about plugins in a run's architecture; empty without plugins."""
-    if not parts:
-        return {}
     records = {kind: dict(record) for kind, record in parts.items()}
-    return {OWN_PARTS: records, ANSWER: _logits(model, side).tolist()}
+    return {OWN_PARTS: records, ANSWER: _logits(model, side).tolist()} if parts else {}
 
 
 def refuse_changed(architecture: Mapping[str, Any], model: nn.Module, side: int, folder: Path) -> None:

@@ -22,12 +22,9 @@ from medgrape.training.films import TrainingError
 
 PLAN = "plan.json"
 PARTS = {
-    "config": "settings",
-    "dataset": "labels",
-    "films": "films",
-    "sources": "weights of the backbone or the text encoder",
-    "versions": "versions of the software",
-}
+    "config": "settings", "dataset": "labels", "films": "films",
+    "sources": "weights of the backbone or the text encoder", "versions": "versions of the software",
+}  # fmt: skip
 """Keys of the plan, and how an error calls them."""
 _WHERE = ("processes", "threads")  # Settings that may change while a training is continued: where it runs
 
@@ -89,19 +86,19 @@ def _sources(config: Config) -> dict[str, str]:
 def fetch(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
     """Take the stages that another training has finished."""
     for name, place in _places(cache, work, names).items():
-        if place.exists() and not (work / name).exists():
-            _link(place, work / name)
+        _link(place, work / name)
 
 
 def keep(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
     """Keep the stages of a finished training for others."""
     for name, place in _places(cache, work, names).items():
-        if (work / name).exists() and not place.exists():
-            _link(work / name, place)
+        _link(work / name, place)
 
 
 def _link(source: Path, target: Path) -> None:
     """Link through a draft, so that the target is complete or absent; another process may do the same."""
+    if target.exists() or not source.exists():
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     _remove(draft)  # of a killed process with the same number

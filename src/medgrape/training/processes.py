@@ -112,15 +112,9 @@ def alone(fabric: Fabric) -> Fabric:
 def join(device: torch.device) -> None:
     """Create torch's process group for the processes of this attempt."""
     store, rank, world = next(dist.rendezvous("env://", timeout=_TIMEOUT))  # type: ignore[attr-defined]
-    attempt = agree_on_name(store, rank, world)
-    dist.init_process_group(
-        "nccl" if device.type == "cuda" else "gloo",
-        store=dist.PrefixStore(attempt.hex(), store),  # type: ignore[attr-defined]
-        rank=rank,
-        world_size=world,
-        timeout=_TIMEOUT,
-        device_id=None if device.type == "cpu" else device,
-    )
+    store = dist.PrefixStore(agree_on_name(store, rank, world).hex(), store)  # type: ignore[attr-defined]
+    backend, device_id = "nccl" if device.type == "cuda" else "gloo", None if device.type == "cpu" else device
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=_TIMEOUT, device_id=device_id)
 
 
 def agree_on_name(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (torch's stores have no common type)
@@ -144,10 +138,8 @@ def agree_on_name(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (
 def _publish(store: Any, own_name: bytes, world: int) -> bytes | None:  # noqa: ANN401
     store.set("call", own_name)
     keys = [f"answer {rank}" for rank in range(1, world)]
-    if not store.check(keys):
-        return None
-    answers = [store.get(key) for key in keys]
-    if any(not answer.startswith(own_name) for answer in answers):
+    answers = [store.get(key) for key in keys] if store.check(keys) else [b""]
+    if not all(answer.startswith(own_name) for answer in answers):
         return None
     store.set("heard", b"".join([own_name, *(answer[_NAME_BYTES:] for answer in answers)]))
     return own_name
@@ -237,14 +229,11 @@ def _fabric(settings: TrainingSettings, info: ProcessInfo | None) -> Fabric:
             )
         devices, nodes, strategy = info.per_node, info.nodes, "auto" if info.world == 1 else "ddp"
         environment = TorchElasticEnvironment() if info.launcher == "torchrun" else _Slurm(info)
+    precision: Any = _PRECISION[settings.precision]
     try:
         return Fabric(
-            accelerator=settings.device,
-            precision=_PRECISION[settings.precision],  # type: ignore[arg-type]
-            devices=devices,
-            num_nodes=nodes,
-            strategy=strategy,
+            accelerator=settings.device, precision=precision, devices=devices, num_nodes=nodes, strategy=strategy,
             plugins=environment,
-        )
+        )  # fmt: skip
     except Exception as error:  # Lightning raises another error for each missing device
-        raise TrainingError(f"training.device = {settings.device!r} cannot be used info: {error}") from error
+        raise TrainingError(f"training.device = {settings.device!r} cannot be used: {error}") from error

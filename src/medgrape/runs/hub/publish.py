@@ -147,7 +147,7 @@ def _upload(api: "HfApi", repository: str, packed: Packed, branch: str, *, priva
     if branch != MAIN:
         api.create_branch(repository, branch=branch, exist_ok=True)
     removed = sorted(_previous_files(api, repository, branch) - set(packed.files))
-    operations = [
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
         *(CommitOperationAdd(name, str(packed.folder / name)) for name in packed.files),
         *(CommitOperationDelete(name) for name in removed),
     ]

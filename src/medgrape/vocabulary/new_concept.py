@@ -170,15 +170,11 @@ def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
     trained, untaught = head_sizes(run.grape.head, run.grape.judged)[0], set(run.metrics["untrained_concepts"])
     return tuple(
         KnownConcept(
-            name=concept.name,
-            title=concept.title,
-            description=concept.description,
-            trained=row < trained,
-            judged=row < run.grape.judged,
-            taught_by_films=concept.name not in untaught,
+            name=concept.name, title=concept.title, description=concept.description, trained=row < trained,
+            judged=row < run.grape.judged, taught_by_films=concept.name not in untaught,
         )
         for row, concept in enumerate(run.concepts)
-    )
+    )  # fmt: skip
 
 
 def with_concept(concepts: ConceptSet, concept: Concept) -> ConceptSet:
@@ -196,10 +192,8 @@ def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int 
     """Return the prototypes of a new concept, from its description, from films, or from both."""
     text = _encoded(run, concept.description)
     if text is None and not examples:
-        raise NewConceptError(
-            f"This model has no text encoder (text.encoder is 'none'), so {concept.name} needs at least one example "
-            "film."
-        )
+        reason = "This model has no text encoder (text.encoder is 'none')"
+        raise NewConceptError(f"{reason}, so {concept.name} needs at least one example film.")
     anchor = None if text is None or run.grape.anchors is None else run.grape.anchors.of(text)[0].detach()
     others = all_but(run.grape.atlas)
     start = starting_prototypes(anchor, examples, others, run.config.model.prototypes, seed=seed)
@@ -207,12 +201,7 @@ def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int 
 
 
 def starting_prototypes(
-    anchor: Float[Tensor, " d"] | None,
-    examples: Sequence[Example],
-    others: Float[Tensor, "n d"],
-    count: int,
-    *,
-    seed: int,
+    anchor: Float[Tensor, " d"] | None, examples: Sequence[Example], others: Float[Tensor, "n d"], count: int, seed: int
 ) -> Float[Tensor, "m d"]:
     """Return perturbed copies of the text anchor (paper Eq. 9); without text, of the mean of the examples."""
     if anchor is None:
@@ -222,14 +211,14 @@ def starting_prototypes(
             if weights is None:  # the patches least similar to anything known
                 weights = softmax_over_patches(-SHARPNESS * likeness(example.patches, others))
             vectors.append(weighted_mean(example.patches, weights))
-        anchor = nn.functional.normalize(torch.stack(vectors).mean(dim=0), dim=-1)
+        anchor = F.normalize(torch.stack(vectors).mean(dim=0), dim=-1)
     return perturbed(anchor, count, torch.Generator().manual_seed(seed))
 
 
 def all_but(atlas: Atlas, row: int | None = None) -> Float[Tensor, "n d"]:
     """Return the prototypes in use of all concepts but ``row``, and those of normal tissue."""
     concepts = [vectors for number, vectors in enumerate(atlas.in_use) if number != row]
-    normal = [] if atlas.ordinary is None else [nn.functional.normalize(atlas.ordinary, dim=-1)]
+    normal = [] if atlas.ordinary is None else [F.normalize(atlas.ordinary, dim=-1)]
     return torch.cat([atlas.prototypes.new_empty(0, atlas.prototypes.shape[-1]), *concepts, *normal]).detach()
 
 

@@ -36,10 +36,8 @@ class LexicalEncoder:
 
     def encode(self, sentences: Sequence[str]) -> Float[Tensor, "n width"]:
         """Return a unit vector for each sentence, the same on every machine."""
-        vectors = torch.zeros(len(sentences), WIDTH)
-        for row, sentence in enumerate(sentences):
-            vectors[row] = torch.tensor(_unit_vector(sentence), dtype=torch.float64)
-        return vectors
+        vectors = [_unit_vector(sentence) for sentence in sentences]
+        return torch.tensor(vectors, dtype=torch.float64).view(-1, WIDTH).float()
 
 
 @encoder("lexical")
@@ -62,8 +60,9 @@ def _unit_vector(sentence: str) -> list[float]:
 
 def _features(sentence: str) -> Iterator[tuple[str, float]]:
     """Yield every word except stop words, and its n-grams with the ends of the word marked, each with its weight."""
-    words = _WORD.findall(unicodedata.normalize("NFKC", sentence).lower())
-    for word in (word for word in words if word not in _STOP_WORDS):
+    for word in _WORD.findall(unicodedata.normalize("NFKC", sentence).lower()):
+        if word in _STOP_WORDS:
+            continue
         yield f"word {word}", _WORD_WEIGHT
         marked = f"<{word}>"
         for length in _LENGTHS:

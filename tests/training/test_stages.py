@@ -233,7 +233,7 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
     patches = open_patches(model, given, tmp_path / "p", quietly)
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
     schedule = PrototypeStage(detection=1.0, batch=4)
-    training = PrototypeTraining(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
+    training = PrototypeTraining(model, found, replace(given, patches=patches), schedule)
     batch = next(training.batches(1))
     assert batch.films is not None
     assert len(batch.films.features) == min(32, len(given.films.positions("train")))
@@ -245,7 +245,7 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
 def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(inputs, tmp_path):
     model, given = inputs
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
-    training = PrototypeTraining(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
+    training = PrototypeTraining(model, found, given, PrototypeStage(background=True))
     training.place()
     training.push()
     shown = {film: film in set(given.films.positions("train")) for film in range(len(given.films))}

@@ -7,15 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from medgrape.baselines.methods import (
-    BaselineOutput,
-    ConceptBottleneck,
-    PipNet,
-    alignment_loss,
-    classes_loss,
-    presence,
-    presence_loss,
-)
+from medgrape.baselines import methods
+from medgrape.baselines.methods import BaselineOutput, ConceptBottleneck, PipNet
 from medgrape.config import CbmStage, Config, PipNetPartsStage, PipNetStage
 from medgrape.config.settings import Schedule
 from medgrape.model.cam import concept_vectors, pool
@@ -52,7 +45,7 @@ class _ClassTraining(FilmTraining):
         self._weights = (rarity_weights(known, count) if balance else torch.ones(count)).to(inputs.device)
 
     def _loss(self, output: BaselineOutput | GrapeOutput, targets: Targets) -> Float[Tensor, ""]:
-        return classes_loss(output.logits, targets.classes, self._weights, UNKNOWN_CLASS)
+        return methods.classes_loss(output.logits, targets.classes, self._weights, UNKNOWN_CLASS)
 
     def validate(self) -> ValidationResult:
         """Compute macro-F1 and the loss."""
@@ -188,8 +181,8 @@ class PipNetPartsTraining(_PairTraining):
 
     def _pair_loss(self, learner: nn.Module, batch: PairBatch, alignment: float) -> Float[Tensor, ""]:
         first, second = learner(batch.first, batch.second)
-        present = (presence_loss(presence(first)) + presence_loss(presence(second))) / 2
-        return alignment * alignment_loss(first, second) + self.schedule.presence * present
+        present = (methods.presence_loss(methods.presence(first)) + methods.presence_loss(methods.presence(second))) / 2
+        return alignment * methods.alignment_loss(first, second) + self.schedule.presence * present
 
     @torch.no_grad()
     def validate(self) -> ValidationResult:
@@ -223,11 +216,13 @@ class PipNetTraining(_PairTraining):
                 views = self._pairs(batch.first, batch.second)
         else:
             views = self._pairs(batch.first, batch.second)
-        present = [presence(where) for where in views]
+        present = [methods.presence(where) for where in views]
         logits = [self._model.classes(view) for view in present]
-        classes = sum(classes_loss(view, batch.targets.classes, self._weights, UNKNOWN_CLASS) for view in logits) / 2
+        classes = (
+            sum(methods.classes_loss(view, batch.targets.classes, self._weights, UNKNOWN_CLASS) for view in logits) / 2
+        )
         total = torch.as_tensor(settings.class_weight * classes)
         if are_parts_frozen:
             return total
-        parts = sum(presence_loss(view) for view in present) / 2
-        return total + settings.alignment * alignment_loss(*views) + settings.presence * parts
+        parts = sum(methods.presence_loss(view) for view in present) / 2
+        return total + settings.alignment * methods.alignment_loss(*views) + settings.presence * parts

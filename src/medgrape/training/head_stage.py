@@ -31,23 +31,14 @@ class HeadTraining(StageTraining):
     name = "head"
     schedule: HeadStage
 
-    def __init__(
-        self,
-        model: Grape,
-        scores: TrainingScores | KeptScores,
-        films: TrainingFilms,
-        schedule: HeadStage,
-        seed: int,
-        device: torch.device,
-    ) -> None:
-        self.schedule, self._scores, self._seed, self._device = schedule, scores.scores, seed, device
-        self._model, self._truth = model, films.classes
-        self.learner = model.head
+    def __init__(self, model: Grape, scores: TrainingScores | KeptScores, films: TrainingFilms, config: Config) -> None:
+        self.schedule, self._seed, self._device = config.stages.head, config.seed, model.atlas.vectors.device
+        self._model, self.learner, self._scores, self._truth = model, model.head, scores.scores, films.classes
         known = films.classes != UNKNOWN_CLASS
         self.training = [film for film in films.positions("train") if known[film]]
         self._validation = [film for film in films.positions("val") if known[film]]
-        weights = rarity_weights(self._truth[self.training], len(films.dataset.classes)).to(device)
-        self._weights = weights if schedule.balance else None
+        weights = rarity_weights(self._truth[self.training], len(films.dataset.classes))
+        self._weights = weights.to(self._device) if self.schedule.balance else None
 
     def fit_standard(self) -> None:
         """Fit the statistics of the scores on the training films without augmentation."""
@@ -85,7 +76,7 @@ def train_head(
 ) -> StageState:
     """Train the head; all other parts are frozen."""
     freeze_except(model, config.stages.head.learns)
-    training = HeadTraining(model, scores, films, config.stages.head, config.seed, context.fabric.device)
+    training = HeadTraining(model, scores, films, config)
     if config.model.standardise:
         training.fit_standard()
     return run_stage(training, context)

@@ -199,9 +199,7 @@ class GrapePipeline(_Pipeline):
             background=stages.prototypes.background,
         )  # fmt: skip
         freeze_except(self.model, stages.prototypes.learns)
-        training = PrototypeTraining(
-            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, self._inputs.patches
-        )
+        training = PrototypeTraining(self.model, vectors, self._inputs, stages.prototypes)
         if not (folder / "prototypes.safetensors").is_file():  # otherwise the checkpoint has them
             training.place()
         state = run_stage(training, self._context)

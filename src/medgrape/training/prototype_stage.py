@@ -14,9 +14,9 @@ from medgrape.model.atlas import perturbed
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.training import losses
-from medgrape.training.films import TrainingFilms, shuffled
+from medgrape.training.films import shuffled
 from medgrape.training.stage import StageTraining, ValidationResult, balanced_accuracy, evaluating
-from medgrape.training.stored_features import Patches, Vectors
+from medgrape.training.stored_features import FilmInputs, Vectors
 
 NOISE = 0.01  # Noise of repeated vectors, if a concept has fewer films than prototypes
 FILMS = 32  # Number of whole films beside each batch of vectors
@@ -81,18 +81,10 @@ class PrototypeTraining(StageTraining):
     name = "prototypes"
     schedule: PrototypeStage
 
-    def __init__(
-        self,
-        model: Grape,
-        vectors: Vectors,
-        films: TrainingFilms,
-        schedule: PrototypeStage,
-        seed: int,
-        device: torch.device,
-        patches: Patches | None = None,
-    ) -> None:
-        self.schedule, self._vectors, self._seed, self._device = schedule, vectors, seed, device
-        self._model, self._patches, self._labels = model, patches, films.labels
+    def __init__(self, model: Grape, vectors: Vectors, inputs: FilmInputs, schedule: PrototypeStage) -> None:
+        self.schedule, self._model, self._vectors, films = schedule, model, vectors, inputs.films
+        self._seed, self._device = inputs.views.seed, inputs.device
+        self._patches, self._labels = inputs.patches, films.labels
         parts = dict(model.named_children())
         self.learner = nn.ModuleDict({name: parts[name] for name in ("projector", "atlas", "anchors") if name in parts})
         self._groups = model.atlas.contrasted.shape[0]

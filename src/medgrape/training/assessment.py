@@ -36,7 +36,7 @@ class ValidationFilms:
 
     @classmethod
     def of(cls, films: TrainingFilms) -> "ValidationFilms":
-        """Select them."""
+        """Select the validation films."""
         known = tuple(film for film in films.positions("val") if films.classes[film] != UNKNOWN_CLASS)
         learnt = films.classes[films.positions("train")]
         counts = torch.bincount(learnt[learnt != UNKNOWN_CLASS], minlength=len(films.dataset.classes))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -66,9 +67,8 @@ def refit(
     scores = kept_scores(run, films, data, device=str(fabric.device), track=track)
     model, best_epoch = _fit_head(run, scores, films, fabric, watch)
     validation = ValidationFilms.of(films)
-    before, unfitted, after = (
-        validation.answers(step, scores) for step in (original.loaded.run.grape, run.grape, model)
-    )
+    models = (original.loaded.run.grape, run.grape, model)
+    before, unfitted, after = (validation.answers(grape, scores) for grape in models)
     figures = RefitFigures(
         data_set=films.dataset.name,
         its_own=reader.loaded.manifest.dataset["checksum"] == checksum(data),
@@ -104,8 +104,7 @@ def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str
     now, before = (version.loaded.run.grape.atlas.kept for version in (reader, original))
     curated = (~now).any(dim=1)
     curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since
-    names = zip(reader.concepts.names, curated.tolist(), strict=True)
-    return [name for name, changed in names if changed and name in films.dataset.concepts]
+    return [name for name in compress(reader.concepts.names, curated.tolist()) if name in films.dataset.concepts]
 
 
 def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> UsualScores:
@@ -126,8 +125,6 @@ def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track:
 @torch.no_grad()
 def _peaks(run: Run, films: TrainingFilms, positions: list[int], row: int, track: Track) -> Float[np.ndarray, " n"]:
     prototypes, batches = [run.model.atlas.in_use[row]], list(in_order(positions, _BATCH))
-    peaks = [
-        mean_maps(run.model.patches(films.pixels(batch)), prototypes).amax(dim=(-2, -1))[:, 0].numpy()
-        for batch in track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
-    ]
-    return np.concatenate(peaks)
+    tracked = track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
+    maps = (mean_maps(run.model.patches(films.pixels(batch)), prototypes) for batch in tracked)
+    return np.concatenate([mean.amax(dim=(-2, -1))[:, 0].numpy() for mean in maps])

@@ -104,9 +104,8 @@ def _lead(fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, w
         with FileLock(job.work.with_suffix(".lock"), timeout=timeout):
             for draft in (*job.work.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):  # of killed attempts
                 shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
-            mlflow = None
-            if job.tracking is not None:
-                mlflow = open_mlflow(job.tracking, job.config, job.data, job.work, job.out.name)
+            tracking, config = job.tracking, job.config
+            mlflow = open_mlflow(tracking, config, job.data, job.work, job.out.name) if tracking else None
             with reporting_end(mlflow, job.out):
                 cached = cached_films(job.config, Dataset.load(job.data), job.data, track)
                 agree(job.work, job.config, job.data, cached)
@@ -201,14 +200,14 @@ def data_facts(films: TrainingFilms) -> dict[str, Any]:
 
 
 def _counts(films: TrainingFilms, split: str) -> dict[str, Any]:
-    positions = films.positions(split)
+    positions, dataset = films.positions(split), films.dataset
     records, shown = [films.records[film] for film in positions], (films.labels[positions] == 1).sum(dim=0).tolist()
     classes = Counter(film.class_name for film in records)
     return {
         "films": len(records),
         "patients": len({film.patient for film in records}),
-        "with_boxes": sum(film.id in films.dataset.boxes_by_film for film in records),
-        "classes": {name: classes[name] for name in films.dataset.classes},
-        "concepts": dict(zip(films.dataset.concepts.names, shown, strict=True)),
+        "with_boxes": sum(film.id in dataset.boxes_by_film for film in records),
+        "classes": {name: classes[name] for name in dataset.classes},
+        "concepts": dict(zip(dataset.concepts.names, shown, strict=True)),
         "sex": dict(sorted(Counter(film.sex or "not known" for film in records).items())),
     }

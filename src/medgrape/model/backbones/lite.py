@@ -58,23 +58,20 @@ class HalvingConv2d(nn.Conv2d):
     """A convolution of stride 2 with TensorFlow's 'same' padding."""
 
     def _conv_forward(
-        self,
-        input: Float[Tensor, "b c h w"],  # noqa: A002 - nn.Conv2d's name
-        weight: Float[Tensor, "d c1 kh kw"],
-        bias: Float[Tensor, " d"] | None,
+        self, films: Float[Tensor, "b c h w"], weight: Float[Tensor, "d c1 kh kw"], bias: Float[Tensor, " d"] | None
     ) -> Float[Tensor, "b d h2 w2"]:
         """Return a map of half the size, rounded up.
 
         An odd side is padded equally on both ends. An even one needs one pixel less at its start: we pad one more
         instead and drop the first output, which gives the same sums and saves a padded copy of the input.
         """
-        even = [1 - side % 2 for side in input.shape[-2:]]
+        even = [1 - side % 2 for side in films.shape[-2:]]
         if torch.compiler.is_exporting():  # other runtimes pad each end separately at no cost
             top, left = (side // 2 for side in self.kernel_size)
-            padded = functional.pad(input, (left - even[1], left, top - even[0], top))
+            padded = functional.pad(films, (left - even[1], left, top - even[0], top))
             return functional.conv2d(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
         padding = [side // 2 + extra for side, extra in zip(self.kernel_size, even, strict=True)]
-        maps = functional.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        maps = functional.conv2d(films, weight, bias, self.stride, padding, self.dilation, self.groups)
         return maps[..., even[0] :, even[1] :].contiguous(memory_format=_CPU_LAYOUT)
 
 
@@ -86,17 +83,14 @@ class DilatedConv2d(nn.Conv2d):
     """
 
     def _conv_forward(
-        self,
-        input: Float[Tensor, "b c h w"],  # noqa: A002 - nn.Conv2d's name
-        weight: Float[Tensor, "d c1 kh kw"],
-        bias: Float[Tensor, " d"] | None,
+        self, films: Float[Tensor, "b c h w"], weight: Float[Tensor, "d c1 kh kw"], bias: Float[Tensor, " d"] | None
     ) -> Float[Tensor, "b d h w"]:
         """Return a map of the same size; an odd number of rows or columns is padded and cropped again."""
         if torch.compiler.is_exporting():  # only training is slow
             padding = [2 * (side // 2) for side in self.kernel_size]
-            return functional.conv2d(input, weight, bias, 1, padding, self.dilation, self.groups)
-        height, width = input.shape[-2:]
-        even = functional.pad(input, (0, width % 2, 0, height % 2))
+            return functional.conv2d(films, weight, bias, 1, padding, self.dilation, self.groups)
+        height, width = films.shape[-2:]
+        even = functional.pad(films, (0, width % 2, 0, height % 2))
         quarters = rearrange(even, "b c (h p) (w q) -> (p q b) c h w", p=2, q=2).contiguous(memory_format=_CPU_LAYOUT)
         padding = [side // 2 for side in self.kernel_size]
         maps = functional.conv2d(quarters, weight, bias, padding=padding, groups=self.groups)
@@ -135,12 +129,9 @@ def _conv(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, dilation:
     return nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, groups=groups, bias=False)
 
 
-def _norm(features: int) -> nn.BatchNorm2d:
-    return nn.BatchNorm2d(features, eps=1e-3, momentum=_MOMENTUM)
-
-
-def _conv_norm_relu(inputs: int, outputs: int, kernel: int = 1, stride: int = 1) -> ConvNorm:
-    return ConvNorm(_conv(inputs, outputs, kernel, stride), _norm(outputs), nn.ReLU6(inplace=True))
+def _conv_norm(conv: nn.Conv2d, *, relu: bool = True) -> ConvNorm:
+    norm = nn.BatchNorm2d(conv.out_channels, eps=1e-3, momentum=_MOMENTUM)
+    return ConvNorm(conv, norm, nn.ReLU6(inplace=True)) if relu else ConvNorm(conv, norm)
 
 
 class InvertedBottleneck(nn.Module):
@@ -150,10 +141,10 @@ class InvertedBottleneck(nn.Module):
         super().__init__()
         expanded = block.inputs * block.expansion
         self.skips = block.stride == 1 and block.inputs == block.features
-        self.expand = _conv_norm_relu(block.inputs, expanded) if block.expansion > 1 else nn.Identity()
+        self.expand = _conv_norm(_conv(block.inputs, expanded)) if block.expansion > 1 else nn.Identity()
         depthwise = _conv(expanded, expanded, block.kernel, block.stride, block.dilation, groups=expanded)
-        self.depthwise = ConvNorm(depthwise, _norm(expanded), nn.ReLU6(inplace=True))
-        self.project = ConvNorm(_conv(expanded, block.features), _norm(block.features))
+        self.depthwise = _conv_norm(depthwise)
+        self.project = _conv_norm(_conv(expanded, block.features), relu=False)
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h2 w2"]:
         """Run the block."""
@@ -200,8 +191,7 @@ def whole_parts(blueprint: Blueprint) -> nn.ModuleList:
         first = _HALVING[-1 - blueprint.leave_off]
         blocks[first] = replace(blocks[first], stride=1)
         blocks[first + 1 :] = [replace(block, dilation=2) for block in blocks[first + 1 :]]
-    stem = _conv_norm_relu(3, _STEM, kernel=3, stride=2)
-    head = _conv_norm_relu(blocks[-1].features, _HEAD)
+    stem, head = _conv_norm(_conv(3, _STEM, kernel=3, stride=2)), _conv_norm(_conv(blocks[-1].features, _HEAD))
     return nn.ModuleList([stem, *(InvertedBottleneck(block) for block in blocks), head])
 
 

@@ -60,9 +60,8 @@ class Readout(nn.Module):
 
     def __init__(self, concepts: int, width: int, classes: int, dropout: float) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.LayerNorm(concepts * width), nn.Dropout(dropout), nn.Linear(concepts * width, classes)
-        )
+        size = concepts * width
+        self.layers = nn.Sequential(nn.LayerNorm(size), nn.Dropout(dropout), nn.Linear(size, classes))
 
     def forward(self, nodes: Float[Tensor, "b k d"]) -> Float[Tensor, "b classes"]:
         """Return the class logits."""
@@ -130,9 +129,8 @@ class PluginHead(nn.Module):
             self.train(was_training)
         logits: object = output.logits
         if not isinstance(logits, Tensor) or logits.shape != (2, classes):
-            raise plugin.refuse(
-                f"returns logits of shape {_shape(logits)} for two films and {classes} classes, not {(2, classes)}"
-            )
+            films = f"two films and {classes} classes"
+            raise plugin.refuse(f"returns logits of shape {_shape(logits)} for {films}, not {(2, classes)}")
         if not logits.is_floating_point() or not torch.isfinite(logits).all():
             raise plugin.refuse("returns logits that are not finite numbers")
         if not torch.equal(output.logits, again.logits):

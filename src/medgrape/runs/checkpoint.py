@@ -115,12 +115,11 @@ class Run:
         write_tensors(folder / "model.safetensors", model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         architecture: dict[str, Any] = {
-            "concepts": model.atlas.kept.shape[0],
-            "judged_by_heads": head_sizes(model.head, model.judged),
+            "concepts": model.atlas.kept.shape[0], "judged_by_heads": head_sizes(model.head, model.judged),
             "backbone": model.backbone.describe(),
             "text_width": None if model.anchors is None else model.anchors.text.shape[1],
             "background": model.atlas.ordinary is not None,
-        }
+        }  # fmt: skip
         peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
         documents: dict[str, object] = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
@@ -226,15 +225,11 @@ def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:
     """Build the model with weights to be overwritten."""
     concepts, text_width = architecture["concepts"], architecture["text_width"]
     trained, *grown = architecture["judged_by_heads"]
-    model = Grape(
-        Backbone.from_description(architecture["backbone"]),
-        config.model,
-        ConceptGraph(torch.zeros(trained, trained), config.model.tau),
-        classes,
-        None if text_width is None else torch.zeros(concepts, text_width),
-        background=architecture["background"],
-        learnt_later=concepts - trained,
-    )
+    backbone = Backbone.from_description(architecture["backbone"])
+    graph = ConceptGraph(torch.zeros(trained, trained), config.model.tau)
+    text = None if text_width is None else torch.zeros(concepts, text_width)
+    background, later = architecture["background"], concepts - trained
+    model = Grape(backbone, config.model, graph, classes, text, background=background, learnt_later=later)
     for size in grown:
         grow_head(model, config.model, torch.zeros(size, size), classes)
     return model

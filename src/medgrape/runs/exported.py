@@ -47,24 +47,16 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
     tensors |= {f"{_EXEMPLARS}{name}": tensor for name, tensor in run.exemplars.tensors.items()}
     packed = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
     topics = {
-        "format": FORMAT,
-        "notice": NOTICE,
-        "precision": precision,
-        "calibrated_on": calibrated,
-        "classes": run.classes,
-        "concepts": run.concepts.to_tables(),
+        "format": FORMAT, "notice": NOTICE, "precision": precision, "calibrated_on": calibrated,
+        "classes": run.classes, "concepts": run.concepts.to_tables(),
         "preprocessing": run.config.preprocessing.model_dump(mode="json"),
         "config": run.config.model_dump(mode="json"),
-        "judged": run.model.judged,
-        "metrics": run.metrics,
-        "learnt_from": run.learnt_from,
+        "judged": run.model.judged, "metrics": run.metrics, "learnt_from": run.learnt_from,
         "safety": None if run.safety is None else run.safety.to_json(),
         "changes": [asdict(change) for change in run.changes],
-        "own_parts": run.own_parts,
-        "exemplars": run.exemplars.names,
-        "manifest": asdict(loaded.manifest),
+        "own_parts": run.own_parts, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
         _TENSORS: base64.b64encode(packed).decode("ascii"),
-    }
+    }  # fmt: skip
     return {f"{PREFIX}{topic}": json.dumps(value) for topic, value in topics.items()}
 
 

@@ -99,14 +99,9 @@ def assess(reader: Reader, data: Path, *, parent: Reader | None = None, track: T
         before = parent.loaded.run
         others = validation.answers(before.grape, kept_scores(before, films, data, track=track))
         effect = ParentComparison(validation.metrics(others), int((others != answers).sum()))
+    its_own = reader.loaded.manifest.dataset["checksum"] == data_checksum
     return Assessment(
-        data_set=films.dataset.name,
-        checksum=data_checksum,
-        its_own=reader.loaded.manifest.dataset["checksum"] == data_checksum,
-        usage=usage_on(run, films, scores),
-        films=len(validation),
-        metrics=validation.metrics(answers),
-        trivial=validation.trivial,
-        trivial_answer=validation.trivial_answer,
-        effect=effect,
-    )
+        data_set=films.dataset.name, checksum=data_checksum, its_own=its_own, usage=usage_on(run, films, scores),
+        films=len(validation), metrics=validation.metrics(answers), trivial=validation.trivial,
+        trivial_answer=validation.trivial_answer, effect=effect,
+    )  # fmt: skip

@@ -134,16 +134,16 @@ def run_stage(stage: StageTraining, context: TrainingContext) -> StageState:
 
 def _checkpoint(path: Path, barrier: Barrier) -> StageState | None:
     """Load the checkpoint that rank 0 sees; the other processes wait until they see it too."""
+
+    def progress(state: StageState | None) -> tuple[int, bool] | None:
+        return None if state is None else (state.epoch, state.finished)
+
     state = StageState.load(path)
-    first = barrier.broadcast(_progress(state))
-    if _progress(state) != first:
-        barrier.wait_until(lambda: _progress(StageState.load(path)) == first, path)
+    first = barrier.broadcast(progress(state))
+    if progress(state) != first:
+        barrier.wait_until(lambda: progress(StageState.load(path)) == first, path)
         state = StageState.load(path)
     return state
-
-
-def _progress(state: StageState | None) -> tuple[int, bool] | None:
-    return None if state is None else (state.epoch, state.finished)
 
 
 class _Loop:

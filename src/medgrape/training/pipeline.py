@@ -30,7 +30,7 @@ from medgrape.training.preflight import untrained
 from medgrape.training.processes import Barrier, alone
 from medgrape.training.prototype_stage import PrototypeTraining
 from medgrape.training.stage import StageTraining, evaluating, freeze_except
-from medgrape.training.stored_features import BATCH, FilmInputs, open_patches, open_shared, open_vectors
+from medgrape.training.stored_features import BATCH, FilmInputs, open_inputs, open_patches, open_vectors
 from medgrape.vocabulary.encoders import TextEncoder, open_text_encoder
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -133,12 +133,15 @@ class _Pipeline:
 
     def _open(self, stages: tuple[str, ...]) -> None:
         """Start the log, and open the cache of the frozen parts' output."""
-        context, views = self._context, self._config.stages.concepts.views
+        context, views, folder = self._context, self._config.stages.concepts.views, self._context.folder / "early"
         if context.is_rank_zero:
             context.log.begin(history(context.folder, stages))
-        self._inputs = open_shared(
-            self._inputs, views, context.folder / "early", self._track, context.barrier, writes=context.is_rank_zero
-        )
+            self._inputs = open_inputs(self._inputs, views, folder, self._track)
+        context.barrier.wait()  # until rank 0 has written the cache
+        if not context.is_rank_zero:
+            if self._inputs.backbone.frozen_parts > 0 and views > 0:
+                context.barrier.wait_until(folder.is_dir, folder)
+            self._inputs = open_inputs(self._inputs, views, folder, self._track)
 
     def _continue_alone(self) -> None:
         """Use this process alone from now on."""

@@ -69,18 +69,12 @@ def refit(
     validation = ValidationFilms.of(films)
     models = (original.loaded.run.grape, run.grape, model)
     before, unfitted, after = (validation.answers(grape, scores) for grape in models)
+    its_own = reader.loaded.manifest.dataset["checksum"] == checksum(data)
     figures = RefitFigures(
-        data_set=films.dataset.name,
-        its_own=reader.loaded.manifest.dataset["checksum"] == checksum(data),
-        films=len(validation),
-        before=validation.metrics(before),
-        unfitted=validation.metrics(unfitted),
-        after=validation.metrics(after),
-        trivial=validation.trivial,
-        trivial_answer=validation.trivial_answer,
-        changed=int((before != after).sum()),
-        best_epoch=best_epoch,
-    )
+        data_set=films.dataset.name, its_own=its_own, films=len(validation), best_epoch=best_epoch,
+        before=validation.metrics(before), unfitted=validation.metrics(unfitted), after=validation.metrics(after),
+        trivial=validation.trivial, trivial_answer=validation.trivial_answer, changed=int((before != after).sum()),
+    )  # fmt: skip
     usual = _usual_peaks(run, films, _curated(reader, original, films), track)
     learnt_from = tuple(sorted({*run.learnt_from, *films.fingerprints}))
     metrics = run.metrics | {"refit": figures.to_json()}

@@ -22,7 +22,6 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.films import Targets, TrainingFilms, in_order
 from medgrape.training.losses import MOSTLY
-from medgrape.training.processes import Barrier
 
 BATCH = 64
 CAM_SHARE = 0.5  # A patch without box above this fraction of the CAM's peak may belong to the finding
@@ -126,20 +125,6 @@ def open_inputs(inputs: FilmInputs, views: int, folder: Path, track: Track) -> F
                     out.append(inputs.activations(positions, number).cpu().numpy())
     flat = mapped(folder / "early.npy")
     return replace(inputs, cached=flat.reshape(-1, len(inputs.films), *flat.shape[1:]))
-
-
-def open_shared(
-    inputs: FilmInputs, views: int, folder: Path, track: Track, barrier: Barrier, *, writes: bool
-) -> FilmInputs:
-    """Open the cache in several processes: one writes it, the others wait."""
-    if writes:
-        inputs = open_inputs(inputs, views, folder, track)
-    barrier.wait()
-    if writes:
-        return inputs
-    if inputs.backbone.frozen_parts > 0 and views > 0:
-        barrier.wait_until(folder.is_dir, folder)
-    return open_inputs(inputs, views, folder, track)
 
 
 def open_patches(model: Grape, inputs: FilmInputs, folder: Path, track: Track) -> Patches:

@@ -147,9 +147,7 @@ def extend_head(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Le
     if known == count:
         raise NewConceptError("The head uses every concept already; add one first with: medgrape concept add.")
     if probability is not None and probability.shape != (count, count):
-        raise NewConceptError(
-            f"The model has {count} concepts, so it takes a {count} x {count} table of probabilities."
-        )
+        raise NewConceptError(f"The model has {count} concepts and needs a {count} x {count} table of probabilities.")
     model = deepcopy(run.grape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.config.seed)

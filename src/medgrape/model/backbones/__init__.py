@@ -36,14 +36,11 @@ class Backbone(nn.Module):
     def __init__(self, chain: Chain, blueprint: Blueprint) -> None:
         super().__init__()
         if blueprint.frozen_parts > len(chain.parts):
-            raise BackboneError(
-                f"This backbone has {len(chain.parts)} parts; frozen_parts may not be {blueprint.frozen_parts}."
-            )
+            frozen = blueprint.frozen_parts
+            raise BackboneError(f"This backbone has {len(chain.parts)} parts; frozen_parts may not be {frozen}.")
         self.parts = nn.ModuleList(chain.parts)
-        self.features = chain.features
-        self.blueprint = blueprint
-        self._multiple = chain.multiple
-        self._freeze_statistics = False
+        self.features, self._multiple = chain.features, chain.multiple
+        self.blueprint, self._freeze_statistics = blueprint, False
         # Not persistent: the description contains them.
         self.register_buffer("mean", torch.tensor(blueprint.greys.mean).view(1, -1, 1, 1), persistent=False)
         self.register_buffer("spread", torch.tensor(blueprint.greys.spread).view(1, -1, 1, 1), persistent=False)
@@ -69,10 +66,9 @@ class Backbone(nn.Module):
         """Set training mode for all parts that are not frozen."""
         super().train(mode)
         self.parts[: self.frozen_parts].eval()
-        if self.freeze_statistics:
-            for module in self.modules():
-                if isinstance(module, _BatchNorm):
-                    module.eval()
+        for module in self.modules() if self.freeze_statistics else ():
+            if isinstance(module, _BatchNorm):
+                module.eval()
         return self
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:

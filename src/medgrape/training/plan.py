@@ -21,22 +21,20 @@ from medgrape.runs.manifest import parts_used
 from medgrape.training.films import TrainingError
 
 PLAN = "plan.json"
-PARTS = {
+PARTS = {  # Keys of the plan, and how an error calls them
     "config": "settings", "dataset": "labels", "films": "films",
     "sources": "weights of the backbone or the text encoder", "versions": "versions of the software",
 }  # fmt: skip
-"""Keys of the plan, and how an error calls them."""
 _WHERE = ("processes", "threads")  # Settings that may change while a training is continued: where it runs
 
 FIRST = "concepts.safetensors"
 LATER = ("patches", "vectors", "prototypes.safetensors", "scores")
 EVERYTHING = ("early", FIRST, *LATER)  # Stages that trainings may share; all but the first need much space
 EARLY = ("seed", "preprocessing", "backbone", "training")  # Settings of the frozen parts, beside the views
-UNSEEN_BEFORE_HEAD = (
+UNSEEN_BEFORE_HEAD = (  # Settings that prototypes and scores do not depend on, beside all of stage 4 but its views
     "model.head", "model.tau", "model.cut", "model.dropout", "model.standardise", "safety", "limits",
     "stages.end_to_end", "stages.black_box", "stages.cbm", "stages.pip_net_parts", "stages.pip_net",
 )  # fmt: skip
-"""Settings that prototypes and scores do not depend on, beside all of stage 4 but its views."""
 
 
 def is_same_training(config: Config, other: Config) -> bool:

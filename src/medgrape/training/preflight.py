@@ -13,12 +13,11 @@ from medgrape.runs.checkpoint import Run
 from medgrape.runs.manifest import parts_used
 from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, learnt_contents
 
-_STAGED_ONLY = (
+_STAGED_ONLY = (  # Settings that have no effect without stages
     "stages.prototypes.background", "stages.concepts.box_weight", "stages.concepts.resample", "stages.prototypes.push",
     "stages.prototypes.detection", "stages.concepts.telling_weight", "stages.concepts.class_weight",
     "stages.vectors.boxes", "model.standardise", "model.mirror",
 )  # fmt: skip
-"""Settings that have no effect without stages."""
 
 
 def refuse_unusable_folder(out: Path) -> None:

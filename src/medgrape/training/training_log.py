@@ -30,12 +30,11 @@ Entry = dict[str, Any]
 IDENTITY = "mlflow.json"  # File beside the checkpoints of a training with its run in MLflow
 FILES = ("concepts.json", "metrics.json", "log.jsonl", "curves.png")
 """Files that may be sent to MLflow: no weights, no films, and not config.toml, which names withheld patients."""
-_ENVIRONMENT = {
+_ENVIRONMENT = {  # Defaults of MLflow's environment variables; values that are set already are kept
     "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # a training must not wait for MLflow
 }  # fmt: skip
-"""Defaults of MLflow's environment variables; values that are set already are kept."""
 _PARAMS_PER_REQUEST = 100
 log = logging.getLogger("medgrape.training")
 

@@ -37,11 +37,10 @@ _STAGES = (  # repeats, kernel, stride, expansion, features
     (1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 )  # fmt: skip
-_LAYERS = {
+_LAYERS = {  # Layers of a block in PyPI's file, and their names here
     "_expand_conv": "expand.0", "_bn0": "expand.1", "_depthwise_conv": "depthwise.0", "_bn1": "depthwise.1",
     "_project_conv": "project.0", "_bn2": "project.1",
 }  # fmt: skip
-"""Layers of a block in PyPI's file, and their names here."""
 
 
 @dataclass(frozen=True)

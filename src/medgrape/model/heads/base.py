@@ -46,13 +46,9 @@ class NoAttentionHead(nn.Module):
 class AttentionHead(nn.Module):
     """Base of heads with attention, which implement ``classify``."""
 
-    def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
-        """Return logits and attention from one pass."""
-        raise NotImplementedError
-
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Return the class logits."""
-        return self.classify(scores, graph).logits
+        return cast(Head, self).classify(scores, graph).logits
 
 
 class Readout(nn.Module):

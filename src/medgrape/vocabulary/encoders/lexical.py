@@ -18,10 +18,9 @@ WIDTH = 768  # The width of BERT, so that a model keeps its size when another en
 _LENGTHS = range(3, 6)  # Lengths of the character n-grams
 _WORD_WEIGHT = 2.0  # Weight of a whole word, relative to one of its n-grams
 _WORD = re.compile(r"[^\W_]+")
-_STOP_WORDS = frozenset(
+_STOP_WORDS = frozenset(  # `no`, `not` and `without` are not among them: they matter
     re.findall(r"\w+", "a an and are as at be by for from in is it its of on or than that the this to which whose with")
 )
-"""``no``, ``not`` and ``without`` are not among them: they matter."""
 
 
 class LexicalEncoder:

@@ -38,7 +38,7 @@ from medgrape.runs.manifest import (
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """The file that describes the model, and its key that only runs of methods other than GRAPE have."""
-KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")  # Training log: in every run, not read when it is loaded
+LOG_FILES = ("log.jsonl", "curves.png", "tensorboard")  # In every run; not read when it is loaded
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,16 @@ class SafetyThresholds:
 
 
 @dataclass(frozen=True)
-class UsualScores:
+class ReferenceScores:
     """Median scores on training films, as a reference for new films."""
 
     absent: Float[Tensor, "k m"]  # Each prototype on films without the concept; used for a rejected concept
     absent_peak: Float[Tensor, " k"]  # Peak of the mean map on films without the concept
     present_peak: Float[Tensor, " k"]  # Peak of the mean map on films with the concept
 
-    def joined(self, added: "UsualScores") -> "UsualScores":
+    def joined(self, added: "ReferenceScores") -> "ReferenceScores":
         """Return the scores of these concepts and of added ones."""
-        return UsualScores(*map(torch.cat, zip(vars(self).values(), vars(added).values(), strict=True)))
+        return ReferenceScores(*map(torch.cat, zip(vars(self).values(), vars(added).values(), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Run:
     concepts: ConceptSet
     classes: tuple[str, ...]
     model: ReadingModel = field(repr=False)
-    usual: UsualScores = field(repr=False)
+    usual: ReferenceScores = field(repr=False)
     exemplars: ExemplarFilms = field(repr=False)
     metrics: dict[str, Any] = field(repr=False)  # Validation, chosen epochs, untrained concepts, text encoder
     learnt_from: tuple[str, ...] = field(repr=False)  # Training and validation films, not to be tested on
@@ -156,8 +156,8 @@ class LoadedRun:
 
     def changed(self, run: Run, what: str) -> "LoadedRun":
         """Return this run with a changed model; ``what`` describes the change in one sentence. Nothing is written."""
-        change = Change(self.manifest.fingerprint, what)
-        return replace(self, run=replace(run, changes=(*self.run.changes, change)), unsaved=True)
+        changes = (*self.run.changes, Change(self.manifest.fingerprint, what))
+        return replace(self, run=replace(run, changes=changes), unsaved=True)
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write the changed run to a new folder, or in place of this one; atomically in both cases."""
@@ -179,7 +179,7 @@ class LoadedRun:
 
     def _write(self, run: Run, folder: Path) -> None:
         with whole_folder(folder) as draft:
-            for name in KEEPSAKES:
+            for name in LOG_FILES:
                 copied(self.folder / name, draft / name)
             run.save(draft, self.manifest.dataset)
 
@@ -208,7 +208,7 @@ def _load(folder: Path) -> Run:
     refuse_changed(architecture, model, config.preprocessing.size, folder)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     rows = [(absent[name], peaks[name]["absent_peak"], peaks[name]["present_peak"]) for name in concepts.names]
-    usual = UsualScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
+    usual = ReferenceScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
     calibrated = _read(folder / "safety.json")["calibrated"]
     return Run(
         config, concepts, classes, model, usual,
@@ -256,8 +256,7 @@ def _read(path: Path) -> dict[str, Any]:
 class SafetyRule:
     """When the safety check warns about a box."""
 
-    lead: Callable[[str], float]
-    """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
+    lead: Callable[[str], float]  # Lead over this concept that warns (eta). Negative: a warning unless it leads
     gate: float  # Highest variance of the leading concept for a warning (theta_V)
     unbelieved: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
     calibrated: bool = False

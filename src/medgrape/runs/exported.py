@@ -21,7 +21,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
 from medgrape.model.atlas import Atlas
 from medgrape.model.grape import Maps, Prediction, ReadingModel
-from medgrape.runs.checkpoint import Change, LoadedRun, Run, SafetyThresholds, UsualScores, load_run
+from medgrape.runs.checkpoint import Change, LoadedRun, ReferenceScores, Run, SafetyThresholds, load_run
 from medgrape.runs.exemplars import ARRAYS, ExemplarFilms
 from medgrape.runs.manifest import Manifest, RunError, fitting
 
@@ -87,18 +87,15 @@ class ExportRecord:
         topics, safety = self.topics, self.topics["safety"]
         exemplars = {name: self.tensors[f"{_EXEMPLARS}{name}"] for name in ARRAYS}
         return Run(
-            config=parse_config(topics["config"]),
-            concepts=ConceptSet.from_tables(topics["concepts"]),
-            classes=tuple(topics["classes"]),
-            model=model,
-            usual=UsualScores(*(self.tensors[field.name] for field in fields(UsualScores))),
+            config=parse_config(topics["config"]), concepts=ConceptSet.from_tables(topics["concepts"]),
+            classes=tuple(topics["classes"]), model=model,
+            usual=ReferenceScores(*(self.tensors[field.name] for field in fields(ReferenceScores))),
             exemplars=ExemplarFilms.of(exemplars, topics["exemplars"]),
-            metrics=topics["metrics"],
-            learnt_from=tuple(topics["learnt_from"]),
+            metrics=topics["metrics"], learnt_from=tuple(topics["learnt_from"]),
             safety=None if safety is None else SafetyThresholds(**safety),
             changes=tuple(Change(**change) for change in topics["changes"]),
             own_parts=topics.get("own_parts", {}),
-        )
+        )  # fmt: skip
 
 
 class ExportedGrape:

@@ -235,10 +235,8 @@ def refuse_changed(architecture: Mapping[str, Any], model: nn.Module, side: int,
     saved, now = torch.tensor(architecture[ANSWER]), _logits(model, side)
     if not (saved - now).abs().max() <= CLOSE * max(1.0, float(saved.abs().max())):
         packages = " ".join(sorted({f"{plugin['distribution']}=={plugin['version']}" for plugin in plugins}))
-        raise RunError(
-            f"{folder} computes other results with the plugins installed here than when it was saved: "
-            f"pip install {packages}"
-        )
+        reason = "computes other results with the plugins installed here than when it was saved"
+        raise RunError(f"{folder} {reason}: pip install {packages}")
 
 
 @torch.no_grad()

@@ -23,9 +23,8 @@ class PeerExitedError(UserError):
     """Another process of the same training has ended. It has printed the reason itself, unless it was killed."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Another process of this training has ended; the same command goes on after the last whole epoch."
-        )
+        message = "Another process of this training has ended; the same command goes on after the last whole epoch."
+        super().__init__(message)
 
 
 @dataclass(frozen=True)

@@ -148,11 +148,8 @@ class _Pipeline:
         self._context = replace(self._context, fabric=alone(self._context.fabric), barrier=Barrier())
 
     def _metrics(self, states: dict[str, StageState], encoder: TextEncoder | None = None) -> dict[str, Any]:
-        return {
-            "validation": summary_of_stages(states),
-            "untrained_concepts": list(untrained(self._films)),
-            "text_encoder": None if encoder is None else encoder.name,
-        }
+        concepts, name = list(untrained(self._films)), None if encoder is None else encoder.name
+        return {"validation": summary_of_stages(states), "untrained_concepts": concepts, "text_encoder": name}
 
 
 class GrapePipeline(_Pipeline):

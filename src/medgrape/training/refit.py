@@ -19,7 +19,7 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.reader import Reader
 from medgrape.records import Record
-from medgrape.runs.checkpoint import Run, UsualScores
+from medgrape.runs.checkpoint import ReferenceScores, Run
 from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
 from medgrape.training.films import TrainingFilms, in_order
@@ -101,7 +101,7 @@ def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str
     return [name for name in compress(reader.concepts.names, curated.tolist()) if name in films.dataset.concepts]
 
 
-def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> UsualScores:
+def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> ReferenceScores:
     """Measure the usual peaks of concepts with changed prototypes again, on a sample of the training films."""
     low, high = run.usual.absent_peak.clone(), run.usual.present_peak.clone()
     training = np.array(films.positions("train"))

@@ -18,7 +18,7 @@ from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.files import copied, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.runs.checkpoint import KEEPSAKES, Run, UsualScores
+from medgrape.runs.checkpoint import LOG_FILES, ReferenceScores, Run
 from medgrape.runs.exemplars import NO_FILM, ExemplarFilms, thumbnails
 from medgrape.runs.manifest import MANIFEST, parts_used
 from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
@@ -134,7 +134,7 @@ def _learn(
     keep(job.stage_cache, job.work, job.cached_stages)
     run = _run(job, trained, films, track)
     with whole_folder(job.out) as draft:
-        for name in KEEPSAKES:
+        for name in LOG_FILES:
             copied(job.work / name, draft / name)
         run.save(draft, {"name": films.dataset.name, "checksum": checksum(job.data)})
 
@@ -161,7 +161,7 @@ def _run(
     return run
 
 
-def usual_scores(scores: TrainingScores, films: TrainingFilms) -> UsualScores:
+def usual_scores(scores: TrainingScores, films: TrainingFilms) -> ReferenceScores:
     """Compute medians over training films with and without each concept; over all films if there are none."""
     training = films.positions("train")
     labels, plain, peaks = films.labels[training].numpy(), scores.scores[0][training], scores.peaks[training]
@@ -171,7 +171,7 @@ def usual_scores(scores: TrainingScores, films: TrainingFilms) -> UsualScores:
         absent, present = (chosen if chosen.any() else np.ones_like(chosen) for chosen in (absent, present))
         peak = peaks[:, concept]
         rows.append((np.median(plain[absent, concept], axis=0), np.median(peak[absent]), np.median(peak[present])))
-    return UsualScores(*(torch.from_numpy(np.stack(column)).float() for column in zip(*rows, strict=True)))
+    return ReferenceScores(*(torch.from_numpy(np.stack(column)).float() for column in zip(*rows, strict=True)))
 
 
 def exemplar_films(scores: TrainingScores, films: TrainingFilms, grid: tuple[int, int], *, show: bool) -> ExemplarFilms:

@@ -45,12 +45,6 @@ class Views:
         greys = number % 2 if self.paired else 0
         return RandomViews([(self.seed, move, position) for position in positions], self.mirror, greys)
 
-    @classmethod
-    def of(cls, config: Config) -> "Views":
-        """Create them from the settings of stage 1."""
-        stage = config.stages.concepts
-        return cls(config.seed, stage.augment, stage.mirror, paired=config.model.method == "pip-net")
-
 
 @dataclass(frozen=True)
 class FilmInputs:
@@ -67,7 +61,9 @@ class FilmInputs:
     @classmethod
     def of(cls, config: Config, films: TrainingFilms, backbone: Backbone, device: torch.device) -> "FilmInputs":
         """Create them without cache; the backbone is still on the CPU."""
-        return cls(films, backbone, Views.of(config), backbone.grid(config.preprocessing.size), device)
+        stage, paired = config.stages.concepts, config.model.method == "pip-net"
+        views = Views(config.seed, stage.augment, stage.mirror, paired)
+        return cls(films, backbone, views, backbone.grid(config.preprocessing.size), device)
 
     def activations(self, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
         """Return the output of the frozen parts for a view of films. With a cache, its views repeat."""

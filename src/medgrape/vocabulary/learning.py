@@ -20,7 +20,7 @@ from medgrape.model.evidence import mean_maps, similarity
 from medgrape.model.grape import grow_head
 from medgrape.model.graph import ConceptGraph
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import Run, UsualScores
+from medgrape.runs.checkpoint import ReferenceScores, Run
 from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms, thumbnails
 from medgrape.vocabulary.new_concept import Example, NewConceptError, all_but, covered, teach, widened, with_concept
 
@@ -160,7 +160,7 @@ def extend_head(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Le
 
 def usual_of_new(
     prototypes: Float[Tensor, "m d"], examples: Sequence[Example], others: Float[Tensor, "n d"]
-) -> UsualScores:
+) -> ReferenceScores:
     """Return the usual scores of a new concept: absent, outside the boxes of its examples; present, inside them.
 
     Without boxes, both peaks are the same, so that no difference is claimed that was not measured; the absent score of
@@ -175,10 +175,10 @@ def usual_of_new(
             absent_peaks.append(mean[inside == 0].max())
             present_peaks.append(mean[inside > 0].max())
     if absent:
-        return UsualScores(_median(absent), _median(absent_peaks), _median(present_peaks))
+        return ReferenceScores(_median(absent), _median(absent_peaks), _median(present_peaks))
     nearest = (prototypes @ others.T).amax(dim=1)
     peak = _median([reduce(maps, "m h w -> h w", "mean").max() for maps, _ in films] or [nearest.mean()])
-    return UsualScores(nearest[None], peak, peak.clone())
+    return ReferenceScores(nearest[None], peak, peak.clone())
 
 
 def _median(values: Sequence[Tensor]) -> Float[Tensor, "1 ..."]:

@@ -34,9 +34,7 @@ STEPS, LEARNING_RATE = 60, 0.05
 MOST_NEGATIVES = 1024  # Number of patches outside the boxes that are used: those most similar to the finding
 SHARPNESS = 20.0  # Of the choice of patches on films without a box: 0 weighs all equally, infinity takes the best
 ITERATIONS = 3  # Number of times that the finding is located again on films without a box
-AGREEMENT = 0.55
-"""Mean cosine between the prototypes of the new concept: that of trained concepts, so that their mean maps have the
-same scale."""
+AGREEMENT = 0.55  # Mean cosine between its prototypes: that of trained concepts, so that mean maps have one scale
 TEXT_TOLERANCE = 1e-3  # Largest difference of an embedding from that at training: machines round differently
 
 

@@ -10,18 +10,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from medgrape.config import BackboneSettings
-from medgrape.model.backbones import transformers_models
-from medgrape.model.backbones.base import (
-    OWN,
-    REBUILD,
-    BackboneError,
-    Blueprint,
-    Chain,
-    build_own,
-    check_output,
-    load_strictly,
-    read_weights,
-)
+from medgrape.model.backbones import base, transformers_models
+from medgrape.model.backbones.base import BackboneError, Blueprint, Chain
 from medgrape.plugins import built_in, find_plugin
 
 _PREFIX = "backbone.parts."  # Prefix of the names of a backbone's tensors in a run
@@ -99,8 +89,8 @@ class Backbone(nn.Module):
         was_training = self.training
         self.eval()
         try:
-            if self.blueprint.kind == OWN:
-                check_output(self, self.blueprint, self.features, side)
+            if self.blueprint.kind == base.OWN:
+                base.check_output(self, self.blueprint, self.features, side)
             with torch.no_grad():
                 height, width = self(torch.zeros(1, 1, side, side)).shape[-2:]
         finally:
@@ -116,9 +106,9 @@ class Backbone(nn.Module):
         """Build the architecture of ``describe`` with random weights, to be overwritten."""
         blueprint = Blueprint.from_description(data)
         built_in("backbone")  # imports all modules that register
-        if blueprint.kind not in REBUILD:
+        if blueprint.kind not in base.REBUILD:
             raise BackboneError(f"There is no kind of backbone {blueprint.kind!r}: another version wrote it.")
-        return cls(REBUILD[blueprint.kind](blueprint), blueprint)
+        return cls(base.REBUILD[blueprint.kind](blueprint), blueprint)
 
 
 def build_backbone(settings: BackboneSettings) -> Backbone:
@@ -130,7 +120,7 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
     build = built_in("backbone").get(settings.name)
     if build is None:
         part = find_plugin("backbone", settings.name)
-        build = transformers_models.build if part is None else partial(build_own, part)
+        build = transformers_models.build if part is None else partial(base.build_own, part)
     return Backbone(*build(settings))
 
 
@@ -138,9 +128,9 @@ def _build_from_run(settings: BackboneSettings, run: Path) -> Backbone:
     """Build the architecture that the settings name, with the weights of an earlier run's backbone."""
     backbone = build_backbone(settings.model_copy(update={"weights": "", "pretrained": False}))
     weights = {}
-    for name, tensor in read_weights(run / "model.safetensors").items():
+    for name, tensor in base.read_weights(run / "model.safetensors").items():
         own_name = name.removeprefix(_PREFIX)
         if own_name != name and int(own_name.split(".")[0]) < len(backbone.parts):
             weights[own_name] = tensor
-    load_strictly(backbone.parts, weights, lambda name: name, str(run))
+    base.load_strictly(backbone.parts, weights, lambda name: name, str(run))
     return backbone

@@ -96,17 +96,7 @@ class Chain:
 
 
 Rebuild = Callable[[Blueprint], Chain]
-REBUILD: dict[str, Rebuild] = {}  # Functions that build a blueprint again, with weights to be overwritten
-
-
-def rebuilds(kind: str) -> Callable[[Rebuild], Rebuild]:
-    """Return a decorator that registers how backbones of a kind are built from their blueprint."""
-
-    def add(rebuild: Rebuild) -> Rebuild:
-        REBUILD[kind] = rebuild
-        return rebuild
-
-    return add
+REBUILD: dict[str, Rebuild] = {}  # For each kind of blueprint: builds it again, with weights to be overwritten
 
 
 def check_leave_off(leave_off: int, stages: int, name: str) -> None:
@@ -177,11 +167,13 @@ def build_own(plugin: OwnPart, settings: BackboneSettings) -> tuple[Chain, Bluep
     return built.chain, Blueprint.of(settings, OWN, plugin.record, built.greys)
 
 
-@rebuilds(OWN)
 def _rebuild_own(blueprint: Blueprint) -> Chain:
     """Build the chain again, with weights to be overwritten."""
     options = {"leave_off": blueprint.leave_off, "last_stride": blueprint.last_stride, "weights": None}
     return _call_plugin(find_recorded_plugin("backbone", blueprint.config), False, options).chain
+
+
+REBUILD[OWN] = _rebuild_own
 
 
 def _call_plugin(plugin: OwnPart, pretrained: bool, options: Mapping[str, object]) -> OwnBackbone:

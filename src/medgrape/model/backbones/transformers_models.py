@@ -15,18 +15,8 @@ from torch import Tensor, nn
 
 from medgrape.config import BackboneSettings
 from medgrape.errors import first_line, nearest
-from medgrape.model.backbones import lite, resnet
-from medgrape.model.backbones.base import (
-    BackboneError,
-    Blueprint,
-    Chain,
-    Greys,
-    backbone,
-    check_leave_off,
-    load_strictly,
-    read_weights,
-    rebuilds,
-)
+from medgrape.model.backbones import base, lite, resnet
+from medgrape.model.backbones.base import BackboneError, Blueprint, Chain, Greys
 from medgrape.plugins import part_names
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -50,8 +40,7 @@ _FORBIDDEN_KEYS = (
     "transformers_weights", "use_kernels",
 )  # fmt: skip
 """Keys of a config that choose how to compute, from which file or by whose code: a run of others may not set them."""
-_IMPLEMENTATION = "implementation"
-"""Part of every key that chooses the code for attention or experts, which may be downloaded from a hub."""
+_IMPLEMENTATION = "implementation"  # In every key that chooses code for attention or experts, perhaps from a hub
 _TIMM = ("timm_backbone", "timm_wrapper")
 _UNTRAINED_NORM = "hidden_states_norms."  # A norm of ConvNeXt that checkpoints lack; it starts fixed, not random
 
@@ -141,8 +130,8 @@ class LastMap(nn.Module):
         return last
 
 
-@backbone("resnet-18")
-@backbone("resnet-50")
+@base.backbone("resnet-18")
+@base.backbone("resnet-50")
 def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
     """Build a ResNet by name, or the model of a folder or hub; weights are its own, those of a file, or random."""
     own_weights = settings.pretrained and not settings.weights
@@ -163,16 +152,13 @@ def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
         if config["model_type"] != "resnet":
             raise BackboneError(f"A file of weights fits ResNets and {lite.NAME} only, not {config['model_type']}.")
         path = Path(settings.weights).expanduser()
-        tensors = {name: tensor for name, tensor in read_weights(path).items() if not resnet.is_classifier(name)}
-        load_strictly(resnet.whole_parts(model), tensors, resnet.place, path.name)
+        tensors = {name: tensor for name, tensor in base.read_weights(path).items() if not resnet.is_classifier(name)}
+        base.load_strictly(resnet.whole_parts(model), tensors, resnet.place, path.name)
     blueprint = Blueprint.of(settings, KIND, config, greys)
     return chain(model, blueprint), blueprint
 
 
-@rebuilds(KIND)
-def rebuild(blueprint: Blueprint) -> Chain:
-    """Build the chain again, with weights to be overwritten."""
-    return chain(random_model(blueprint.config), blueprint)
+base.REBUILD[KIND] = lambda blueprint: chain(random_model(blueprint.config), blueprint)
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
@@ -265,7 +251,7 @@ def chain(model: Any, blueprint: Blueprint) -> Chain:  # noqa: ANN401 - any arch
     patch = int(size if isinstance(size, int) else max(size))
     if kind in _CONVNEXT:
         stages = list(model.encoder.stages)
-        check_leave_off(blueprint.leave_off, len(stages), "This ConvNeXt")
+        base.check_leave_off(blueprint.leave_off, len(stages), "This ConvNeXt")
         kept = stages[: len(stages) - blueprint.leave_off]
         norms = [] if blueprint.leave_off else list(model.hidden_states_norms.values())  # of the last stage only
         features = blueprint.config["hidden_sizes"][len(kept) - 1]

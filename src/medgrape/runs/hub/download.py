@@ -164,24 +164,22 @@ def hub_error_message(error: Exception, wanted: str, file: str = MANIFEST) -> st
     if file == MANIFEST:
         missing = f"no folder {wanted} here"
         lacking = f"{wanted} is on the hub, but no run of medgrape: it has no {MANIFEST}."
+    unknown = (
+        f"The hub has no {repository}, or does not show it to you: check the name, or {_LOGIN}. There is no folder "
+        f"{repository} here either."
+    )
+    cause = "the hub cannot be reached; check the path, the network and HF_HUB_OFFLINE"
+    unreachable = f"There is {missing} nor in the hub's cache, and {cause}."
     messages: tuple[tuple[type[Exception], str], ...] = (  # subclasses first
         (errors.GatedRepoError, f"{repository} is gated: ask for access on its page of the hub, then {_LOGIN}."),
-        (
-            errors.RepositoryNotFoundError,
-            f"The hub has no {repository}, or does not show it to you: check the name, or {_LOGIN}. There is no "
-            f"folder {repository} here either.",
-        ),
+        (errors.RepositoryNotFoundError, unknown),
         (errors.RevisionNotFoundError, f"{repository} has no branch, tag or commit {revision!r}; see its history."),
-        (
-            errors.LocalEntryNotFoundError,
-            f"There is {missing} nor in the hub's cache, and the hub cannot be reached; check the path, the network "
-            "and HF_HUB_OFFLINE.",
-        ),
+        (errors.LocalEntryNotFoundError, unreachable),
         (errors.EntryNotFoundError, lacking),
         (errors.HFValidationError, f"{repository!r} is no name on a model hub; give org/name."),
         (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it."),
         (errors.HfHubHTTPError, answer),
-        (  # raised for a model card that the hub does not accept
+        (
             ValueError,
             f"The hub refuses the model card; is the licence spelled as hubs do? {' '.join(str(error).split())}",
         ),

@@ -30,7 +30,7 @@ def test_heads_have_exactly_as_many_parameters_as_the_paper_says(name, count):
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_every_head_keeps_the_protocol_and_answers_each_film_alone(name, chain):
+def test_every_head_keeps_the_protocol_and_treats_each_film_separately(name, chain):
     torch.manual_seed(0)
     head = build_head(name, 3, 5, 4, 0.5).eval()
     assert isinstance(head, Head)
@@ -81,7 +81,7 @@ def test_graph_attention_follows_the_paper_line_by_line(chain):
     torch.testing.assert_close(attention[0, 0], torch.tensor(alphas), atol=1e-5, rtol=0)
 
 
-def test_a_concept_hears_its_neighbours_and_nobody_else(chain):
+def test_a_concept_receives_messages_from_its_neighbours_only(chain):
     torch.manual_seed(4)
     layer = GraphAttention(5, 8, heads=2)
     nodes = torch.randn(1, 3, 5)
@@ -103,7 +103,7 @@ def test_the_graph_matters_to_the_answer():
     assert (head(scores, alone) - head(scores, everyone)).abs().max() > 1e-3
 
 
-def test_graph_weights_are_co_occurrences_that_sum_to_one_for_each_listener(chain):
+def test_graph_weights_are_co_occurrences_whose_rows_sum_to_one(chain):
     torch.testing.assert_close(chain.weights.sum(dim=1), torch.ones(3))
     torch.testing.assert_close(chain.weights[0], torch.tensor([1.0, 0.6, 0.0]) / 1.6)
     assert chain.edges.tolist() == [[True, True, False], [False, True, False], [False, False, True]]

@@ -92,8 +92,8 @@ def stage_epochs(config: Config, folder: Path) -> tuple[Callable[[], None], ...]
     scores = open_scores(model, inputs, 1, torch.ones(len(films), dtype=torch.bool), folder / "scores", quietly)
     return (
         _looking(model, films, [place for split in ("train", "val") for place in films.positions(split)]),
-        _epoch(model, PrototypeTraining(model, vectors, films, stages.prototypes, 0, device), stages.prototypes.learns),
-        _epoch(model, HeadTraining(model, scores, films, stages.head, 0, device), stages.head.learns),
+        _epoch(model, PrototypeTraining(model, vectors, inputs, stages.prototypes), stages.prototypes.learns),
+        _epoch(model, HeadTraining(model, scores, films, config), stages.head.learns),
     )
 
 

@@ -12,7 +12,7 @@ from medgrape.model.backbones import build_backbone
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
 from medgrape.reader import Reader
-from medgrape.runs.checkpoint import LoadedRun, Run, UsualScores
+from medgrape.runs.checkpoint import LoadedRun, ReferenceScores, Run
 from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.runs.manifest import Manifest
 
@@ -26,7 +26,7 @@ def untrained_run(config: Config, concepts: ConceptSet, classes: tuple[str, ...]
     graph = ConceptGraph(torch.ones(count, count), config.model.tau)
     model = Grape(build_backbone(config.backbone), config.model, graph, len(classes), None)
     model.eval().requires_grad_(False)
-    usual = UsualScores(torch.zeros(count, prototypes), torch.zeros(count), torch.ones(count))
+    usual = ReferenceScores(torch.zeros(count, prototypes), torch.zeros(count), torch.ones(count))
     metrics: dict[str, Any] = {"untrained_concepts": [], "validation": {}, "text_encoder": None}
     return Run(config, concepts, classes, model, usual, _no_films(count, prototypes), metrics, ())
 

@@ -12,7 +12,7 @@ from medgrape.model.backbones import build_backbone
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
-from medgrape.runs.checkpoint import Run, UsualScores
+from medgrape.runs.checkpoint import ReferenceScores, Run
 from medgrape.runs.exemplars import ExemplarFilms
 from medgrape.study import Study
 
@@ -55,7 +55,7 @@ def untaught(**changes):
     config = parse_config({"backbone": {"pretrained": False, "leave_off": 1}, "model": settings})
     model = Grape(build_backbone(config.backbone), config.model, ConceptGraph(torch.ones(3, 3), 0.1), 2, None)
     model.eval().requires_grad_(False)
-    usual = UsualScores(torch.full((3, 2), -0.4), torch.full((3,), 0.2), torch.full((3,), 0.8))
+    usual = ReferenceScores(torch.full((3, 2), -0.4), torch.full((3,), 0.2), torch.full((3,), 0.8))
     nobody = np.full((3, 2), -1)
     films = ExemplarFilms((2, 2), (), np.zeros((0, 8, 8), np.uint8), nobody, nobody, np.zeros((3, 2)))
     told = {"metrics": {}, "learnt_from": ()} | changes

@@ -176,7 +176,7 @@ def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared
         from medgrape.training.plan import agree
 
         job.work.mkdir(parents=True)
-        agree(job.work, OWN, prepared, running.cached_films(job, running.quietly))
+        agree(job.work, OWN, prepared, running.cached_films(OWN, running.Dataset.load(prepared), prepared))
     with (
         on_path(changed_site(site, tmp_path / "other", "0.2.0", "nothing", "nothing")),
         pytest.raises(TrainingError, match="other versions of the software"),

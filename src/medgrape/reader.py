@@ -24,7 +24,7 @@ from medgrape.runs.hub.download import fetch_run, hub_name
 from medgrape.runs.manifest import HubOrigin, origin_of
 from medgrape.study import Study
 from medgrape.vocabulary.curation import discard, restore
-from medgrape.vocabulary.learning import ShownFilm, learn_concept, listen_to_all
+from medgrape.vocabulary.learning import ShownFilm, extend_head, learn_concept
 
 log = logging.getLogger("medgrape.hub")
 
@@ -112,7 +112,7 @@ class Reader:
 
     def grow_head(self, probability: Float[Tensor, "k k"] | None = None) -> "Reader":
         """A reader whose head listens to every concept learnt later; no class changes until the head is trained."""
-        grown = listen_to_all(self.loaded.run, probability)
+        grown = extend_head(self.loaded.run, probability)
         return self.changed(grown.run, grown.what)
 
     def discard(self, concept: str, numbers: Iterable[int]) -> "Reader":

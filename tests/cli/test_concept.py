@@ -152,7 +152,7 @@ def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(
     assert len(told["changes"]) == 3
     assert told["refit"]["films"] > 0
     model = mg.load(tmp_path / "new").loaded.run.model
-    assert model.head.speaks
+    assert model.head.is_trained
 
 
 def test_a_concept_added_earlier_joins_the_diagnosis_later(trained_run, drawn_dataset, tmp_path):
@@ -168,5 +168,5 @@ def test_a_concept_added_earlier_joins_the_diagnosis_later(trained_run, drawn_da
 
     assert said.exit_code == 0, said.output
     assert json.loads(said.stdout)["refit"]["films"] > 0
-    assert not mg.load(grown).loaded.run.model.head.speaks
-    assert mg.load(fitted).loaded.run.model.head.speaks
+    assert not mg.load(grown).loaded.run.model.head.is_trained
+    assert mg.load(fitted).loaded.run.model.head.is_trained

@@ -679,7 +679,7 @@ def test_a_dilated_convolution_gives_and_learns_what_torchs_own_does(side):
     torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, atol=1e-4, rtol=1e-4)
 
 
-def test_a_backbone_goes_on_from_what_an_earlier_run_learnt(trained_run):
+def test_a_backbone_starts_with_the_weights_of_an_earlier_run(trained_run):
     """Of the run's backbone alone, and also where fewer stages are kept."""
     learnt = load_run(trained_run).run.model.backbone
     again = build(name=LITE, weights=str(trained_run), leave_off=2)

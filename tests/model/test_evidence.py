@@ -65,7 +65,7 @@ def test_mean_disagreement_and_scores_follow_the_paper(evidence):
         assert evidence.scores[k].tolist() == pytest.approx([equations.score(map_) for map_ in maps], abs=1e-6)
 
 
-def test_a_batch_gives_what_each_film_gives_alone(patches, prototypes):
+def test_a_batch_gives_the_same_results_as_single_films(patches, prototypes):
     alone = [similarity(film, prototypes) for film in patches]
     together = {
         mean_maps: lambda s: s.mean(dim=1),

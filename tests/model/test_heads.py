@@ -18,7 +18,7 @@ HEADS = ("linear", "mlp", "gat", "ml-gcn", "add-gcn")
 
 @pytest.fixture
 def chain():
-    """Concept 0 listens to 1, nobody else to anybody but themselves."""
+    """Concept 0 receives messages from 1; the others only from themselves."""
     probability = torch.tensor([[1.0, 0.6, 0.0], [0.05, 1.0, 0.0], [0.0, 0.0, 1.0]])
     return ConceptGraph(probability, tau=0.1)
 
@@ -30,7 +30,7 @@ def test_heads_have_exactly_as_many_parameters_as_the_paper_says(name, count):
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_every_head_keeps_the_protocol_and_answers_each_film_alone(name, chain):
+def test_every_head_keeps_the_protocol_and_treats_each_film_separately(name, chain):
     torch.manual_seed(0)
     head = build_head(name, 3, 5, 4, 0.5).eval()
     assert isinstance(head, Head)
@@ -41,16 +41,16 @@ def test_every_head_keeps_the_protocol_and_answers_each_film_alone(name, chain):
 
 
 @pytest.mark.parametrize("name", ["gat", "add-gcn"])
-def test_attention_is_a_share_of_listening_for_every_concept(name, chain):
-    attention = build_head(name, 3, 5, 4, 0.0).eval().attention(torch.rand(2, 3, 5), chain)
+def test_the_attention_of_every_concept_sums_to_one(name, chain):
+    attention = build_head(name, 3, 5, 4, 0.0).eval().classify(torch.rand(2, 3, 5), chain).attention
     torch.testing.assert_close(attention.sum(dim=-1), torch.ones(2, 3))
     if name == "gat":
         assert (attention[:, ~chain.edges] == 0).all()
 
 
 @pytest.mark.parametrize("name", ["linear", "mlp", "ml-gcn"])
-def test_heads_that_do_not_choose_whom_to_hear_say_so(name, chain):
-    assert build_head(name, 3, 5, 4, 0.0).attention(torch.rand(1, 3, 5), chain) is None
+def test_heads_without_attention_return_none(name, chain):
+    assert build_head(name, 3, 5, 4, 0.0).classify(torch.rand(1, 3, 5), chain).attention is None
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -77,10 +77,11 @@ def test_graph_attention_follows_the_paper_line_by_line(chain):
     a = torch.cat([layer.listener[0], layer.speaker[0]]).tolist()
     heard, alphas = equations.graph_attention(nodes.tolist(), chain.edges.tolist(), layer.transform.weight.tolist(), a)
     torch.testing.assert_close(layer(nodes[None], chain.edges)[0], torch.tensor(heard), atol=1e-5, rtol=0)
-    torch.testing.assert_close(layer.attention(nodes[None], chain.edges)[0, 0], torch.tensor(alphas), atol=1e-5, rtol=0)
+    attention = layer.with_weights(nodes[None], chain.edges)[1]
+    torch.testing.assert_close(attention[0, 0], torch.tensor(alphas), atol=1e-5, rtol=0)
 
 
-def test_a_concept_hears_its_neighbours_and_nobody_else(chain):
+def test_a_concept_receives_messages_from_its_neighbours_only(chain):
     torch.manual_seed(4)
     layer = GraphAttention(5, 8, heads=2)
     nodes = torch.randn(1, 3, 5)
@@ -102,7 +103,7 @@ def test_the_graph_matters_to_the_answer():
     assert (head(scores, alone) - head(scores, everyone)).abs().max() > 1e-3
 
 
-def test_graph_weights_are_co_occurrences_that_sum_to_one_for_each_listener(chain):
+def test_graph_weights_are_co_occurrences_whose_rows_sum_to_one(chain):
     torch.testing.assert_close(chain.weights.sum(dim=1), torch.ones(3))
     torch.testing.assert_close(chain.weights[0], torch.tensor([1.0, 0.6, 0.0]) / 1.6)
     assert chain.edges.tolist() == [[True, True, False], [False, True, False], [False, False, True]]

@@ -19,7 +19,7 @@ def test_every_projected_patch_has_length_one():
     torch.testing.assert_close(projected.norm(dim=1), torch.ones(2, 3, 4))
 
 
-def test_a_patch_is_projected_the_same_alone_and_in_company():
+def test_the_projection_of_a_patch_does_not_depend_on_other_patches():
     """No batch norm: what a patch becomes depends on nothing but the patch."""
     torch.manual_seed(0)
     projector, features = Projector(7, 5).train(), torch.randn(2, 7, 3, 4)

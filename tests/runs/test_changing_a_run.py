@@ -46,7 +46,7 @@ def test_a_change_that_fails_leaves_the_run_as_it_was(run, monkeypatch, fails_at
     assert beside(run) == ["run"]
 
 
-def test_a_run_that_was_killed_between_its_names_tells_where_it_is(run):
+def test_after_an_interrupted_change_the_error_names_the_folder_of_the_run(run):
     run.rename(run.with_name(".run.before"))
     with pytest.raises(RunError, match=r"whole, as .*\.run\.before: rename it back"):
         load_run(run)

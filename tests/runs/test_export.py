@@ -76,7 +76,7 @@ def close(values, other):
     return values == other
 
 
-def test_an_export_tells_the_same_explanation_as_its_run(both):
+def test_an_export_gives_the_same_explanation_as_its_run(both):
     run, export = both
     assert close(run.explain().to_json(), export.explain().to_json())
     assert close(dict(run.prediction), dict(export.prediction))
@@ -129,7 +129,7 @@ def test_an_export_does_not_learn_grow_change_or_become_a_run(exported, film, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_is_worth_what_its_run_is_worth(strict_run, exported, drawn_dataset, tmp_path):
+def test_an_export_has_the_same_metrics_as_its_run(strict_run, exported, drawn_dataset, tmp_path):
     before, _ = evaluate_run(load_any(strict_run), drawn_dataset, tmp_path / "run")
     after, _ = evaluate_run(load_any(exported), drawn_dataset, tmp_path / "export")
     report, expected = after.to_json(), before.to_json()

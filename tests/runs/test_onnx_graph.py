@@ -77,7 +77,7 @@ def test_smooth_maps_and_mirror_images_are_part_of_the_graph():
 
 
 @pytest.mark.slow
-def test_discarded_prototypes_are_in_no_map_and_the_head_hears_silence():
+def test_discarded_prototypes_are_in_no_map_and_the_head_gets_their_usual_scores():
     grape, _ = model_of()
     kept = torch.ones(3, 5, dtype=torch.bool)
     kept[0, :4] = kept[2, 1] = False

@@ -93,7 +93,7 @@ def test_pip_net_needs_two_views_beside_the_film(drawn_dataset, tmp_path):
 
 def test_paired_views_have_the_same_position_and_different_grey_levels():
     views, films = Views(0, augment=True, paired=True), torch.rand(2, 1, 32, 32)
-    first, second, next_pair = (views.lots([0, 1], number) for number in (1, 2, 3))
+    first, second, next_pair = (views.random([0, 1], number) for number in (1, 2, 3))
     torch.testing.assert_close(first.transforms(), second.transforms())
     assert not torch.allclose(first.transforms(), next_pair.transforms())
     assert first.gammas() != second.gammas()

@@ -116,8 +116,8 @@ def test_later_stages_use_the_same_features_as_a_reader(inputs, tmp_path):
     torch.testing.assert_close(one_way, model.features(given.films.pixels([2, 5])), atol=1e-4, rtol=1e-4)
     model.mirror = True
     for number in (0, 1, 2):
-        lots = given.views.lots([2, 5], number % 2)
-        expected = model.features(given.films.seen([2, 5], lots))
+        views = given.views.random([2, 5], number % 2)
+        expected = model.features(given.films.augmented([2, 5], views))
         torch.testing.assert_close(kept.features(model, [2, 5], number), expected, atol=1e-4, rtol=1e-4)
     assert not torch.allclose(one_way, kept.features(model, [2, 5], 0), atol=1e-3)
 
@@ -151,7 +151,7 @@ def test_films_without_labels_are_left_out_of_stage_one(inputs):
     object.__setattr__(given.films, "labels", labels)
     for class_weight, looked_at in ((0.0, False), (1.0, True)):
         schedule = ConceptStage(batch=1, class_weight=class_weight)
-        training = ConceptTraining(model, given, schedule, 0, (0, 1))
+        training = ConceptTraining(model, given, schedule, (0, 1))
         assert training.steps() == len(given.films.positions("train")) - (not looked_at)
 
 
@@ -206,7 +206,7 @@ def test_resampling_draws_films_with_rare_findings_more_often(inputs):
     labels = torch.tensor([[1.0, 1.0]] + [[0.0, 1.0]] * 3 + [[0.0, torch.nan]] * 12)
     assert film_rarity(labels).tolist() == pytest.approx([4.0] + [2.0] * 3 + [1.0] * 12)
     model, given = inputs
-    training = ConceptTraining(model, given, ConceptStage(batch=4, resample=True), 0, (0, 1))
+    training = ConceptTraining(model, given, ConceptStage(batch=4, resample=True), (0, 1))
     positions = [training._resampled(epoch) for epoch in range(1, 60)]
     assert positions[0] == training._resampled(1)
     assert positions[0] != positions[1]
@@ -233,7 +233,7 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
     patches = open_patches(model, given, tmp_path / "p", quietly)
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=False)
     schedule = PrototypeStage(detection=1.0, batch=4)
-    training = PrototypeTraining(model, found, given.films, schedule, 0, torch.device("cpu"), patches)
+    training = PrototypeTraining(model, found, replace(given, patches=patches), schedule)
     batch = next(training.batches(1))
     assert batch.films is not None
     assert len(batch.films.features) == min(32, len(given.films.positions("train")))
@@ -245,7 +245,7 @@ def test_the_detection_loss_of_some_training_films_is_added(inputs, tmp_path):
 def test_pushed_prototypes_are_vectors_of_training_films_that_show_the_concept(inputs, tmp_path):
     model, given = inputs
     found = open_vectors(model, given, small().stages.vectors, tmp_path / "v", quietly, background=True)
-    training = PrototypeTraining(model, found, given.films, PrototypeStage(background=True), 0, torch.device("cpu"))
+    training = PrototypeTraining(model, found, given, PrototypeStage(background=True))
     training.place()
     training.push()
     shown = {film: film in set(given.films.positions("train")) for film in range(len(given.films))}

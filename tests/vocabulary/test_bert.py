@@ -81,7 +81,7 @@ def test_a_sentence_of_unknown_words_is_refused(plain_bert):
             encoder.encode(["A lung", unknown])
 
 
-def test_loading_says_nothing_about_heads_and_leaves_logging_and_chance_as_they_were(like_biovil_t, capfd):
+def test_loading_prints_nothing_and_does_not_change_logging_or_the_random_state(like_biovil_t, capfd):
     logging = import_module("transformers").utils.logging
     before, chance = (logging.get_verbosity(), logging.is_progress_bar_enabled()), torch.get_rng_state()
     loaded(like_biovil_t).encode(SENTENCES)

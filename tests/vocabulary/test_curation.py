@@ -42,7 +42,7 @@ def test_every_prototype_is_listed_with_a_training_film_that_shows_its_concept(r
         assert card.similarity <= 1.0
 
 
-def test_the_listed_gain_is_what_the_class_gains_when_that_prototype_alone_speaks(reader):
+def test_the_listed_gain_is_the_rise_of_the_class_from_that_prototype_alone(reader):
     run = reader.loaded.run
     card = prototypes_of(run, "obsolete_tb")[2]
     row = run.concepts.index("obsolete_tb")
@@ -83,7 +83,7 @@ def test_maps_of_every_other_concept_stay_as_they_were_to_the_last_bit(reader, f
             assert torch.equal(after.scores[row], before.scores[row])
 
 
-def test_the_head_hears_in_its_place_what_it_says_on_films_without_the_concept(reader, film):
+def test_the_head_gets_the_usual_score_instead_of_a_discarded_prototype(reader, film):
     study = reader.open(film)
     row = reader.concepts.index("active_tb")
     scores = study.evidence.scores.clone()

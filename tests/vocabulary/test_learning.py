@@ -285,7 +285,7 @@ def test_a_box_beside_the_film_is_refused_and_one_over_its_edge_is_cut(reader, b
     assert torch.equal(over.atlas.vectors, on.atlas.vectors)
 
 
-def test_a_grown_head_listens_to_the_new_concept_and_answers_as_before(reader, shown, test_films):
+def test_a_grown_head_uses_the_new_concept_and_gives_the_same_classes(reader, shown, test_films):
     grown = shown.grow_head()
     assert_old_answers_stay(shown, grown, test_films, known=4)
     assert grown.study(*test_films[0]).judged.attention.shape == (1, 4, 4)
@@ -300,7 +300,7 @@ def test_a_grown_head_listens_to_the_new_concept_and_answers_as_before(reader, s
     ]
 
 
-def test_a_grown_head_goes_by_counted_edges_where_they_are_told(shown):
+def test_a_grown_head_uses_given_probabilities_as_edges(shown):
     grown = shown.grow_head(torch.zeros(4, 4))
     assert torch.equal(grown.loaded.run.model.graph.edges, torch.eye(4, dtype=torch.bool))
 
@@ -318,7 +318,7 @@ def test_the_evidence_with_a_new_concept_is_drawn(shown, test_films, tmp_path, g
     assert cv2.imread(str(tmp_path / "e.png")).shape[1] > 1000
 
 
-def test_thresholds_learnt_before_a_concept_was_are_told_to_be_old_unless_it_cannot_lead(reader, boxed):
+def test_thresholds_from_before_a_new_concept_are_called_old_unless_it_cannot_lead(reader, boxed):
     boxes = dict.fromkeys(reader.concepts.names, 40)
     calibrated = SafetyThresholds({}, 0.1, None, 0.1, 0.9, boxes, {"name": "drawn_dataset"})
     fresh = reader.changed(replace(reader.loaded.run, safety=calibrated), "Calibrated.")
@@ -349,7 +349,7 @@ for wrong in ("film.png", [("film.png", (1, 2, 3, 4))], [3], ("film.png", Box(1,
     assert all(line.endswith("is neither.") for line in others)
 
 
-def test_titles_in_another_script_are_told_apart(reader):
+def test_titles_in_another_script_are_distinguished(reader):
     once = reader.learn("hole", HOLE, title="Каверна")
     assert once.learn("knot", HOLE, title="Узел").concepts["knot"].title == "Узел"
     with pytest.raises(UserError, match="already"):

@@ -85,7 +85,7 @@ def test_a_word_said_eight_times_counts_three_times(encoder):
     assert eight_times / once == pytest.approx(1 + math.log(8), rel=1e-4)
 
 
-def test_small_words_say_nothing_and_denials_do(encoder):
+def test_stop_words_are_ignored_and_negations_are_not(encoder):
     plain, wordy, denied = encoder.encode(["cavity apex", "The cavity is in the apex of a", "no cavity apex"])
     assert torch.equal(plain, wordy)
     assert not torch.equal(plain, denied)

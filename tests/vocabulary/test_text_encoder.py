@@ -47,12 +47,12 @@ def test_a_vector_can_be_trained_upon(plain_bert):
     assert layer.weight.grad.abs().sum() > 0
 
 
-def test_a_mistyped_name_is_told_the_nearest_one_and_what_needs_no_download():
+def test_the_error_for_a_mistyped_name_suggests_the_nearest_one_and_one_without_download():
     with pytest.raises(TextEncoderError, match=r"did you mean 'biovil-t'.*text.encoder = \"lexical\""):
         opened("biovilt")
 
 
-def test_a_name_says_what_stands_for_a_sentence(like_biovil_t, sentence_encoder):
+def test_the_name_of_an_encoder_includes_its_pooling(like_biovil_t, sentence_encoder):
     assert opened(like_biovil_t.folder).name == "folder biovil ([CLS] state of the last layer)"
     assert opened(sentence_encoder.folder).name == "folder sentences (mean over the last layer)"
 

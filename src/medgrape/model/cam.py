@@ -9,8 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 Pooling = Literal["mean", "log-sum-exp", "top"]
-TOP = 0.1
-"""Fraction of the patches that pooling "top" averages."""
+TOP = 0.1  # Fraction of the patches that pooling "top" averages
 
 
 class CamHead(nn.Module):

@@ -33,8 +33,10 @@ class Evidence:
     similarity: Float[Tensor, "k m h w"] = field(repr=False)
     kept: Bool[Tensor, "k m"] | None = field(default=None, repr=False)
     """The prototypes that the maps are computed from; None: all."""
-    revised_from: "Revised | None" = field(default=None, repr=False)
+    revised_from: "Evidence | None" = field(default=None, repr=False)
     """For corrected evidence: the evidence before, whose maps of the other concepts are reused."""
+    revised_rows: frozenset[int] = field(default=frozenset(), repr=False)
+    """The concepts that the correction changed."""
 
     @once
     def mean(self) -> Float[Tensor, "k h w"]:
@@ -61,7 +63,7 @@ class Evidence:
         similarity = self.similarity.clone()
         for row, maps in rows.items():
             similarity[row] = maps
-        return replace(self, similarity=similarity, revised_from=Revised(self, frozenset(rows)))
+        return replace(self, similarity=similarity, revised_from=self, revised_rows=frozenset(rows))
 
     def _maps(self, name: str, compute: Callable[[Tensor], Tensor]) -> Float[Tensor, "k h w"]:
         def map_of(row: int) -> Tensor:
@@ -69,18 +71,10 @@ class Evidence:
 
         if self.revised_from is None:
             return torch.stack([map_of(row) for row in range(len(self.similarity))])
-        maps: Tensor = getattr(self.revised_from.evidence, name).clone()
-        for row in self.revised_from.rows:
+        maps: Tensor = getattr(self.revised_from, name).clone()
+        for row in self.revised_rows:
             maps[row] = map_of(row)
         return maps
-
-
-@dataclass(frozen=True)
-class Revised:
-    """The evidence before a correction, and the concepts that the correction changed."""
-
-    evidence: Evidence
-    rows: frozenset[int]
 
 
 def similarity(patches: Float[Tensor, "d h w"], prototypes: Prototypes) -> Float[Tensor, "k m h w"]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from medgrape.config import ModelSettings
@@ -44,8 +44,7 @@ class Maps:
 
     mean: Float[Tensor, "b k h w"]
     strongest: Float[Tensor, "b k h w"]
-    cam: Float[Tensor, "b trained h w"]
-    """Logits of the CAM head, for the concepts that it was trained with, which come first."""
+    cam: Float[Tensor, "b trained h w"]  # Logits of the CAM head, for the concepts that it was trained with
 
 
 @runtime_checkable
@@ -171,13 +170,13 @@ class GrownHead(AttentionHead):
         attention = torch.eye(len(graph.edges), dtype=old.attention.dtype, device=old.attention.device)
         attention = attention.expand_as(new.attention).clone()
         attention[:, :known, :known] = old.attention
-        trained = _last_layer(self.added).weight.any()
-        return HeadOutput(old.logits + new.logits, torch.where(trained, (attention + new.attention) / 2, attention))
+        mean = torch.where(self.is_trained, (attention + new.attention) / 2, attention)
+        return HeadOutput(old.logits + new.logits, mean)
 
     @property
-    def speaks(self) -> bool:
-        """Whether the new head is trained."""
-        return bool(_last_layer(self.added).weight.any())
+    def is_trained(self) -> Bool[Tensor, ""]:
+        """Whether the new head is trained, as a tensor."""
+        return _last_layer(self.added).weight.any()
 
 
 def grow_head(model: Grape, settings: ModelSettings, probability: Float[Tensor, "k k"], classes: int) -> None:

@@ -38,28 +38,20 @@ from medgrape.runs.manifest import (
 
 ARCHITECTURE, METHOD = "architecture.json", "method"
 """The file that describes the model, and its key that only runs of methods other than GRAPE have."""
-KEEPSAKES = ("log.jsonl", "curves.png", "tensorboard")
-"""The training log: part of every run, and not read when it is loaded."""
+LOG_FILES = ("log.jsonl", "curves.png", "tensorboard")  # In every run; not read when it is loaded
 
 
 @dataclass(frozen=True)
 class SafetyThresholds:
     """Thresholds of the safety check, calibrated on the boxes of a data set."""
 
-    by_concept: Mapping[str, float]
-    """Lead that another concept needs for a warning (eta), for each concept with enough boxes."""
-    pooled: float
-    """The lead for all other concepts, from the boxes of all."""
-    gate: float | None
-    """Highest variance U of the leading concept for a warning (theta_V); None: no limit."""
-    max_false_alarms: float | None
-    """Bound on the false alarm rate; None, as is the confidence, where the calibration was balanced without a bound."""
-    confidence: float | None
-    """Confidence that the false alarm rate is below ``max_false_alarms``."""
-    boxes: Mapping[str, int]
-    """Number of patients with boxes of each concept."""
-    data_set: Mapping[str, str]
-    """Name, checksum and split of the data set."""
+    by_concept: Mapping[str, float]  # Lead that another concept needs for a warning (eta), if there are enough boxes
+    pooled: float  # The lead for all other concepts, from the boxes of all
+    gate: float | None  # Highest variance U of the leading concept for a warning (theta_V); None: no limit
+    max_false_alarms: float | None  # Bound on the false alarm rate; None if balanced without a bound
+    confidence: float | None  # Confidence that the false alarm rate is below `max_false_alarms`
+    boxes: Mapping[str, int]  # Number of patients with boxes of each concept
+    data_set: Mapping[str, str]  # Name, checksum and split of the data set
 
     def lead(self, concept: str) -> float:
         """Return the lead over ``concept`` that another concept needs for a warning."""
@@ -71,25 +63,24 @@ class SafetyThresholds:
 
 
 @dataclass(frozen=True)
-class UsualScores:
+class ReferenceScores:
     """Median scores on training films, as a reference for new films."""
 
-    absent: Float[Tensor, "k m"]
-    """Score of each prototype on films without the concept; replaces the scores of a rejected concept."""
-    absent_peak: Float[Tensor, " k"]
-    """Peak of the mean map on films without the concept."""
-    present_peak: Float[Tensor, " k"]
-    """Peak of the mean map on films with the concept."""
+    absent: Float[Tensor, "k m"]  # Each prototype on films without the concept; used for a rejected concept
+    absent_peak: Float[Tensor, " k"]  # Peak of the mean map on films without the concept
+    present_peak: Float[Tensor, " k"]  # Peak of the mean map on films with the concept
+
+    def joined(self, added: "ReferenceScores") -> "ReferenceScores":
+        """Return the scores of these concepts and of added ones."""
+        return ReferenceScores(*map(torch.cat, zip(vars(self).values(), vars(added).values(), strict=True)))
 
 
 @dataclass(frozen=True)
 class Change:
     """A change of a run after training."""
 
-    parent: str
-    """Fingerprint of the run before."""
-    what: str
-    """Description, in one sentence."""
+    parent: str  # Fingerprint of the run before
+    what: str  # Description, in one sentence
 
 
 @dataclass(frozen=True)
@@ -100,18 +91,13 @@ class Run:
     concepts: ConceptSet
     classes: tuple[str, ...]
     model: ReadingModel = field(repr=False)
-    usual: UsualScores = field(repr=False)
+    usual: ReferenceScores = field(repr=False)
     exemplars: ExemplarFilms = field(repr=False)
-    metrics: dict[str, Any] = field(repr=False)
-    """Validation metrics, chosen epochs, untrained concepts, the text encoder's name."""
-    learnt_from: tuple[str, ...] = field(repr=False)
-    """Fingerprints of the training and validation films, on which the run must not be tested."""
-    safety: SafetyThresholds | None = None
-    """None for a run that is not calibrated, which uses the thresholds of its settings."""
-    changes: tuple[Change, ...] = ()
-    """Changes after training, oldest first."""
-    own_parts: Records = field(default_factory=dict)
-    """The plugins that it was trained with."""
+    metrics: dict[str, Any] = field(repr=False)  # Validation, chosen epochs, untrained concepts, text encoder
+    learnt_from: tuple[str, ...] = field(repr=False)  # Training and validation films, not to be tested on
+    safety: SafetyThresholds | None = None  # None: not calibrated, the thresholds are those of the settings
+    changes: tuple[Change, ...] = ()  # Changes after training, oldest first
+    own_parts: Records = field(default_factory=dict)  # The plugins that it was trained with
 
     @property
     def grape(self) -> Grape:
@@ -129,20 +115,17 @@ class Run:
         write_tensors(folder / "model.safetensors", model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         architecture: dict[str, Any] = {
-            "concepts": model.atlas.kept.shape[0],
-            "judged_by_heads": head_sizes(model.head, model.judged),
+            "concepts": model.atlas.kept.shape[0], "judged_by_heads": head_sizes(model.head, model.judged),
             "backbone": model.backbone.describe(),
             "text_width": None if model.anchors is None else model.anchors.text.shape[1],
             "background": model.atlas.ordinary is not None,
-        }
+        }  # fmt: skip
         peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
         documents: dict[str, object] = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
             ARCHITECTURE: architecture | keep_parts(self.own_parts, model, self.config.preprocessing.size),
             "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
-            "thresholds.json": {
-                name: {"absent_peak": absent, "present_peak": present} for name, absent, present in peaks
-            },
+            "thresholds.json": {name: {"absent_peak": low, "present_peak": high} for name, low, high in peaks},
             "absent_scores.json": dict(zip(names, self.usual.absent.tolist(), strict=True)),
             "metrics.json": self.metrics,
             "learnt_from.json": {"films": self.learnt_from},
@@ -162,8 +145,7 @@ class LoadedRun:
     folder: Path
     run: Run
     manifest: Manifest = field(repr=False)
-    unsaved: bool = False
-    """Whether the run was changed since it was loaded."""
+    unsaved: bool = False  # Whether the run was changed since it was loaded
 
     @property
     def name(self) -> str:
@@ -174,8 +156,8 @@ class LoadedRun:
 
     def changed(self, run: Run, what: str) -> "LoadedRun":
         """Return this run with a changed model; ``what`` describes the change in one sentence. Nothing is written."""
-        change = Change(self.manifest.fingerprint, what)
-        return replace(self, run=replace(run, changes=(*self.run.changes, change)), unsaved=True)
+        changes = (*self.run.changes, Change(self.manifest.fingerprint, what))
+        return replace(self, run=replace(run, changes=changes), unsaved=True)
 
     def save_changed(self, run: Run, out: Path) -> "LoadedRun":
         """Write the changed run to a new folder, or in place of this one; atomically in both cases."""
@@ -197,7 +179,7 @@ class LoadedRun:
 
     def _write(self, run: Run, folder: Path) -> None:
         with whole_folder(folder) as draft:
-            for name in KEEPSAKES:
+            for name in LOG_FILES:
                 copied(self.folder / name, draft / name)
             run.save(draft, self.manifest.dataset)
 
@@ -225,39 +207,29 @@ def _load(folder: Path) -> Run:
     model.eval().requires_grad_(False)
     refuse_changed(architecture, model, config.preprocessing.size, folder)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
+    rows = [(absent[name], peaks[name]["absent_peak"], peaks[name]["present_peak"]) for name in concepts.names]
+    usual = ReferenceScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
     calibrated = _read(folder / "safety.json")["calibrated"]
     return Run(
-        config,
-        concepts,
-        classes,
-        model,
-        UsualScores(
-            torch.tensor([absent[name] for name in concepts.names]),
-            torch.tensor([peaks[name]["absent_peak"] for name in concepts.names]),
-            torch.tensor([peaks[name]["present_peak"] for name in concepts.names]),
-        ),
-        ExemplarFilms.load(folder),
+        config, concepts, classes, model, usual,
+        exemplars=ExemplarFilms.load(folder),
         metrics=_read(folder / "metrics.json"),
         learnt_from=tuple(_read(folder / "learnt_from.json")["films"]),
         safety=None if calibrated is None else SafetyThresholds(**calibrated),
         changes=tuple(Change(**change) for change in _read(folder / "changes.json")["changes"]),
         own_parts=architecture.get(OWN_PARTS, {}),
-    )
+    )  # fmt: skip
 
 
 def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:
     """Build the model with weights to be overwritten."""
     concepts, text_width = architecture["concepts"], architecture["text_width"]
     trained, *grown = architecture["judged_by_heads"]
-    model = Grape(
-        Backbone.from_description(architecture["backbone"]),
-        config.model,
-        ConceptGraph(torch.zeros(trained, trained), config.model.tau),
-        classes,
-        None if text_width is None else torch.zeros(concepts, text_width),
-        background=architecture["background"],
-        learnt_later=concepts - trained,
-    )
+    backbone = Backbone.from_description(architecture["backbone"])
+    graph = ConceptGraph(torch.zeros(trained, trained), config.model.tau)
+    text = None if text_width is None else torch.zeros(concepts, text_width)
+    background, later = architecture["background"], concepts - trained
+    model = Grape(backbone, config.model, graph, classes, text, background=background, learnt_later=later)
     for size in grown:
         grow_head(model, config.model, torch.zeros(size, size), classes)
     return model
@@ -284,15 +256,11 @@ def _read(path: Path) -> dict[str, Any]:
 class SafetyRule:
     """When the safety check warns about a box."""
 
-    lead: Callable[[str], float]
-    """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
-    gate: float
-    """Highest variance of the leading concept for a warning (theta_V)."""
-    unbelieved: frozenset[str] = frozenset()
-    """Concepts without training films: they are listed, and never cause a warning."""
+    lead: Callable[[str], float]  # Lead over this concept that warns (eta). Negative: a warning unless it leads
+    gate: float  # Highest variance of the leading concept for a warning (theta_V)
+    unbelieved: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
     calibrated: bool = False
-    origin: str = "The thresholds are the paper's."
-    """Their source, in one sentence."""
+    origin: str = "The thresholds are the paper's."  # Their source, in one sentence
 
     @classmethod
     def plain(cls, lead: float = 0.05, gate: float = 2e-4) -> "SafetyRule":
@@ -309,9 +277,7 @@ class SafetyRule:
             return cls(lambda _: lead, run.config.safety.gate, untaught, origin=origin)
         gate = float("inf") if run.safety.gate is None else run.safety.gate
         later = [concept.title for concept in run.concepts if concept.name not in {*run.safety.boxes, *untaught}]
-        origin = (
-            f"The thresholds were learnt before the model knew {', '.join(later)}; calibrate it again."
-            if later
-            else "The thresholds were learnt from boxes on films like these."
-        )
+        origin = "The thresholds were learnt from boxes on films like these."
+        if later:
+            origin = f"The thresholds were learnt before the model knew {', '.join(later)}; calibrate it again."
         return cls(run.safety.lead, gate, untaught, calibrated=not later, origin=origin)

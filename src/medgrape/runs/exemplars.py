@@ -1,11 +1,12 @@
 """Exemplars: for each prototype the most similar patch of a training film, with a thumbnail of that film."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -15,10 +16,15 @@ from torch import Tensor
 from medgrape.files import write_tensors
 
 TENSORS, NAMES = "exemplars.safetensors", "exemplars.json"
-NO_FILM = -1
-"""Value of ``ExemplarFilms.film`` where no film may be shown."""
-NO_SIMILARITY = -2.0
-"""Value of ``ExemplarFilms.similarity`` where there is none: below any cosine."""
+ARRAYS = ("thumbnails", "film", "patch", "similarity")
+NO_FILM = -1  # Value of `ExemplarFilms.film` where no film may be shown
+NO_SIMILARITY = -2.0  # Value of `ExemplarFilms.similarity` where there is none: below any cosine
+
+
+def thumbnails(films: Sequence[UInt8[np.ndarray, "height width"]], side: int) -> UInt8[np.ndarray, "films side side"]:
+    """Shrink films to squares of ``side`` pixels."""
+    small = [cv2.resize(film, (side, side), interpolation=cv2.INTER_AREA) for film in films]
+    return np.array(small, dtype=np.uint8).reshape(-1, side, side)
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,8 @@ class ExemplarFilms:
     grid: tuple[int, int]
     films: tuple[str, ...]
     thumbnails: UInt8[np.ndarray, "films side side"]
-    film: Int[np.ndarray, "k m"]
-    """Index into ``films``; -1 where no film may be shown."""
-    patch: Int[np.ndarray, "k m"]
-    """Index of the patch on ``grid``, row by row."""
+    film: Int[np.ndarray, "k m"]  # Index into `films`; -1 where no film may be shown
+    patch: Int[np.ndarray, "k m"]  # Index of the patch on `grid`, row by row
     similarity: Float[np.ndarray, "k m"]
 
     def save(self, folder: Path) -> None:
@@ -47,12 +51,7 @@ class ExemplarFilms:
     @property
     def tensors(self) -> dict[str, Tensor]:
         """Thumbnails, indices and similarities."""
-        return {
-            "thumbnails": torch.from_numpy(self.thumbnails),
-            "film": torch.from_numpy(self.film),
-            "patch": torch.from_numpy(self.patch),
-            "similarity": torch.from_numpy(self.similarity),
-        }
+        return {name: torch.from_numpy(getattr(self, name)) for name in ARRAYS}
 
     @property
     def names(self) -> dict[str, Any]:

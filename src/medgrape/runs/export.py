@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,14 +18,9 @@ from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.runs.exported import LARGEST, PREFIX, SEAL, SUFFIX, check_parts, load_export, record, seal_of
 from medgrape.runs.manifest import refuse_inside_run
 
-if TYPE_CHECKING:
-    pass
-
-CLOSE = 1e-4
-"""Largest difference between fp32 and torch in any score, map or probability."""
+CLOSE = 1e-4  # Largest difference between fp32 and torch in any score, map or probability
 LEAST_FILMS = 16
-_BATCHES = (1, 3)
-"""Batch sizes at which an export is compared with torch."""
+_BATCHES = (1, 3)  # Batch sizes at which an export is compared with torch
 
 
 class ExportError(UserError):
@@ -36,10 +31,8 @@ class ExportError(UserError):
 class Calibration:
     """The films that int8 is calibrated on."""
 
-    data: Path
-    """A prepared data set."""
-    films: int = 256
-    """Number of its training films, chosen at random."""
+    data: Path  # A prepared data set
+    films: int = 256  # Number of its training films, chosen at random
 
 
 def export_onnx(
@@ -50,11 +43,7 @@ def export_onnx(
     The file is compared with torch before it gets its name.
     """
     check_parts()
-    from medgrape.runs.onnx_graph import (  # slow to import
-        FEATURES,
-        build_graph,
-        quantise,  # slow to import
-    )
+    from medgrape.runs.onnx_graph import FEATURES, build_graph, quantise  # slow to import
 
     if out.suffix != SUFFIX:
         raise ExportError(f"An export is a file *{SUFFIX}; {out} has another suffix.")
@@ -97,13 +86,8 @@ def _calibration_films(
         )
     chosen = sorted(np.random.default_rng(run.config.seed).permutation(len(positions))[: calibration.films])
     films = [np.asarray(cached[positions[number]], dtype=np.float32) / 255.0 for number in chosen]
-    description = {
-        "name": dataset.name,
-        "checksum": checksum(calibration.data),
-        "split": "train",
-        "films": calibration.films,
-    }
-    return films, description
+    description = {"name": dataset.name, "checksum": checksum(calibration.data), "split": "train"}
+    return films, description | {"films": calibration.films}
 
 
 def _safety_rule(run: Run) -> dict[str, Any]:
@@ -124,13 +108,12 @@ def _compare(run: Run, export: Run, *, exact: bool) -> None:
     for batch in _BATCHES:
         films = torch.rand(batch, 1, side, side, generator=torch.Generator().manual_seed(batch))
         (expected, expected_maps), (actual, actual_maps) = run.model.read(films), export.model.read(films)
-        pairs = {
-            "probabilities": (actual.probabilities, expected.probabilities),
-            "scores": (actual.scores, expected.scores),
-            "mean maps": (actual_maps.mean, expected_maps.mean),
-            "strongest maps": (actual_maps.strongest, expected_maps.strongest),
-        }
-        for what, (ours, theirs) in pairs.items():
+        for what, ours, theirs in (
+            ("probabilities", actual.probabilities, expected.probabilities),
+            ("scores", actual.scores, expected.scores),
+            ("mean maps", actual_maps.mean, expected_maps.mean),
+            ("strongest maps", actual_maps.strongest, expected_maps.strongest),
+        ):
             difference = float((ours - theirs).abs().max())
             if not difference <= (CLOSE if exact else float("inf")):
                 raise ExportError(f"The export's {what} differ from torch's by {difference:.2g}; nothing was written.")

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,55 +21,42 @@ from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
 from medgrape.model.atlas import Atlas
 from medgrape.model.grape import Maps, Prediction, ReadingModel
-from medgrape.runs.checkpoint import Change, LoadedRun, Run, SafetyThresholds, UsualScores, load_run
-from medgrape.runs.exemplars import ExemplarFilms
+from medgrape.runs.checkpoint import Change, LoadedRun, ReferenceScores, Run, SafetyThresholds, load_run
+from medgrape.runs.exemplars import ARRAYS, ExemplarFilms
 from medgrape.runs.manifest import Manifest, RunError, fitting
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from onnxruntime import InferenceSession
 
-FORMAT = 1
-"""Incremented when an older version can no longer read an export."""
-PREFIX = "medgrape."
-"""Prefix of the names of all properties."""
-SEAL = f"{PREFIX}seal"
-"""The property with the checksum; it alone is not JSON."""
+FORMAT = 1  # Incremented when an older version can no longer read an export
+PREFIX = "medgrape."  # Prefix of the names of all properties
+SEAL = f"{PREFIX}seal"  # The property with the checksum; it alone is not JSON
 NOTICE = "Research software, not a medical device."
 SUFFIX = ".onnx"
 FILMS, SCORES, LOGITS, ATTENTION = "films", "scores", "logits", "attention"
-LARGEST = 2**31 - 1
-"""Maximum size of an ONNX file in bytes."""
+LARGEST = 2**31 - 1  # Maximum size of an ONNX file in bytes
 _TENSORS, _EXEMPLARS = "tensors", "exemplars."
-_USUAL = ("absent", "absent_peak", "present_peak")
 
 
 def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | None) -> dict[str, str]:
     """Return all properties but the seal; ``calibrated`` describes the films that int8 was calibrated on."""
     run, atlas = loaded.run, loaded.run.model.atlas
     tensors = {"prototypes": atlas.prototypes, "kept": atlas.kept, "silent": atlas.silent}
-    tensors |= {name: getattr(run.usual, name) for name in _USUAL}
+    tensors |= vars(run.usual)
     tensors |= {f"{_EXEMPLARS}{name}": tensor for name, tensor in run.exemplars.tensors.items()}
     packed = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
     topics = {
-        "format": FORMAT,
-        "notice": NOTICE,
-        "precision": precision,
-        "calibrated_on": calibrated,
-        "classes": run.classes,
-        "concepts": run.concepts.to_tables(),
+        "format": FORMAT, "notice": NOTICE, "precision": precision, "calibrated_on": calibrated,
+        "classes": run.classes, "concepts": run.concepts.to_tables(),
         "preprocessing": run.config.preprocessing.model_dump(mode="json"),
         "config": run.config.model_dump(mode="json"),
-        "judged": run.model.judged,
-        "metrics": run.metrics,
-        "learnt_from": run.learnt_from,
+        "judged": run.model.judged, "metrics": run.metrics, "learnt_from": run.learnt_from,
         "safety": None if run.safety is None else run.safety.to_json(),
         "changes": [asdict(change) for change in run.changes],
-        "own_parts": run.own_parts,
-        "exemplars": run.exemplars.names,
-        "manifest": asdict(loaded.manifest),
+        "own_parts": run.own_parts, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
         _TENSORS: base64.b64encode(packed).decode("ascii"),
-    }
+    }  # fmt: skip
     return {f"{PREFIX}{topic}": json.dumps(value) for topic, value in topics.items()}
 
 
@@ -83,11 +70,8 @@ class ExportRecord:
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> "ExportRecord":
         """Parse the properties of a file; a missing one is a ``KeyError``."""
-        topics = {
-            name.removeprefix(PREFIX): json.loads(text)
-            for name, text in properties.items()
-            if name.startswith(PREFIX) and name != SEAL
-        }
+        own = {name: text for name, text in properties.items() if name.startswith(PREFIX) and name != SEAL}
+        topics = {name.removeprefix(PREFIX): json.loads(text) for name, text in own.items()}
         return cls(topics, load(base64.b64decode(topics.pop(_TENSORS), validate=True)))
 
     def atlas(self) -> Atlas:
@@ -101,24 +85,17 @@ class ExportRecord:
     def run(self, model: ReadingModel) -> Run:
         """Return the run that was exported, with another model."""
         topics, safety = self.topics, self.topics["safety"]
-        exemplars = {
-            name.removeprefix(_EXEMPLARS): tensor
-            for name, tensor in self.tensors.items()
-            if name.startswith(_EXEMPLARS)
-        }
+        exemplars = {name: self.tensors[f"{_EXEMPLARS}{name}"] for name in ARRAYS}
         return Run(
-            config=parse_config(topics["config"]),
-            concepts=ConceptSet.from_tables(topics["concepts"]),
-            classes=tuple(topics["classes"]),
-            model=model,
-            usual=UsualScores(*(self.tensors[name] for name in _USUAL)),
+            config=parse_config(topics["config"]), concepts=ConceptSet.from_tables(topics["concepts"]),
+            classes=tuple(topics["classes"]), model=model,
+            usual=ReferenceScores(*(self.tensors[field.name] for field in fields(ReferenceScores))),
             exemplars=ExemplarFilms.of(exemplars, topics["exemplars"]),
-            metrics=topics["metrics"],
-            learnt_from=tuple(topics["learnt_from"]),
+            metrics=topics["metrics"], learnt_from=tuple(topics["learnt_from"]),
             safety=None if safety is None else SafetyThresholds(**safety),
             changes=tuple(Change(**change) for change in topics["changes"]),
             own_parts=topics.get("own_parts", {}),
-        )
+        )  # fmt: skip
 
 
 class ExportedGrape:

@@ -25,16 +25,12 @@ from medgrape.model.backbones.base import BackboneError
 from medgrape.plugins import Kind, PluginError, find_plugin, find_recorded_plugin
 
 MANIFEST = "manifest.json"
-FORMAT = 2
-"""Incremented when an older version can no longer read a run."""
+FORMAT = 2  # Incremented when an older version can no longer read a run
 _VERSIONS = ("torch", "safetensors", "numpy")
-Records = Mapping[str, Mapping[str, str]]
-"""Kind to name, package and version."""
+Records = Mapping[str, Mapping[str, str]]  # Kind to name, package and version
 OWN_PARTS, ANSWER = "own_parts", "answer"
-CLOSE = 1e-3
-"""Largest relative difference of the logits: machines round differently."""
-_COMPUTED: tuple[Kind, ...] = ("backbone", "head")
-"""Kinds that inference needs; a text encoder is needed only to learn a concept."""
+CLOSE = 1e-3  # Largest relative difference of the logits: machines round differently
+_COMPUTED: tuple[Kind, ...] = ("backbone", "head")  # Needed for inference; a text encoder only learns concepts
 
 
 class RunError(UserError):
@@ -45,11 +41,9 @@ class RunError(UserError):
 class Manifest:
     """The files of a run, and the software and data that made it."""
 
-    files: dict[str, str]
-    """SHA-256 of every file, by name."""
+    files: dict[str, str]  # SHA-256 of every file, by name
     versions: dict[str, str]
-    dataset: dict[str, str]
-    """Name and checksum of the training data set."""
+    dataset: dict[str, str]  # Name and checksum of the training data set
 
     @property
     def fingerprint(self) -> str:
@@ -72,10 +66,10 @@ def unseal(folder: Path) -> Manifest:
     payload = _read(folder)
     files: dict[str, str] = payload["files"]
     present = set(_names(folder))
-    for name in sorted(set(files) - present):
-        raise RunError(f"{folder} lacks {name}; copy the whole run again, or train it anew.")
-    for name in sorted(present - set(files)):
-        raise RunError(f"{folder} holds {name}, which is not part of the run; move it elsewhere.")
+    if missing := sorted(set(files) - present):
+        raise RunError(f"{folder} lacks {missing[0]}; copy the whole run again, or train it anew.")
+    if extra := sorted(present - set(files)):
+        raise RunError(f"{folder} holds {extra[0]}, which is not part of the run; move it elsewhere.")
     for name, expected in sorted(files.items()):
         if sha256(folder / name) != expected:
             raise RunError(f"{folder / name} was altered after training; copy the run again, or train it anew.")
@@ -129,9 +123,8 @@ def _read(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         aside = set_aside(folder.resolve())
         if aside.is_dir() and not folder.exists():
-            raise RunError(
-                f"A change of {folder} was interrupted; the run is whole, as {aside}: rename it back."
-            ) from None
+            message = f"A change of {folder} was interrupted; the run is whole, as {aside}: rename it back."
+            raise RunError(message) from None
         raise RunError(f"{folder} is no run: it has no {MANIFEST}. Make one with: medgrape train.") from None
     except NotADirectoryError:
         raise RunError(f"{folder} is a file, not the folder of a run, which medgrape train makes.") from None
@@ -148,8 +141,8 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _names(folder: Path) -> list[str]:
-    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
-    return sorted(name for name in names if name != MANIFEST)
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    return sorted(names - {MANIFEST})
 
 
 @dataclass(frozen=True)
@@ -230,10 +223,8 @@ def needed_parts(parts: Records) -> list[Mapping[str, str]]:
 
 def keep_parts(parts: Records, model: nn.Module, side: int) -> dict[str, Any]:
     """Return the entries about plugins in a run's architecture; empty without plugins."""
-    if not parts:
-        return {}
     records = {kind: dict(record) for kind, record in parts.items()}
-    return {OWN_PARTS: records, ANSWER: _logits(model, side).tolist()}
+    return {OWN_PARTS: records, ANSWER: _logits(model, side).tolist()} if parts else {}
 
 
 def refuse_changed(architecture: Mapping[str, Any], model: nn.Module, side: int, folder: Path) -> None:
@@ -244,10 +235,8 @@ def refuse_changed(architecture: Mapping[str, Any], model: nn.Module, side: int,
     saved, now = torch.tensor(architecture[ANSWER]), _logits(model, side)
     if not (saved - now).abs().max() <= CLOSE * max(1.0, float(saved.abs().max())):
         packages = " ".join(sorted({f"{plugin['distribution']}=={plugin['version']}" for plugin in plugins}))
-        raise RunError(
-            f"{folder} computes other results with the plugins installed here than when it was saved: "
-            f"pip install {packages}"
-        )
+        reason = "computes other results with the plugins installed here than when it was saved"
+        raise RunError(f"{folder} {reason}: pip install {packages}")
 
 
 @torch.no_grad()

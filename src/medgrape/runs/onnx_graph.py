@@ -26,21 +26,18 @@ from medgrape.model.grape import Grape
 from medgrape.runs.exported import ATTENTION, FILMS, LOGITS, SCORES
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 OPSET = 20
-FEATURES = "features"
-"""The output of the backbone, where int8 ends."""
+FEATURES = "features"  # The output of the backbone, where int8 ends
 OUTPUTS = (
     LOGITS, "probabilities", SCORES, "mean_maps", "disagreement_maps", "strongest_maps", "cam_maps", "patches",
     FEATURES, ATTENTION,
 )  # fmt: skip
 _RESAMPLED = "films_seen"
 _GREYS = 255.0
-_LARGEST = 2**20
-"""Upper bound of every free dimension: films in a batch, pixels of a side."""
-OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")
-"""Operations that are computed in integers, inside the backbone."""
+_LARGEST = 2**20  # Upper bound of every free dimension: films in a batch, pixels of a side
+OPERATIONS = ("Conv", "Gemm", "MatMul", "Add", "Relu", "Clip", "MaxPool", "Pad")  # In integers, in the backbone
 BATCH = 8
 
 
@@ -65,10 +62,9 @@ class WholeModel(nn.Module):
         patches = self.model.projector.patches(features)
         scores, *maps = self._compared(patches)
         prediction = self.model.judge(scores)
-        outputs = (
-            prediction.logits, prediction.probabilities, scores, *maps, self.model.cam(features), patches, features,
-        )  # fmt: skip
-        return outputs if prediction.attention is None else (*outputs, prediction.attention)
+        maps += [self.model.cam(features), patches, features]
+        attention = () if prediction.attention is None else (prediction.attention,)
+        return (prediction.logits, prediction.probabilities, scores, *maps, *attention)
 
     def _compared(self, patches: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return scores and mean, disagreement and strongest maps, from one product of patches and prototypes.
@@ -77,9 +73,8 @@ class WholeModel(nn.Module):
         """
         atlas = self.model.atlas
         flat = rearrange(patches, "b d h w -> b d (h w)")
-        similarity = rearrange(
-            rearrange(atlas.prototypes, "k m d -> (k m) d") @ flat, "b (k m) p -> b k m p", k=len(atlas.kept)
-        )
+        cosines = rearrange(atlas.prototypes, "k m d -> (k m) d") @ flat
+        similarity = rearrange(cosines, "b (k m) p -> b k m p", k=len(atlas.kept))
         weights = (atlas.kept / atlas.kept.sum(dim=1, keepdim=True)).unsqueeze(1)
         mean = weights @ similarity
         disagreement = weights @ (similarity - mean).square()
@@ -178,10 +173,6 @@ def _inner(graph: "GraphProto") -> "GraphProto":
     return inner
 
 
-if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
-
-
 def quantise(graph: "ModelProto", films: Sequence[Float[np.ndarray, "side side"]]) -> "ModelProto":
     """Return the graph with an int8 backbone, calibrated on films with grey levels from 0 to 1."""
     import onnx  # slow to import
@@ -201,17 +192,10 @@ def quantise(graph: "ModelProto", films: Sequence[Float[np.ndarray, "side side"]
         onnx.save(graph, original)
         quant_pre_process(original, folded, skip_symbolic_shape=True)  # folds batch norms into convolutions
         quantize_static(
-            folded,
-            quantised,
-            Films(),
-            quant_format=QuantFormat.QDQ,
-            op_types_to_quantize=list(OPERATIONS),
-            nodes_to_exclude=_behind_backbone(onnx.load(folded)),
-            per_channel=True,
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            extra_options={"MatMulConstBOnly": True},
-        )
+            folded, quantised, Films(), quant_format=QuantFormat.QDQ, op_types_to_quantize=list(OPERATIONS),
+            nodes_to_exclude=_behind_backbone(onnx.load(folded)), per_channel=True,
+            activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, extra_options={"MatMulConstBOnly": True},
+        )  # fmt: skip
         result: ModelProto = onnx.load(quantised)
         return result
 

@@ -7,26 +7,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from medgrape.baselines.methods import (
-    BaselineOutput,
-    ConceptBottleneck,
-    PipNet,
-    alignment_loss,
-    classes_loss,
-    presence,
-    presence_loss,
-)
+from medgrape.baselines import methods
+from medgrape.baselines.methods import BaselineOutput, ConceptBottleneck, PipNet
 from medgrape.config import CbmStage, Config, PipNetPartsStage, PipNetStage
 from medgrape.config.settings import Schedule
 from medgrape.model.cam import concept_vectors, pool
 from medgrape.model.evidence import scores
 from medgrape.model.grape import Grape
-from medgrape.training.concept_stage import FilmBatch
-from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled
+from medgrape.training.concept_stage import FilmTraining
+from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order
 from medgrape.training.head_stage import head_loss
 from medgrape.training.losses import concept_loss, positive_weights, rarity_weights
 from medgrape.training.prototype_stage import VectorBatch, prototype_loss
-from medgrape.training.stage import StageTraining, ValidationResult, evaluating, macro_f1
+from medgrape.training.stage import ValidationResult, evaluating, macro_f1
 from medgrape.training.stored_features import FilmInputs
 
 
@@ -38,57 +31,29 @@ class GrapeOutput(NamedTuple):
     logits: Float[Tensor, "b classes"]
 
 
-class _FilmTraining(StageTraining):
-    """Batches of views of training films, and macro-F1 on validation films."""
+class _ClassTraining(FilmTraining):
+    """Training on the classes of films; macro-F1 on validation films."""
 
     draw = 6
-    """Part of the seed of the order of films."""
 
     def __init__(
-        self,
-        learner: nn.Module,
-        inputs: FilmInputs,
-        schedule: Schedule,
-        seed: int,
-        share: tuple[int, int],
-        *,
-        balance: bool,
+        self, learner: nn.Module, inputs: FilmInputs, schedule: Schedule, share: tuple[int, int], *, balance: bool
     ) -> None:
-        self.learner, self.schedule = learner, schedule
-        self._inputs, self._seed, self.share = inputs, seed, share
-        films = inputs.films
-        self.training, self._validation = films.positions("train"), films.positions("val")
-        classes, count = films.classes[self.training], len(films.dataset.classes)
+        super().__init__(learner, inputs, schedule, share)
+        classes, count = inputs.films.classes[self.training], len(inputs.films.dataset.classes)
         known = classes[classes != UNKNOWN_CLASS]
         self._weights = (rarity_weights(known, count) if balance else torch.ones(count)).to(inputs.device)
 
-    def _shuffled(self, epoch: int) -> Iterator[list[int]]:
-        return shuffled(self.training, self.schedule.batch, self.share, self._seed, self.draw, epoch)
-
-    def batches(self, epoch: int) -> Iterator[FilmBatch]:
-        """Yield a view of every film."""
-        number = epoch - 1 if self._inputs.views.augment else 0
-        for positions in self._shuffled(epoch):
-            yield FilmBatch(self._inputs.activations(positions, number), self._inputs.targets(positions, number))
-
-    def loss(self, learner: nn.Module, batch: FilmBatch) -> Float[Tensor, ""]:
-        """Compute the loss of a batch."""
-        return self._loss(learner(batch.activations), batch.targets)
-
     def _loss(self, output: BaselineOutput | GrapeOutput, targets: Targets) -> Float[Tensor, ""]:
-        return classes_loss(output.logits, targets.classes, self._weights, UNKNOWN_CLASS)
+        return methods.classes_loss(output.logits, targets.classes, self._weights, UNKNOWN_CLASS)
 
-    @torch.no_grad()
     def validate(self) -> ValidationResult:
         """Compute macro-F1 and the loss."""
-        answers, losses = [], []
-        with evaluating(self.learner):
-            for positions in in_order(self._validation, self.schedule.batch):
-                output = self.learner(self._inputs.activations(positions, 0))
-                losses.append(float(self._loss(output, self._inputs.targets(positions, 0))) * len(positions))
-                answers.append(output.logits.argmax(dim=1).cpu())
-        truth = self._inputs.films.classes[self._validation]
-        score = macro_f1(torch.cat(answers), truth)
+        predicted, losses = [], []
+        for output, loss in self._validation_outputs():
+            predicted.append(output.logits.argmax(dim=1).cpu())
+            losses.append(loss)
+        score = macro_f1(torch.cat(predicted), self._inputs.films.classes[self._validation])
         return ValidationResult(score, sum(losses) / len(self._validation), "macro-F1")
 
 
@@ -107,7 +72,7 @@ class _WholeGrape(nn.Module):
         return GrapeOutput(maps, concept_vectors(features, maps), self.model.judge(similarity).logits)
 
 
-class EndToEndTraining(_FilmTraining):
+class EndToEndTraining(_ClassTraining):
     """Training of the variant without stages, on the sum of the three losses."""
 
     name = "end_to_end"
@@ -115,7 +80,7 @@ class EndToEndTraining(_FilmTraining):
 
     def __init__(self, model: Grape, inputs: FilmInputs, config: Config, share: tuple[int, int]) -> None:
         learner, stages = _WholeGrape(model).to(inputs.device), config.stages
-        super().__init__(learner, inputs, stages.end_to_end, config.seed, share, balance=stages.head.balance)
+        super().__init__(learner, inputs, stages.end_to_end, share, balance=stages.head.balance)
         self._model, self._stages = model, stages
         labels = inputs.films.labels[self.training]
         self._positive = positive_weights(labels, balance=stages.concepts.balance)
@@ -138,28 +103,28 @@ class EndToEndTraining(_FilmTraining):
         return total + 0.0 * (output.logits.sum() + unused)
 
 
-class BlackBoxTraining(_FilmTraining):
+class BlackBoxTraining(_ClassTraining):
     """Training of the black box: cross-entropy of the classes."""
 
     name = "black_box"
 
 
-class CbmTraining(_FilmTraining):
+class CbmTraining(_ClassTraining):
     """Joint training of the concept bottleneck model on concepts and classes."""
 
     name = "cbm"
+    schedule: CbmStage
 
     def __init__(
-        self, model: ConceptBottleneck, inputs: FilmInputs, schedule: CbmStage, seed: int, share: tuple[int, int]
+        self, model: ConceptBottleneck, inputs: FilmInputs, schedule: CbmStage, share: tuple[int, int]
     ) -> None:
-        super().__init__(model, inputs, schedule, seed, share, balance=schedule.balance)
-        self._concept_weight = schedule.concept_weight
+        super().__init__(model, inputs, schedule, share, balance=schedule.balance)
         labels = inputs.films.labels[self.training]
         self._positive = positive_weights(labels, balance=schedule.balance).to(inputs.device)
 
     def _loss(self, output: BaselineOutput | GrapeOutput, targets: Targets) -> Float[Tensor, ""]:
         concepts = concept_loss(ConceptBottleneck.bottleneck(output.maps), targets.labels, self._positive)
-        return super()._loss(output, targets) + self._concept_weight * concepts
+        return super()._loss(output, targets) + self.schedule.concept_weight * concepts
 
 
 class PairBatch(NamedTuple):
@@ -186,13 +151,12 @@ class _PairLearner(nn.Module):
         return where[: len(first)], where[len(first) :]
 
 
-class _PairTraining(_FilmTraining):
+class _PairTraining(_ClassTraining):
     """Batches of two views of every film."""
 
     def batches(self, epoch: int) -> Iterator[PairBatch]:  # type: ignore[override]
         """Yield two views of every film."""
-        for positions in self._shuffled(epoch):
-            yield self._pair(positions, epoch)
+        return (self._pair(positions, epoch) for positions in self._shuffled(epoch))
 
     def _pair(self, positions: list[int], epoch: int) -> PairBatch:
         first, second = self._inputs.pair(epoch)
@@ -204,12 +168,11 @@ class PipNetPartsTraining(_PairTraining):
     """PIP-Net's first phase: parts, without labels."""
 
     name = "pip_net_parts"
+    schedule: PipNetPartsStage
 
-    def __init__(
-        self, model: PipNet, inputs: FilmInputs, schedule: PipNetPartsStage, seed: int, share: tuple[int, int]
-    ) -> None:
-        super().__init__(_PairLearner(model), inputs, schedule, seed, share, balance=False)
-        self._model, self._presence = model, schedule.presence
+    def __init__(self, model: PipNet, inputs: FilmInputs, schedule: PipNetPartsStage, share: tuple[int, int]) -> None:
+        super().__init__(_PairLearner(model), inputs, schedule, share, balance=False)
+        self._model = model
 
     def loss(self, learner: nn.Module, batch: PairBatch) -> Float[Tensor, ""]:  # type: ignore[override]
         """Compute presence loss and alignment loss, whose weight rises to 1 over the epochs."""
@@ -218,8 +181,8 @@ class PipNetPartsTraining(_PairTraining):
 
     def _pair_loss(self, learner: nn.Module, batch: PairBatch, alignment: float) -> Float[Tensor, ""]:
         first, second = learner(batch.first, batch.second)
-        present = (presence_loss(presence(first)) + presence_loss(presence(second))) / 2
-        return alignment * alignment_loss(first, second) + self._presence * present
+        present = (methods.presence_loss(methods.presence(first)) + methods.presence_loss(methods.presence(second))) / 2
+        return alignment * methods.alignment_loss(first, second) + self.schedule.presence * present
 
     @torch.no_grad()
     def validate(self) -> ValidationResult:
@@ -237,28 +200,29 @@ class PipNetTraining(_PairTraining):
     """PIP-Net's second phase: classes from parts, while the parts are trained further."""
 
     name = "pip_net"
+    schedule: PipNetStage
 
-    def __init__(
-        self, model: PipNet, inputs: FilmInputs, schedule: PipNetStage, seed: int, share: tuple[int, int]
-    ) -> None:
-        super().__init__(model, inputs, schedule, seed, share, balance=schedule.balance)
-        self._model, self._settings, self._pairs = model, schedule, _PairLearner(model)
+    def __init__(self, model: PipNet, inputs: FilmInputs, schedule: PipNetStage, share: tuple[int, int]) -> None:
+        super().__init__(model, inputs, schedule, share, balance=schedule.balance)
+        self._model, self._pairs = model, _PairLearner(model)
 
     def loss(self, learner: nn.Module, batch: PairBatch) -> Float[Tensor, ""]:  # type: ignore[override]
         """Compute the losses of classes, alignment and presence; in the first epochs of the classes alone."""
         del learner  # there is one process: the learner is the model
-        settings = self._settings
+        settings = self.schedule
         are_parts_frozen = batch.epoch <= settings.hold
         if are_parts_frozen:
             with torch.no_grad(), evaluating(self._pairs):
                 views = self._pairs(batch.first, batch.second)
         else:
             views = self._pairs(batch.first, batch.second)
-        present = [presence(where) for where in views]
+        present = [methods.presence(where) for where in views]
         logits = [self._model.classes(view) for view in present]
-        classes = sum(classes_loss(view, batch.targets.classes, self._weights, UNKNOWN_CLASS) for view in logits) / 2
+        classes = (
+            sum(methods.classes_loss(view, batch.targets.classes, self._weights, UNKNOWN_CLASS) for view in logits) / 2
+        )
         total = torch.as_tensor(settings.class_weight * classes)
         if are_parts_frozen:
             return total
-        parts = sum(presence_loss(view) for view in present) / 2
-        return total + settings.alignment * alignment_loss(*views) + settings.presence * parts
+        parts = sum(methods.presence_loss(view) for view in present) / 2
+        return total + settings.alignment * methods.alignment_loss(*views) + settings.presence * parts

@@ -29,16 +29,14 @@ class ValidationMetrics:
 class ValidationFilms:
     """Validation films with a known class."""
 
-    positions: tuple[int, ...]
-    """Positions among all films."""
+    positions: tuple[int, ...]  # Positions among all films
     truth: Int[Tensor, " n"]
-    common: int
-    """The most frequent class of the training films."""
+    common: int  # The most frequent class of the training films
     classes: tuple[str, ...]
 
     @classmethod
     def of(cls, films: TrainingFilms) -> "ValidationFilms":
-        """Select them."""
+        """Select the validation films."""
         known = tuple(film for film in films.positions("val") if films.classes[film] != UNKNOWN_CLASS)
         learnt = films.classes[films.positions("train")]
         counts = torch.bincount(learnt[learnt != UNKNOWN_CLASS], minlength=len(films.dataset.classes))
@@ -73,8 +71,7 @@ class ParentComparison:
     """Comparison with another model on the same films."""
 
     before: ValidationMetrics
-    changed: int
-    """Number of films with another predicted class."""
+    changed: int  # Number of films with another predicted class
 
 
 @dataclass(frozen=True)
@@ -83,17 +80,13 @@ class Assessment:
 
     data_set: str
     checksum: str
-    its_own: bool
-    """Whether the run was trained on this data set."""
+    its_own: bool  # Whether the run was trained on this data set
     usage: Usage
-    films: int
-    """Number of validation films with a known class."""
+    films: int  # Number of validation films with a known class
     metrics: ValidationMetrics
-    trivial: ValidationMetrics
-    """Metrics of always predicting the most frequent class of the training films."""
+    trivial: ValidationMetrics  # Metrics of always predicting the most frequent class of the training films
     trivial_answer: str
-    effect: ParentComparison | None
-    """None without a model to compare with."""
+    effect: ParentComparison | None  # None without a model to compare with
 
 
 def assess(reader: Reader, data: Path, *, parent: Reader | None = None, track: Track = quietly) -> Assessment:
@@ -106,14 +99,9 @@ def assess(reader: Reader, data: Path, *, parent: Reader | None = None, track: T
         before = parent.loaded.run
         others = validation.answers(before.grape, kept_scores(before, films, data, track=track))
         effect = ParentComparison(validation.metrics(others), int((others != answers).sum()))
+    its_own = reader.loaded.manifest.dataset["checksum"] == data_checksum
     return Assessment(
-        data_set=films.dataset.name,
-        checksum=data_checksum,
-        its_own=reader.loaded.manifest.dataset["checksum"] == data_checksum,
-        usage=usage_on(run, films, scores),
-        films=len(validation),
-        metrics=validation.metrics(answers),
-        trivial=validation.trivial,
-        trivial_answer=validation.trivial_answer,
-        effect=effect,
-    )
+        data_set=films.dataset.name, checksum=data_checksum, its_own=its_own, usage=usage_on(run, films, scores),
+        films=len(validation), metrics=validation.metrics(answers), trivial=validation.trivial,
+        trivial_answer=validation.trivial_answer, effect=effect,
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from filelock import FileLock
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from medgrape.datasets.cache import FilmCache
+from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset
 from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.geometry import PatchGrid
@@ -31,8 +31,7 @@ from medgrape.training.films import LEARNT, UNKNOWN_CLASS, TrainingError, Traini
 from medgrape.training.stored_features import FilmInputs
 from medgrape.vocabulary.curation import Usage
 
-_VERSION = 1
-"""Increased whenever the same weights give other scores."""
+_VERSION = 1  # Increased whenever the same weights give other scores
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,9 @@ class TrainingScores:
     """Scores of a training, memory-mapped, in the order of ``TrainingFilms``."""
 
     scores: Float[np.ndarray, "views n k m"]
-    peaks: Float[np.ndarray, "n k"]
-    """Maximum of each concept's mean map on the films themselves."""
-    nearest_films: Int[np.ndarray, "k m"]
-    """For each prototype the most similar training film with the concept; -1 if no film may be shown."""
-    nearest_patches: Int[np.ndarray, "k m"]
-    """The patch of that film, counted row by row."""
+    peaks: Float[np.ndarray, "n k"]  # Maximum of each concept's mean map on the films themselves
+    nearest_films: Int[np.ndarray, "k m"]  # The most similar training film with the concept; -1 if none may be shown
+    nearest_patches: Int[np.ndarray, "k m"]  # The patch of that film, counted row by row
     nearest_similarity: Float[np.ndarray, "k m"]
 
 
@@ -55,8 +51,7 @@ class KeptScores:
 
     grid: tuple[int, int]
     scores: Float[np.ndarray, "views n k m"]
-    where: Int[np.ndarray, "n k m"]
-    """The patch of each film itself with this score, counted row by row."""
+    where: Int[np.ndarray, "n k m"]  # The patch of each film itself with this score, counted row by row
 
 
 def open_scores(
@@ -81,14 +76,13 @@ def _write(
 ) -> None:
     model.eval()
     prototypes, films = model.atlas.prototypes, inputs.films
-    shape = (prototypes.shape[0], prototypes.shape[1])
+    shape = model.atlas.kept.shape
     nearest, patch = torch.full(shape, -1), torch.zeros(shape, dtype=torch.long)
     similarity, peaks = torch.full(shape, -2.0), []
     in_training = torch.tensor([film.split == "train" for film in films.records])
     may_show = (films.labels == 1) & (in_training & showable).unsqueeze(1)
     with ArrayWriter(draft / "scores.npy", shape) as out:
-        for number, positions, patches in _every_patch(model, inputs, views, track):
-            scores, where = _best_patches(patches, prototypes)
+        for number, positions, patches, scores, where in _scored_batches(model, inputs, views, track):
             out.append(scores.cpu().numpy())
             if number == 0:
                 peaks.append(mean_maps(patches, prototypes).amax(dim=(-2, -1)).cpu().numpy())
@@ -104,22 +98,20 @@ def _write(
     np.save(draft / "nearest_similarity.npy", similarity.numpy())
 
 
-def _every_patch(
+def _scored_batches(
     model: Grape, inputs: FilmInputs, views: int, track: Track
-) -> Iterator[tuple[int, list[int], Float[Tensor, "b d h w"]]]:
-    """Yield the number of the view, the positions of the films, and their patches."""
-    jobs = inputs.jobs(views)
+) -> Iterator[tuple[int, list[int], Float[Tensor, "b d h w"], Float[Tensor, "b k m"], Int[Tensor, "b k m"]]]:
+    """Yield the number of the view, the positions of the films, their patches and scores, and the patch of each score.
+
+    Scores are computed concept by concept, to save memory.
+    """
+    jobs, prototypes = inputs.jobs(views), model.atlas.prototypes
     for number, positions in track(jobs, "scores of every film", len(jobs)):
-        yield number, positions, model.projector.patches(inputs.features(model, positions, number))
-
-
-def _best_patches(
-    patches: Float[Tensor, "b d h w"], prototypes: Float[Tensor, "k m d"]
-) -> tuple[Float[Tensor, "b k m"], Int[Tensor, "b k m"]]:
-    """Scores with the patch of each; concept by concept, to save memory."""
-    flat = rearrange(patches, "b d h w -> b d (h w)")
-    best = [(vectors @ flat).max(dim=-1) for vectors in prototypes]
-    return torch.stack([b.values for b in best], dim=1), torch.stack([b.indices for b in best], dim=1)
+        patches = model.projector.patches(inputs.features(model, positions, number))
+        flat = rearrange(patches, "b d h w -> b d (h w)")
+        best = [(vectors @ flat).max(dim=-1) for vectors in prototypes]
+        scores, where = (torch.stack(tensors, dim=1) for tensors in zip(*best, strict=True))
+        yield number, positions, patches, scores, where
 
 
 def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
@@ -129,9 +121,7 @@ def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
         raise TrainingError(
             f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."
         )
-    paths = [dataset.film_path(film) for film in dataset.pictured]
-    cached = FilmCache(data / "cache", run.config).films(paths, track=track)
-    films = TrainingFilms.of(dataset, cached, *LEARNT)
+    films = TrainingFilms.of(dataset, cached_films(run.config, dataset, data, track), *LEARNT)
     for split in LEARNT:
         if not (films.classes[films.positions(split)] != UNKNOWN_CLASS).any():
             raise TrainingError(f"{dataset.name!r} has no readable {split} films whose class is known.")
@@ -158,14 +148,15 @@ def _write_kept(run: Run, films: TrainingFilms, views: int, draft: Path, device:
     model: Grape = deepcopy(run.grape).eval()
     inputs = FilmInputs.of(run.config, films, model.backbone, device)
     model.to(device)
-    prototypes = model.atlas.prototypes
-    shape = (prototypes.shape[0], prototypes.shape[1])
-    with ArrayWriter(draft / "scores.npy", shape) as scores, ArrayWriter(draft / "where.npy", shape, np.int32) as where:
-        for number, _, patches in _every_patch(model, inputs, views, track):
-            best, patch = _best_patches(patches, prototypes)
-            scores.append(best.cpu().numpy())
+    shape = model.atlas.kept.shape
+    with (
+        ArrayWriter(draft / "scores.npy", shape) as out,
+        ArrayWriter(draft / "where.npy", shape, np.int32) as out_where,
+    ):
+        for number, _, _, scores, where in _scored_batches(model, inputs, views, track):
+            out.append(scores.cpu().numpy())
             if number == 0:
-                where.append(patch.cpu().numpy())
+                out_where.append(where.cpu().numpy())
 
 
 def _name(run: Run, films: TrainingFilms, views: int) -> str:

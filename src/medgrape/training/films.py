@@ -18,12 +18,9 @@ from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.errors import UserError
 from medgrape.geometry import PatchGrid
 
-LEARNT = ("train", "val")
-"""The splits that a training uses."""
-UNKNOWN_CLASS = -100
-"""The class that torch's cross-entropy ignores."""
-FINE = 4
-"""Boxes are drawn on a grid that is this many times finer than the patches, and averaged after augmentation."""
+LEARNT = ("train", "val")  # The splits that a training uses
+UNKNOWN_CLASS = -100  # The class that torch's cross-entropy ignores
+FINE = 4  # Boxes are drawn on a grid that is this many times finer than the patches, and averaged after augmentation
 
 
 class TrainingError(UserError):
@@ -34,17 +31,14 @@ class TrainingError(UserError):
 class Targets:
     """Labels, classes and boxes of a batch of films."""
 
-    labels: Float[Tensor, "b k"]
-    """1 present, 0 absent, NaN unknown."""
+    labels: Float[Tensor, "b k"]  # 1 present, 0 absent, NaN unknown
     classes: Int[Tensor, " b"]
-    overlap: Float[Tensor, "b k h w"]
-    """Fraction of each patch that the boxes of each concept cover."""
-    judged: Bool[Tensor, "b k"]
-    """Whether the boxes are complete: the concept has a box, or is absent."""
+    overlap: Float[Tensor, "b k h w"]  # Fraction of each patch that the boxes of each concept cover
+    judged: Bool[Tensor, "b k"]  # Whether the boxes are complete: the concept has a box, or is absent
 
     def to(self, device: torch.device) -> "Targets":
         """Copy to a device."""
-        return Targets(*(tensor.to(device) for tensor in (self.labels, self.classes, self.overlap, self.judged)))
+        return Targets(*(tensor.to(device) for tensor in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -54,8 +48,7 @@ class TrainingFilms:
     dataset: Dataset
     cached: CachedFilms
     records: tuple[FilmRecord, ...]
-    places: tuple[int, ...]
-    """Position of each film in ``cached``."""
+    places: tuple[int, ...]  # Position of each film in `cached`
 
     @classmethod
     def of(cls, dataset: Dataset, cached: CachedFilms, *splits: str) -> "TrainingFilms":
@@ -91,9 +84,9 @@ class TrainingFilms:
     @cached_property
     def boxed(self) -> Bool[Tensor, "n k"]:
         """Whether a film has a box of a concept."""
-        boxes, names = self.dataset.boxes_by_film, self.dataset.concepts.names
-        drawn = [{box.concept for box in boxes.get(film.id, ())} for film in self.records]
-        return torch.tensor([[name in concepts for name in names] for concepts in drawn], dtype=torch.bool)
+        boxed = {(box.film, box.concept) for box in self.dataset.boxes}
+        names = self.dataset.concepts.names
+        return torch.tensor([[(film.id, name) in boxed for name in names] for film in self.records], dtype=torch.bool)
 
     def positions(self, split: str) -> list[int]:
         """Return the films of a split."""
@@ -101,20 +94,19 @@ class TrainingFilms:
 
     def pixels(self, positions: Sequence[int]) -> Float[Tensor, "b 1 side side"]:
         """Return grey levels from 0 to 1."""
-        stack = np.stack([self.cached[self.places[position]] for position in positions])
-        return torch.from_numpy(stack).unsqueeze(1).float() / 255.0
+        return torch.from_numpy(self.cached.stack([self.places[position] for position in positions]))
 
-    def seen(self, positions: Sequence[int], lots: RandomViews | None) -> Float[Tensor, "b 1 side side"]:
-        """Return the films, or an augmented view of each."""
+    def augmented(self, positions: Sequence[int], views: RandomViews | None) -> Float[Tensor, "b 1 side side"]:
+        """Return the films, or a random view of each."""
         films = self.pixels(positions)
-        return films if lots is None else augmented(films, lots)
+        return films if views is None else augmented(films, views)
 
-    def targets(self, positions: Sequence[int], grid: tuple[int, int], lots: RandomViews | None = None) -> Targets:
+    def targets(self, positions: Sequence[int], grid: tuple[int, int], views: RandomViews | None = None) -> Targets:
         """Return the targets of films; boxes are augmented with the films."""
         rows = list(positions)
         overlap = torch.stack([self._overlap(self.records[position], grid) for position in rows])
-        if lots is not None and overlap.any():
-            overlap = transformed(overlap, lots.transforms(), "zeros")
+        if views is not None and overlap.any():
+            overlap = transformed(overlap, views.transforms(), "zeros")
         labels, covered = self.labels[rows], F.avg_pool2d(overlap, FINE)
         complete = self.boxed[rows] | (self.boxed.any(dim=0) & (labels == 0))
         lost = (labels != 0) & (covered.amax(dim=(-2, -1)) == 0)  # an augmented view may move a box off the film

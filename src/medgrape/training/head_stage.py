@@ -8,12 +8,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from medgrape.config import HeadStage
+from medgrape.config import Config, HeadStage
 from medgrape.model.grape import Grape
 from medgrape.training.film_scores import KeptScores, TrainingScores
 from medgrape.training.films import UNKNOWN_CLASS, TrainingFilms, shuffled
+from medgrape.training.loop import StageState, TrainingContext, run_stage
 from medgrape.training.losses import rarity_weights
-from medgrape.training.stage import StageTraining, ValidationResult, evaluating, macro_f1
+from medgrape.training.stage import StageTraining, ValidationResult, evaluating, freeze_except, macro_f1
 
 
 @dataclass(frozen=True)
@@ -30,25 +31,14 @@ class HeadTraining(StageTraining):
     name = "head"
     schedule: HeadStage
 
-    def __init__(
-        self,
-        model: Grape,
-        scores: TrainingScores | KeptScores,
-        films: TrainingFilms,
-        schedule: HeadStage,
-        seed: int,
-        device: torch.device,
-    ) -> None:
-        self.schedule, self._scores, self._seed, self._device = schedule, scores.scores, seed, device
-        self._model, self._truth = model, films.classes
-        self.learner = model.head
+    def __init__(self, model: Grape, scores: TrainingScores | KeptScores, films: TrainingFilms, config: Config) -> None:
+        self.schedule, self._seed, self._device = config.stages.head, config.seed, model.atlas.vectors.device
+        self._model, self.learner, self._scores, self._truth = model, model.head, scores.scores, films.classes
         known = films.classes != UNKNOWN_CLASS
         self.training = [film for film in films.positions("train") if known[film]]
         self._validation = [film for film in films.positions("val") if known[film]]
-        self._weights: Tensor | None = None
-        if schedule.balance:
-            weights = rarity_weights(self._truth[self.training], len(films.dataset.classes))
-            self._weights = weights.to(device)
+        weights = rarity_weights(self._truth[self.training], len(films.dataset.classes))
+        self._weights = weights.to(self._device) if self.schedule.balance else None
 
     def fit_standard(self) -> None:
         """Fit the statistics of the scores on the training films without augmentation."""
@@ -67,7 +57,7 @@ class HeadTraining(StageTraining):
         return head_loss(logits, batch.classes, self.schedule, self._weights)
 
     def _heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b judged m"]:
-        """The scores that the head uses, without discarded prototypes and concepts that it does not know."""
+        """Return the scores that the head uses, without discarded prototypes and concepts that it does not know."""
         return self._model.atlas.heard(scores)[:, : self._model.judged]
 
     @torch.no_grad()
@@ -81,13 +71,24 @@ class HeadTraining(StageTraining):
         return ValidationResult(macro_f1(logits.argmax(dim=1).cpu(), truth), float(loss), "macro-F1")
 
 
+def train_head(
+    model: Grape, scores: TrainingScores | KeptScores, films: TrainingFilms, config: Config, context: TrainingContext
+) -> StageState:
+    """Train the head; all other parts are frozen."""
+    freeze_except(model, config.stages.head.learns)
+    training = HeadTraining(model, scores, films, config)
+    if config.model.standardise:
+        training.fit_standard()
+    return run_stage(training, context)
+
+
 def head_loss(
     logits: Float[Tensor, "b classes"],
     classes: Int[Tensor, " b"],
     schedule: HeadStage,
     weights: Float[Tensor, " classes"] | None,
 ) -> Float[Tensor, ""]:
-    """Weighted cross-entropy with smoothed labels."""
+    """Compute the weighted cross-entropy with smoothed labels."""
     return F.cross_entropy(
         logits, classes, weight=weights, ignore_index=UNKNOWN_CLASS, label_smoothing=schedule.label_smoothing
     )

@@ -15,19 +15,16 @@ from typing import Literal
 
 from medgrape.errors import UserError
 
-_SHELLS = ("bash", "sh", "zsh", "interactive")
-"""Names that SLURM gives to the job of an interactive shell."""
-_POLL = 1.0
-"""Seconds between two checks that the parent process still runs."""
+_SHELLS = ("bash", "sh", "zsh", "interactive")  # Names that SLURM gives to the job of an interactive shell
+_POLL = 1.0  # Seconds between two checks that the parent process still runs
 
 
 class PeerExitedError(UserError):
     """Another process of the same training has ended. It has printed the reason itself, unless it was killed."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Another process of this training has ended; the same command goes on after the last whole epoch."
-        )
+        message = "Another process of this training has ended; the same command goes on after the last whole epoch."
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,9 @@ class ProcessInfo:
 
     launcher: Literal["torchrun", "slurm"]
     rank: int
-    world: int
-    """Number of processes on all machines."""
+    world: int  # Number of processes on all machines
     nodes: int
-    per_node: int
-    """Number of processes on each machine."""
+    per_node: int  # Number of processes on each machine
 
     @property
     def is_rank_zero(self) -> bool:

@@ -39,8 +39,7 @@ class StageState:
     learner: Tensors
     best: Tensors
     optimiser: Tensors
-    result: ValidationResult | None
-    """Validation result of the best epoch."""
+    result: ValidationResult | None  # Validation result of the best epoch
     best_epoch: int
     history: list[dict[str, Any]] = field(default_factory=list)
     finished: bool = False
@@ -52,12 +51,9 @@ class StageState:
             groups["best"] = self.best
         tensors = {f"{group}/{name}": tensor for group, named in groups.items() for name, tensor in named.items()}
         header = {
-            "epoch": self.epoch,
-            "figure": None if self.result is None else asdict(self.result),
-            "best_epoch": self.best_epoch,
-            "history": self.history,
-            "finished": self.finished,
-        }
+            "epoch": self.epoch, "figure": None if self.result is None else asdict(self.result),
+            "best_epoch": self.best_epoch, "history": self.history, "finished": self.finished,
+        }  # fmt: skip
         write_tensors(path, tensors, {"state": json.dumps(header)})
 
     @classmethod
@@ -71,10 +67,9 @@ class StageState:
             for key in file.keys():  # noqa: SIM118 (not a mapping)
                 group, name = key.split("/", 1)
                 groups[group][name] = file.get_tensor(key)
-        result = None if header["figure"] is None else ValidationResult(**header["figure"])
-        learner, best = groups["learner"], groups["best"] or groups["learner"]
-        return cls(header["epoch"], learner, best, groups["optimiser"], result, header["best_epoch"],
-                   header["history"], header["finished"])  # fmt: skip
+        figure, best = header.pop("figure"), groups["best"] or groups["learner"]
+        result = None if figure is None else ValidationResult(**figure)
+        return cls(learner=groups["learner"], best=best, optimiser=groups["optimiser"], result=result, **header)
 
 
 def history(folder: Path, stages: Sequence[str]) -> list[dict[str, Any]]:
@@ -139,16 +134,16 @@ def run_stage(stage: StageTraining, context: TrainingContext) -> StageState:
 
 def _checkpoint(path: Path, barrier: Barrier) -> StageState | None:
     """Load the checkpoint that rank 0 sees; the other processes wait until they see it too."""
+
+    def progress(state: StageState | None) -> tuple[int, bool] | None:
+        return None if state is None else (state.epoch, state.finished)
+
     state = StageState.load(path)
-    first = barrier.broadcast(_progress(state))
-    if _progress(state) != first:
-        barrier.wait_until(lambda: _progress(StageState.load(path)) == first, path)
+    first = barrier.broadcast(progress(state))
+    if progress(state) != first:
+        barrier.wait_until(lambda: progress(StageState.load(path)) == first, path)
         state = StageState.load(path)
     return state
-
-
-def _progress(state: StageState | None) -> tuple[int, bool] | None:
-    return None if state is None else (state.epoch, state.finished)
 
 
 class _Loop:
@@ -171,9 +166,10 @@ class _Loop:
         if state is not None:
             learner.load_state_dict(state.learner, strict=True)
         wrapped, wrapped_optimiser = self._context.fabric.setup(learner, optimiser)
-        if state is not None:
+        if state is None:
+            state = StageState(0, {}, {}, {}, None, 0)
+        else:
             _load_optimiser(optimiser, state.optimiser)
-        state = state or StageState(0, {}, {}, {}, None, 0)
         label, batches = f"stage {self._stage.name}", self._batches
         with self._context.watch(label, schedule.epochs * batches, state.epoch * batches) as step:
             while not (state.finished or state.epoch >= schedule.epochs):
@@ -197,17 +193,11 @@ class _Loop:
             "processes": fabric.world_size,
         }  # fmt: skip
         tensors = {name: tensor.detach().clone() for name, tensor in self._stage.learner.state_dict().items()}
-        best_epoch = epoch if better else state.best_epoch
-        after = StageState(
-            epoch=epoch,
-            learner=tensors,
-            best=tensors if better else state.best,
-            optimiser=_optimiser_tensors(getattr(optimiser, "optimizer", optimiser)),
-            result=result if better else state.result,
-            best_epoch=best_epoch,
-            history=[*state.history, entry],
-            finished=epoch >= schedule.epochs or (0 < schedule.patience <= epoch - best_epoch),
-        )
+        chosen = (tensors, result, epoch) if better else (state.best, state.result, state.best_epoch)
+        best, best_result, best_epoch = chosen
+        finished = epoch >= schedule.epochs or (0 < schedule.patience <= epoch - best_epoch)
+        moments = _optimiser_tensors(getattr(optimiser, "optimizer", optimiser))
+        after = StageState(epoch, tensors, best, moments, best_result, best_epoch, [*state.history, entry], finished)
         if self._context.is_rank_zero:
             after.save(self._path)
             self._context.log.add(entry)
@@ -241,9 +231,9 @@ class _Loop:
             total += float(loss.detach())
             report(f"epoch {epoch}/{schedule.epochs}  loss {total / (number + 1):.3f}")
         mean = total / self._batches
-        if fabric.world_size == 1:
-            return mean
-        return float(fabric.all_reduce(torch.tensor(mean, device=fabric.device), reduce_op="mean"))  # type: ignore[arg-type]
+        if fabric.world_size > 1:
+            mean = float(fabric.all_reduce(torch.tensor(mean, device=fabric.device), reduce_op="mean"))  # type: ignore[arg-type]
+        return mean
 
 
 def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> Tensors:

@@ -1,4 +1,4 @@
-"""The losses of the stages. ``tests/oracles`` computes every equation again with plain loops."""
+"""The losses of the stages; ``tests/oracles`` computes every equation again with plain loops."""
 
 import math
 from typing import Any
@@ -9,12 +9,10 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-MOSTLY = 0.3
-"""Fraction of a patch that a box must cover for the patch to be inside."""
+MOSTLY = 0.3  # Fraction of a patch that a box must cover for the patch to be inside
 POINTING_SCALE, RIVALS = 20.0, 30.0
 """Scale of the cosines in ``pointing_loss``, and the number of patches of normal tissue beside each finding."""
-LITTLE = 0.05
-"""Boxes that cover less than this fraction of a patch, because augmentation moved them off the film, are ignored."""
+LITTLE = 0.05  # Boxes that cover less than this of a patch are ignored: augmentation moved them off the film
 
 
 class _MaskedCosines(torch.autograd.Function):
@@ -122,7 +120,7 @@ def box_class_loss(
 def soft_similarity(
     vectors: Float[Tensor, "n d"], prototypes: Float[Tensor, "groups m d"], sharpness: float
 ) -> Float[Tensor, "n groups"]:
-    """Similarity to each concept: its prototypes' cosines, weighted by their own softmax (paper Eqs. 8, 9)."""
+    """Compute the similarity to each concept: its cosines, weighted by their own softmax (paper Eqs. 8, 9)."""
     return _soft_maximum(torch.einsum("nd,gmd->ngm", vectors, prototypes), sharpness)
 
 

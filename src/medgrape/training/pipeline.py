@@ -14,7 +14,7 @@ from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.errors import nearest
-from medgrape.model.backbones import build_backbone
+from medgrape.model.backbones import Backbone, build_backbone
 from medgrape.model.cam import CamHead
 from medgrape.model.grape import Grape
 from medgrape.model.graph import ConceptGraph
@@ -24,19 +24,18 @@ from medgrape.training import alternative_stages as alternatives
 from medgrape.training.concept_stage import ConceptTraining
 from medgrape.training.film_scores import TrainingScores, open_scores
 from medgrape.training.films import TrainingError, TrainingFilms, in_order
-from medgrape.training.head_stage import HeadTraining
+from medgrape.training.head_stage import train_head
 from medgrape.training.loop import StageState, TrainingContext, history, run_stage, summary_of_stages
 from medgrape.training.preflight import untrained
 from medgrape.training.processes import Barrier, alone
 from medgrape.training.prototype_stage import PrototypeTraining
 from medgrape.training.stage import StageTraining, evaluating, freeze_except
-from medgrape.training.stored_features import BATCH, FilmInputs, open_patches, open_shared, open_vectors
+from medgrape.training.stored_features import BATCH, FilmInputs, open_inputs, open_patches, open_vectors
 from medgrape.vocabulary.encoders import TextEncoder, open_text_encoder
 
 Module = TypeVar("Module", bound=nn.Module)
 LIKE, CUT = "stages.concepts.like", "model.cut"
-NOTHING = -20.0
-"""A logit below any that a trained map reaches."""
+NOTHING = -20.0  # A logit below any that a trained map reaches
 
 
 def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -> Grape:
@@ -45,20 +44,17 @@ def build_model(config: Config, dataset: Dataset, encoder: TextEncoder | None) -
     torch.manual_seed(config.seed)  # after the text, so that the encoder does not change the random weights
     cut = _cut(config, dataset.concepts)
     graph = ConceptGraph(torch.from_numpy(co_occurrence(dataset).probability).float(), config.model.tau, cut)
-    backbone = build_backbone(config.backbone)
-    backbone.freeze_statistics = not config.stages.concepts.batch_statistics
-    background = config.stages.prototypes.background
+    backbone, background = _build_backbone(config), config.stages.prototypes.background
     model = Grape(backbone, config.model, graph, len(dataset.classes), text, background=background)
     if config.stages.concepts.like:
         _initialise_maps(model.cam, config, dataset.concepts)
     return _channels_last(model)
 
 
-def _build_baseline(config: Config, dataset: Dataset) -> Baseline:
-    torch.manual_seed(config.seed)
+def _build_backbone(config: Config) -> Backbone:
     backbone = build_backbone(config.backbone)
     backbone.freeze_statistics = not config.stages.concepts.batch_statistics
-    return _channels_last(build_baseline(config, backbone, len(dataset.concepts), len(dataset.classes)))
+    return backbone
 
 
 def _channels_last(model: Module) -> Module:
@@ -70,13 +66,13 @@ def _channels_last(model: Module) -> Module:
 
 
 def _cut(config: Config, concepts: ConceptSet) -> list[tuple[int, int]]:
-    """Listener and speaker of every edge that is removed."""
+    """Return target and source of every edge that is removed."""
     edges = []
     for edge in config.model.cut:
-        speaker, arrow, listener = (part.strip() for part in edge.partition("->"))
+        source, arrow, target = (part.strip() for part in edge.partition("->"))
         if not arrow:
             raise TrainingError(f"{CUT} takes edges such as 'active_tb -> obsolete_tb', not {edge!r}.")
-        edges.append((_index(listener, concepts, CUT, "the data set"), _index(speaker, concepts, CUT, "the data set")))
+        edges.append((_index(target, concepts, CUT, "the data set"), _index(source, concepts, CUT, "the data set")))
     return edges
 
 
@@ -125,7 +121,7 @@ class TrainedBaseline:
 
 
 class _Pipeline:
-    """What both pipelines share: the context, the inputs and the metrics."""
+    """Context, inputs and metrics of a pipeline."""
 
     def __init__(
         self, config: Config, films: TrainingFilms, context: TrainingContext, model: Grape | Baseline, track: Track
@@ -137,23 +133,23 @@ class _Pipeline:
 
     def _open(self, stages: tuple[str, ...]) -> None:
         """Start the log, and open the cache of the frozen parts' output."""
-        context, views = self._context, self._config.stages.concepts.views
+        context, views, folder = self._context, self._config.stages.concepts.views, self._context.folder / "early"
         if context.is_rank_zero:
             context.log.begin(history(context.folder, stages))
-        self._inputs = open_shared(
-            self._inputs, views, context.folder / "early", self._track, context.barrier, writes=context.is_rank_zero
-        )
+            self._inputs = open_inputs(self._inputs, views, folder, self._track)
+        context.barrier.wait()  # until rank 0 has written the cache
+        if not context.is_rank_zero:
+            if self._inputs.backbone.frozen_parts > 0 and views > 0:
+                context.barrier.wait_until(folder.is_dir, folder)
+            self._inputs = open_inputs(self._inputs, views, folder, self._track)
 
     def _continue_alone(self) -> None:
         """Use this process alone from now on."""
         self._context = replace(self._context, fabric=alone(self._context.fabric), barrier=Barrier())
 
     def _metrics(self, states: dict[str, StageState], encoder: TextEncoder | None = None) -> dict[str, Any]:
-        return {
-            "validation": summary_of_stages(states),
-            "untrained_concepts": list(untrained(self._films)),
-            "text_encoder": None if encoder is None else encoder.name,
-        }
+        concepts, name = list(untrained(self._films)), None if encoder is None else encoder.name
+        return {"validation": summary_of_stages(states), "untrained_concepts": concepts, "text_encoder": name}
 
 
 class GrapePipeline(_Pipeline):
@@ -177,7 +173,7 @@ class GrapePipeline(_Pipeline):
         elif stages.concepts.epochs:
             freeze_except(model, stages.concepts.learns)
             context.seed_torch("first weights of the class maps")
-            concepts = ConceptTraining(model, self._inputs, stages.concepts, config.seed, context.share)
+            concepts = ConceptTraining(model, self._inputs, stages.concepts, context.share)
             states["concepts"] = run_stage(concepts, context)
         if not context.is_rank_zero:
             return None
@@ -189,11 +185,7 @@ class GrapePipeline(_Pipeline):
         folder = context.folder / "scores"
         scores = open_scores(model, self._inputs, stages.head.views, showable, folder, self._track)
         if is_staged:
-            freeze_except(model, stages.head.learns)
-            head = HeadTraining(model, scores, self._films, stages.head, config.seed, self._device)
-            if config.model.standardise:
-                head.fit_standard()
-            states["head"] = run_stage(head, self._context)
+            states["head"] = train_head(model, scores, self._films, config, self._context)
         context.log.draw()
         return TrainedGrape(model.cpu().eval(), scores, self._inputs.grid, self._metrics(states, self._encoder))
 
@@ -207,9 +199,7 @@ class GrapePipeline(_Pipeline):
             background=stages.prototypes.background,
         )  # fmt: skip
         freeze_except(self.model, stages.prototypes.learns)
-        training = PrototypeTraining(
-            self.model, vectors, self._films, stages.prototypes, self._config.seed, self._device, self._inputs.patches
-        )
+        training = PrototypeTraining(self.model, vectors, self._inputs, stages.prototypes)
         if not (folder / "prototypes.safetensors").is_file():  # otherwise the checkpoint has them
             training.place()
         state = run_stage(training, self._context)
@@ -222,28 +212,30 @@ class BaselinePipeline(_Pipeline):
     """All stages of a baseline."""
 
     def __init__(self, config: Config, films: TrainingFilms, context: TrainingContext, track: Track) -> None:
-        self.model = _build_baseline(config, films.dataset)
+        torch.manual_seed(config.seed)
+        concepts, classes = len(films.dataset.concepts), len(films.dataset.classes)
+        self.model = _channels_last(build_baseline(config, _build_backbone(config), concepts, classes))
         super().__init__(config, films, context, self.model, track)
 
     def run(self) -> TrainedBaseline | None:
         """Train all stages; return None in a process that only helped."""
-        model, stages, seed, share = self.model, self._config.stages, self._config.seed, self._context.share
+        model, stages, share = self.model, self._config.stages, self._context.share
         names = {"black-box": ("black_box",), "cbm": ("cbm",), "pip-net": ("pip_net_parts", "pip_net")}
         self._open(names[self._config.model.method])
         first: StageTraining
         if isinstance(model, PipNet):
-            first = alternatives.PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, seed, share)
+            first = alternatives.PipNetPartsTraining(model, self._inputs, stages.pip_net_parts, share)
         elif isinstance(model, ConceptBottleneck):
-            first = alternatives.CbmTraining(model, self._inputs, stages.cbm, seed, share)
+            first = alternatives.CbmTraining(model, self._inputs, stages.cbm, share)
         else:
             balance = stages.black_box.balance
-            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, seed, share, balance=balance)
+            first = alternatives.BlackBoxTraining(model, self._inputs, stages.black_box, share, balance=balance)
         states = {first.name: self._train(first)}
         if not self._context.is_rank_zero:
             return None
         if isinstance(model, PipNet):
             self._continue_alone()
-            second = alternatives.PipNetTraining(model, self._inputs, stages.pip_net, seed, self._context.share)
+            second = alternatives.PipNetTraining(model, self._inputs, stages.pip_net, self._context.share)
             states[second.name] = self._train(second)
             training = self._films.positions("train")
             model.name_parts(self._present(model, training), self._films.labels[training].to(self._device))

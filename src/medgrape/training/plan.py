@@ -21,28 +21,20 @@ from medgrape.runs.manifest import parts_used
 from medgrape.training.films import TrainingError
 
 PLAN = "plan.json"
-PARTS = {
-    "config": "settings",
-    "dataset": "labels",
-    "films": "films",
-    "sources": "weights of the backbone or the text encoder",
-    "versions": "versions of the software",
-}
-"""Keys of the plan, and how an error calls them."""
-_WHERE = ("processes", "threads")
-"""Settings that may change while a training is continued: where it runs."""
+PARTS = {  # Keys of the plan, and how an error calls them
+    "config": "settings", "dataset": "labels", "films": "films",
+    "sources": "weights of the backbone or the text encoder", "versions": "versions of the software",
+}  # fmt: skip
+_WHERE = ("processes", "threads")  # Settings that may change while a training is continued: where it runs
 
 FIRST = "concepts.safetensors"
 LATER = ("patches", "vectors", "prototypes.safetensors", "scores")
-EVERYTHING = ("early", FIRST, *LATER)
-"""What trainings may share, by its name in the folder of a training; all but the first stage need much space."""
-EARLY = ("seed", "preprocessing", "backbone", "training")
-"""Tables that the output of the frozen parts depends on, beside the augmented views."""
-UNSEEN_BEFORE_HEAD = (
+EVERYTHING = ("early", FIRST, *LATER)  # Stages that trainings may share; all but the first need much space
+EARLY = ("seed", "preprocessing", "backbone", "training")  # Settings of the frozen parts, beside the views
+UNSEEN_BEFORE_HEAD = (  # Settings that prototypes and scores do not depend on, beside all of stage 4 but its views
     "model.head", "model.tau", "model.cut", "model.dropout", "model.standardise", "safety", "limits",
     "stages.end_to_end", "stages.black_box", "stages.cbm", "stages.pip_net_parts", "stages.pip_net",
 )  # fmt: skip
-"""Settings that prototypes and scores do not depend on, beside all of stage 4 but its views."""
 
 
 def is_same_training(config: Config, other: Config) -> bool:
@@ -92,19 +84,19 @@ def _sources(config: Config) -> dict[str, str]:
 def fetch(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
     """Take the stages that another training has finished."""
     for name, place in _places(cache, work, names).items():
-        if place.exists() and not (work / name).exists():
-            _link(place, work / name)
+        _link(place, work / name)
 
 
 def keep(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
     """Keep the stages of a finished training for others."""
     for name, place in _places(cache, work, names).items():
-        if (work / name).exists() and not place.exists():
-            _link(work / name, place)
+        _link(work / name, place)
 
 
 def _link(source: Path, target: Path) -> None:
     """Link through a draft, so that the target is complete or absent; another process may do the same."""
+    if target.exists() or not source.exists():
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     _remove(draft)  # of a killed process with the same number

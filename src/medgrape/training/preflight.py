@@ -1,5 +1,6 @@
 """Checks before the first epoch that a training can be completed."""
 
+from itertools import compress
 from operator import attrgetter
 from pathlib import Path
 
@@ -12,12 +13,11 @@ from medgrape.runs.checkpoint import Run
 from medgrape.runs.manifest import parts_used
 from medgrape.training.films import UNKNOWN_CLASS, TrainingError, TrainingFilms, learnt_contents
 
-_STAGED_ONLY = (
+_STAGED_ONLY = (  # Settings that have no effect without stages
     "stages.prototypes.background", "stages.concepts.box_weight", "stages.concepts.resample", "stages.prototypes.push",
     "stages.prototypes.detection", "stages.concepts.telling_weight", "stages.concepts.class_weight",
     "stages.vectors.boxes", "model.standardise", "model.mirror",
 )  # fmt: skip
-"""Settings that have no effect without stages."""
 
 
 def refuse_unusable_folder(out: Path) -> None:
@@ -96,8 +96,8 @@ def _check_maps(config: Config, films: TrainingFilms) -> None:
     stage = config.stages.concepts
     if stage.epochs or config.training.order == "end-to-end":
         return
-    for name, shown in zip(films.dataset.concepts.names, (films.labels == 1).any(dim=0).tolist(), strict=True):
-        if shown and name not in stage.like:
+    for name in compress(films.dataset.concepts.names, (films.labels == 1).any(dim=0).tolist()):
+        if name not in stage.like:
             raise TrainingError(
                 f"With stages.concepts.epochs = 0 the map of {name!r} is not trained; name a finding of an earlier run "
                 "for it in stages.concepts.like, or train the stage."
@@ -120,7 +120,5 @@ def _check_stages(config: Config) -> None:
 
 def untrained(films: TrainingFilms) -> tuple[str, ...]:
     """Return the concepts that no training film shows."""
-    shown = (films.labels[films.positions("train")] == 1).any(dim=0)
-    return tuple(
-        name for name, any_film in zip(films.dataset.concepts.names, shown.tolist(), strict=True) if not any_film
-    )
+    shown = (films.labels[films.positions("train")] == 1).any(dim=0).tolist()
+    return tuple(compress(films.dataset.concepts.names, (not any_film for any_film in shown)))

@@ -28,12 +28,9 @@ from medgrape.training.films import TrainingError
 from medgrape.training.launchers import PeerExitedError, ProcessInfo, end_with_parent, process_info
 
 T = TypeVar("T")
-_TIMEOUT = timedelta(minutes=30)
-"""For a process that starts late or hangs."""
-_BARRIER_TIMEOUT = timedelta(days=30)
-"""Rank 0 may decode films or train the later stages for that long. If it dies, its connection ends at once."""
-_SHARED_WITHIN = 90.0
-"""Seconds in which a file written on one machine must be visible on all: network disks refresh once a minute."""
+_TIMEOUT = timedelta(minutes=30)  # For a process that starts late or hangs
+_BARRIER_TIMEOUT = timedelta(days=30)  # Rank 0 may decode films for long; if it dies, the connection ends at once
+_SHARED_WITHIN = 90.0  # Seconds until all machines must see a new file: network disks refresh once a minute
 _POLL = 0.02
 _NAME_BYTES = 16
 _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
@@ -43,8 +40,7 @@ _PRECISION = {"fp32": "32-true", "bf16": "bf16-mixed"}
 class Barrier:
     """Where the processes of a training wait for each other; the default is for a single process."""
 
-    group: Any = None
-    """Process group of torch with a long timeout, beside the one for gradients."""
+    group: Any = None  # Process group of torch with a long timeout, beside the one for gradients
 
     @classmethod
     def of(cls, fabric: Fabric) -> "Barrier":
@@ -116,15 +112,9 @@ def alone(fabric: Fabric) -> Fabric:
 def join(device: torch.device) -> None:
     """Create torch's process group for the processes of this attempt."""
     store, rank, world = next(dist.rendezvous("env://", timeout=_TIMEOUT))  # type: ignore[attr-defined]
-    attempt = agree_on_name(store, rank, world)
-    dist.init_process_group(
-        "nccl" if device.type == "cuda" else "gloo",
-        store=dist.PrefixStore(attempt.hex(), store),  # type: ignore[attr-defined]
-        rank=rank,
-        world_size=world,
-        timeout=_TIMEOUT,
-        device_id=None if device.type == "cpu" else device,
-    )
+    store = dist.PrefixStore(agree_on_name(store, rank, world).hex(), store)  # type: ignore[attr-defined]
+    backend, device_id = "nccl" if device.type == "cuda" else "gloo", None if device.type == "cpu" else device
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=_TIMEOUT, device_id=device_id)
 
 
 def agree_on_name(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (torch's stores have no common type)
@@ -148,10 +138,8 @@ def agree_on_name(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (
 def _publish(store: Any, own_name: bytes, world: int) -> bytes | None:  # noqa: ANN401
     store.set("call", own_name)
     keys = [f"answer {rank}" for rank in range(1, world)]
-    if not store.check(keys):
-        return None
-    answers = [store.get(key) for key in keys]
-    if any(not answer.startswith(own_name) for answer in answers):
+    answers = [store.get(key) for key in keys] if store.check(keys) else [b""]
+    if not all(answer.startswith(own_name) for answer in answers):
         return None
     store.set("heard", b"".join([own_name, *(answer[_NAME_BYTES:] for answer in answers)]))
     return own_name
@@ -241,14 +229,11 @@ def _fabric(settings: TrainingSettings, info: ProcessInfo | None) -> Fabric:
             )
         devices, nodes, strategy = info.per_node, info.nodes, "auto" if info.world == 1 else "ddp"
         environment = TorchElasticEnvironment() if info.launcher == "torchrun" else _Slurm(info)
+    precision: Any = _PRECISION[settings.precision]
     try:
         return Fabric(
-            accelerator=settings.device,
-            precision=_PRECISION[settings.precision],  # type: ignore[arg-type]
-            devices=devices,
-            num_nodes=nodes,
-            strategy=strategy,
+            accelerator=settings.device, precision=precision, devices=devices, num_nodes=nodes, strategy=strategy,
             plugins=environment,
-        )
+        )  # fmt: skip
     except Exception as error:  # Lightning raises another error for each missing device
-        raise TrainingError(f"training.device = {settings.device!r} cannot be used info: {error}") from error
+        raise TrainingError(f"training.device = {settings.device!r} cannot be used: {error}") from error

@@ -14,22 +14,12 @@ from medgrape.model.atlas import perturbed
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
 from medgrape.training import losses
-from medgrape.training.films import TrainingFilms, shuffled
+from medgrape.training.films import shuffled
 from medgrape.training.stage import StageTraining, ValidationResult, balanced_accuracy, evaluating
-from medgrape.training.stored_features import Patches, Vectors
+from medgrape.training.stored_features import FilmInputs, Vectors
 
-NOISE = 0.01
-"""Noise of repeated vectors, if a concept has fewer films than prototypes."""
-FILMS = 32
-"""Number of whole films beside each batch of vectors."""
-
-
-@dataclass(frozen=True)
-class StartingPoints:
-    """Initial prototypes of each group, and the groups without vectors."""
-
-    prototypes: Float[Tensor, "groups m d"]
-    untrained: tuple[int, ...]
+NOISE = 0.01  # Noise of repeated vectors, if a concept has fewer films than prototypes
+FILMS = 32  # Number of whole films beside each batch of vectors
 
 
 def starting_points(
@@ -39,10 +29,10 @@ def starting_points(
     prototypes: int,
     anchors: Float[Tensor, "k d"] | None,
     seed: int,
-) -> StartingPoints:
+) -> Float[Tensor, "groups m d"]:
     """Initialise each group by k-means; with too few vectors by noisy copies; without any by the text or at random."""
     generator = torch.Generator().manual_seed(seed)
-    placed, untrained = [], []
+    placed = []
     for group in range(count):
         own = projected[groups == group]
         if len(own) >= prototypes:
@@ -52,14 +42,11 @@ def starting_points(
             noise = NOISE * torch.randn(rows.shape, generator=generator)
             noise[: len(own)] = 0.0  # the first copy of each vector is exact
             placed.append(F.normalize(rows + noise, dim=-1))
+        elif anchors is not None and group < len(anchors):
+            placed.append(perturbed(anchors[group].detach(), prototypes, generator))
         else:
-            untrained.append(group)
-            if anchors is not None and group < len(anchors):
-                placed.append(perturbed(anchors[group].detach(), prototypes, generator))
-            else:
-                random = torch.randn(prototypes, projected.shape[1], generator=generator)
-                placed.append(F.normalize(random, dim=-1))
-    return StartingPoints(torch.stack(placed), tuple(untrained))
+            placed.append(F.normalize(torch.randn(prototypes, projected.shape[1], generator=generator), dim=-1))
+    return torch.stack(placed)
 
 
 def _k_means(own: Float[Tensor, "n d"], prototypes: int, seed: int) -> Float[Tensor, "m d"]:
@@ -69,14 +56,6 @@ def _k_means(own: Float[Tensor, "n d"], prototypes: int, seed: int) -> Float[Ten
     with threadpool_limits(1):  # several threads sum in another order and give other bytes
         clusters = KMeans(prototypes, n_init=1, random_state=seed).fit(own.double().numpy())
     return F.normalize(torch.from_numpy(np.asarray(clusters.cluster_centers_)).float(), dim=-1)
-
-
-class _PrototypeLearner(nn.Module):
-    """The trained parts, under their names."""
-
-    def __init__(self, model: Grape) -> None:
-        super().__init__()
-        self.projector, self.atlas, self.anchors = model.projector, model.atlas, model.anchors
 
 
 @dataclass(frozen=True)
@@ -102,47 +81,35 @@ class PrototypeTraining(StageTraining):
     name = "prototypes"
     schedule: PrototypeStage
 
-    def __init__(
-        self,
-        model: Grape,
-        vectors: Vectors,
-        films: TrainingFilms,
-        schedule: PrototypeStage,
-        seed: int,
-        device: torch.device,
-        patches: Patches | None = None,
-    ) -> None:
-        self._patches, self._labels = patches, films.labels
-        self.schedule, self._vectors, self._seed, self._device = schedule, vectors, seed, device
-        self._model = model
-        self.learner = _PrototypeLearner(model)
+    def __init__(self, model: Grape, vectors: Vectors, inputs: FilmInputs, schedule: PrototypeStage) -> None:
+        self.schedule, self._model, self._vectors, films = schedule, model, vectors, inputs.films
+        self._seed, self._device = inputs.views.seed, inputs.device
+        self._patches, self._labels = inputs.patches, films.labels
+        parts = dict(model.named_children())
+        self.learner = nn.ModuleDict({name: parts[name] for name in ("projector", "atlas", "anchors") if name in parts})
         self._groups = model.atlas.contrasted.shape[0]
         self._films = films.positions("train")
         self._rarity = losses.film_rarity(films.labels[self._films]).double().numpy()
-        training, validation = set(self._films), set(films.positions("val"))
-        self.training = [row for row, film in enumerate(vectors.films.tolist()) if film in training]
-        self._validation = [row for row, film in enumerate(vectors.films.tolist()) if film in validation]
+        self.training, self._validation = (
+            np.flatnonzero(np.isin(vectors.films, films.positions(split))).tolist() for split in ("train", "val")
+        )
         groups = torch.from_numpy(vectors.groups[self.training].copy())
         self._weights = losses.rarity_weights(groups, self._groups) if schedule.balance else torch.ones(self._groups)
 
     @torch.no_grad()
     def place(self) -> None:
         """Put the prototypes at their starting points."""
-        batch = self._batch(self.training)
+        batch, atlas = self._batch(self.training), self._model.atlas
+        projected, groups = self._projected(batch).cpu(), batch.groups.cpu()
         anchors = None if self._model.anchors is None else self._model.anchors().cpu()
-        with evaluating(self.learner):
-            projected = self._model.projector(batch.vectors).cpu()
-        start = starting_points(
-            projected, batch.groups.cpu(), self._groups, self._model.atlas.vectors.shape[1], anchors, self._seed
-        )
-        self._model.atlas.place(start.prototypes.to(self._device))
+        start = starting_points(projected, groups, self._groups, atlas.vectors.shape[1], anchors, self._seed)
+        atlas.place(start.to(self._device))
 
     @torch.no_grad()
     def push(self) -> None:
         """Replace every prototype by the nearest vector of its concept; one without vectors stays as it is."""
         batch = self._batch(self.training)
-        with evaluating(self.learner):
-            projected = self._model.projector(batch.vectors)
+        projected = self._projected(batch)
         pushed = self._model.atlas.contrasted.clone()
         for group in range(self._groups):
             own = projected[batch.groups == group]
@@ -157,7 +124,7 @@ class PrototypeTraining(StageTraining):
             yield replace(self._batch(rows), films=self._random_films(generator))
 
     def _random_films(self, generator: np.random.Generator) -> WholeFilms | None:
-        """Random training films, those with a rare finding more often; None without the detection loss."""
+        """Return random training films, those with a rare finding more often; None without the detection loss."""
         if self._patches is None:
             return None
         count = min(FILMS, len(self._films))
@@ -169,6 +136,11 @@ class PrototypeTraining(StageTraining):
         vectors = torch.from_numpy(self._vectors.vectors[rows]).to(self._device)
         return VectorBatch(vectors, torch.from_numpy(self._vectors.groups[rows]).to(self._device))
 
+    def _projected(self, batch: VectorBatch) -> Float[Tensor, "n d"]:
+        with evaluating(self.learner):
+            projected: Tensor = self._model.projector(batch.vectors)
+        return projected
+
     def loss(self, learner: nn.Module, batch: VectorBatch) -> Float[Tensor, ""]:
         """Compute the loss of the stage."""
         del learner  # there is one process: the learner has the parts of the model
@@ -178,11 +150,9 @@ class PrototypeTraining(StageTraining):
     def validate(self) -> ValidationResult:
         """Compute how often a validation vector is nearest to its own concept."""
         batch, schedule = self._batch(self._validation), self.schedule
-        with evaluating(self.learner):
-            projected = self._model.projector(batch.vectors)
-            similarity = losses.soft_similarity(projected, self._model.atlas.contrasted, schedule.sharpness)
-            weights = self._weights.to(similarity.device)
-            loss = losses.contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
+        similarity = losses.soft_similarity(self._projected(batch), self._model.atlas.contrasted, schedule.sharpness)
+        weights = self._weights.to(similarity.device)
+        loss = losses.contrastive_loss(similarity, batch.groups, schedule.scale, schedule.margin, weights)
         accuracy = balanced_accuracy(similarity.argmax(dim=1), batch.groups)
         return ValidationResult(accuracy, float(loss), "balanced accuracy")
 

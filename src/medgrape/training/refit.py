@@ -1,8 +1,10 @@
 """Fit the head again after prototypes were discarded or a concept was added; all other parts are frozen."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,38 +19,30 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.reader import Reader
 from medgrape.records import Record
-from medgrape.runs.checkpoint import Run, UsualScores
+from medgrape.runs.checkpoint import ReferenceScores, Run
 from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
 from medgrape.training.films import TrainingFilms, in_order
-from medgrape.training.head_stage import HeadTraining
-from medgrape.training.loop import TrainingContext, run_stage
+from medgrape.training.head_stage import train_head
+from medgrape.training.loop import TrainingContext
 from medgrape.training.processes import one_device
-from medgrape.training.stage import freeze_except
 from medgrape.training.training_log import TrainingLog
 
-_SAMPLE, _BATCH = 64, 16
-"""Number of films with and without a concept on which its usual peaks are measured again."""
+_SAMPLE, _BATCH = 64, 16  # Number of films with and without a concept on which its usual peaks are measured again
 
 
 class RefitFigures(Record):
     """Validation metrics before and after a refit."""
 
     data_set: str
-    its_own: bool
-    """Whether the run was trained on this data set."""
-    films: int
-    """Number of validation films with a known class."""
-    before: ValidationMetrics
-    """The run before any change."""
-    unfitted: ValidationMetrics
-    """After prototypes or concepts were changed, with the old head."""
+    its_own: bool  # Whether the run was trained on this data set
+    films: int  # Number of validation films with a known class
+    before: ValidationMetrics  # The run before any change
+    unfitted: ValidationMetrics  # After prototypes or concepts were changed, with the old head
     after: ValidationMetrics
-    trivial: ValidationMetrics
-    """Metrics of always predicting the most frequent class of the training films."""
+    trivial: ValidationMetrics  # Metrics of always predicting the most frequent class of the training films
     trivial_answer: str
-    changed: int
-    """Number of films with another predicted class after than before."""
+    changed: int  # Number of films with another predicted class after than before
     best_epoch: int
 
 
@@ -73,21 +67,14 @@ def refit(
     scores = kept_scores(run, films, data, device=str(fabric.device), track=track)
     model, best_epoch = _fit_head(run, scores, films, fabric, watch)
     validation = ValidationFilms.of(films)
-    before, unfitted, after = (
-        validation.answers(step, scores) for step in (original.loaded.run.grape, run.grape, model)
-    )
+    models = (original.loaded.run.grape, run.grape, model)
+    before, unfitted, after = (validation.answers(grape, scores) for grape in models)
+    its_own = reader.loaded.manifest.dataset["checksum"] == checksum(data)
     figures = RefitFigures(
-        data_set=films.dataset.name,
-        its_own=reader.loaded.manifest.dataset["checksum"] == checksum(data),
-        films=len(validation),
-        before=validation.metrics(before),
-        unfitted=validation.metrics(unfitted),
-        after=validation.metrics(after),
-        trivial=validation.trivial,
-        trivial_answer=validation.trivial_answer,
-        changed=int((before != after).sum()),
-        best_epoch=best_epoch,
-    )
+        data_set=films.dataset.name, its_own=its_own, films=len(validation), best_epoch=best_epoch,
+        before=validation.metrics(before), unfitted=validation.metrics(unfitted), after=validation.metrics(after),
+        trivial=validation.trivial, trivial_answer=validation.trivial_answer, changed=int((before != after).sum()),
+    )  # fmt: skip
     usual = _usual_peaks(run, films, _curated(reader, original, films), track)
     learnt_from = tuple(sorted({*run.learnt_from, *films.fingerprints}))
     metrics = run.metrics | {"refit": figures.to_json()}
@@ -98,32 +85,23 @@ def refit(
 
 def _fit_head(run: Run, scores: KeptScores, films: TrainingFilms, fabric: Fabric, watch: Watch) -> tuple[Grape, int]:
     """Train the head of a copy of the model, with the loop, schedule and seed of stage 4."""
-    stage, config = run.config.stages.head, run.config
     model = deepcopy(run.grape).to(fabric.device)
-    freeze_except(model, stage.learns)
-    training = HeadTraining(model, scores, films, stage, config.seed, fabric.device)
-    if config.model.standardise:
-        training.fit_standard()
-    with TemporaryDirectory() as folder:
-        log = TrainingLog(Path(folder))
+    with TemporaryDirectory() as folder, closing(TrainingLog(Path(folder))) as log:
         log.begin([])
-        try:
-            state = run_stage(training, TrainingContext(fabric, Path(folder), config.seed, log, watch))
-        finally:
-            log.close()
+        context = TrainingContext(fabric, Path(folder), run.config.seed, log, watch)
+        state = train_head(model, scores, films, run.config, context)
     return model.cpu().eval().requires_grad_(False), state.best_epoch
 
 
 def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str]:
-    """Concepts of the data set with discarded prototypes, or with others than before: their peaks change."""
+    """Return the concepts of the data set with discarded prototypes, or with others than before: their peaks change."""
     now, before = (version.loaded.run.grape.atlas.kept for version in (reader, original))
     curated = (~now).any(dim=1)
     curated[: len(before)] |= (now[: len(before)] != before).any(dim=1)  # a concept may have been added since
-    names = zip(reader.concepts.names, curated.tolist(), strict=True)
-    return [name for name, changed in names if changed and name in films.dataset.concepts]
+    return [name for name in compress(reader.concepts.names, curated.tolist()) if name in films.dataset.concepts]
 
 
-def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> UsualScores:
+def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> ReferenceScores:
     """Measure the usual peaks of concepts with changed prototypes again, on a sample of the training films."""
     low, high = run.usual.absent_peak.clone(), run.usual.present_peak.clone()
     training = np.array(films.positions("train"))
@@ -141,8 +119,6 @@ def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track:
 @torch.no_grad()
 def _peaks(run: Run, films: TrainingFilms, positions: list[int], row: int, track: Track) -> Float[np.ndarray, " n"]:
     prototypes, batches = [run.model.atlas.in_use[row]], list(in_order(positions, _BATCH))
-    peaks = [
-        mean_maps(run.model.patches(films.pixels(batch)), prototypes).amax(dim=(-2, -1))[:, 0].numpy()
-        for batch in track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
-    ]
-    return np.concatenate(peaks)
+    tracked = track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
+    maps = (mean_maps(run.model.patches(films.pixels(batch)), prototypes) for batch in tracked)
+    return np.concatenate([mean.amax(dim=(-2, -1))[:, 0].numpy() for mean in maps])

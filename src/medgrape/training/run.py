@@ -2,11 +2,11 @@
 
 import shutil
 from collections import Counter
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from filelock import FileLock, Timeout
@@ -14,15 +14,16 @@ from lightning_fabric import Fabric
 
 from medgrape.baselines.methods import BaselineRun, load_any
 from medgrape.config import Config
-from medgrape.datasets.cache import CachedFilms, FilmCache
+from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.files import copied, whole_folder
 from medgrape.progress import Track, Watch, quietly, unwatched
-from medgrape.runs.checkpoint import KEEPSAKES, Run, UsualScores
-from medgrape.runs.exemplars import ExemplarFilms
+from medgrape.runs.checkpoint import LOG_FILES, ReferenceScores, Run
+from medgrape.runs.exemplars import NO_FILM, ExemplarFilms, thumbnails
 from medgrape.runs.manifest import MANIFEST, parts_used
 from medgrape.safety.calibration import NOT_CALIBRATED, learn_safety
 from medgrape.safety.thresholds import CalibrationError
+from medgrape.training import preflight
 from medgrape.training.assessment import ValidationFilms
 from medgrape.training.film_scores import TrainingScores
 from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
@@ -30,18 +31,11 @@ from medgrape.training.launchers import process_info
 from medgrape.training.loop import TrainingContext
 from medgrape.training.pipeline import BaselinePipeline, GrapePipeline, TrainedBaseline, TrainedGrape
 from medgrape.training.plan import EVERYTHING, PLAN, agree, fetch, is_same_training, keep
-from medgrape.training.preflight import (
-    refuse_changed_films,
-    refuse_unknown_parts,
-    refuse_unlearnable,
-    refuse_unusable_folder,
-)
 from medgrape.training.processes import Barrier, launch
 from medgrape.training.training_log import MlflowLog, Tracking, TrainingLog, open_mlflow, reporting_end
 
 THUMBNAIL = 112
-_LOCK_FREE_WITHIN = 30.0
-"""Seconds until torchrun or SLURM has ended all processes of an earlier attempt, and their lock is free."""
+_LOCK_FREE_WITHIN = 30.0  # Seconds until a launcher has ended all processes of an earlier attempt
 
 
 @dataclass(frozen=True)
@@ -51,12 +45,9 @@ class TrainingJob:
     config: Config
     data: Path
     out: Path
-    stage_cache: Path | None = None
-    """A folder of finished stages that trainings share: those that differ only in later stages train them once."""
-    cached_stages: tuple[str, ...] = EVERYTHING
-    """The stages that are kept there."""
-    tracking: Tracking | None = None
-    """Where MLflow keeps the log, beside log.jsonl."""
+    stage_cache: Path | None = None  # Folder of finished stages that trainings with equal earlier stages share
+    cached_stages: tuple[str, ...] = EVERYTHING  # The stages that are kept there
+    tracking: Tracking | None = None  # Where MLflow keeps the log, beside log.jsonl
 
     @property
     def work(self) -> Path:
@@ -67,7 +58,7 @@ class TrainingJob:
 
 def train(job: TrainingJob, *, track: Track = quietly, watch: Watch = unwatched) -> Path:
     """Train a model, or continue its training, and return the folder of the sealed run."""
-    refuse_unknown_parts(job.config)
+    preflight.refuse_unknown_parts(job.config)
     if process_info() is not None or not _is_finished(job):  # processes of a launcher must get the same answer
         launch(job.config.training, _work, job, track, watch)
     return job.out
@@ -79,16 +70,16 @@ def resumable(job: TrainingJob) -> bool:
 
 
 def _is_finished(job: TrainingJob) -> bool:
-    """Whether the run is finished; another run in its folder is not overwritten."""
+    """Return whether the run is finished; raise if another run is in its folder."""
     if not (job.out / MANIFEST).is_file():
-        refuse_unusable_folder(job.out)
+        preflight.refuse_unusable_folder(job.out)
         Dataset.load(job.data)
         return False
     loaded = load_any(job.out)
     is_same_data = loaded.manifest.dataset["checksum"] == checksum(job.data)
     if not (is_same_training(loaded.run.config, job.config) and is_same_data):
         raise TrainingError(f"{job.out} holds a run with other settings or of another data set; choose another --out.")
-    refuse_changed_films(job.out, loaded.run, job.data)
+    preflight.refuse_changed_films(job.out, loaded.run, job.data)
     shutil.rmtree(job.work, ignore_errors=True)  # of an attempt that was killed at its very end
     return True
 
@@ -113,11 +104,11 @@ def _lead(fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, w
         with FileLock(job.work.with_suffix(".lock"), timeout=timeout):
             for draft in (*job.work.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):  # of killed attempts
                 shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
-            mlflow = None
-            if job.tracking is not None:
-                mlflow = open_mlflow(job.tracking, job.config, job.data, job.work, job.out.name)
+            tracking, config = job.tracking, job.config
+            mlflow = open_mlflow(tracking, config, job.data, job.work, job.out.name) if tracking else None
             with reporting_end(mlflow, job.out):
-                agree(job.work, job.config, job.data, cached_films(job, track))
+                cached = cached_films(job.config, Dataset.load(job.data), job.data, track)
+                agree(job.work, job.config, job.data, cached)
                 fetch(job.stage_cache, job.work, job.cached_stages)
                 barrier.wait_for_file(job.work / PLAN)
                 _learn(fabric, barrier, job, track=track, watch=watch, mlflow=mlflow)
@@ -126,33 +117,24 @@ def _lead(fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, w
         raise TrainingError(f"Another process is training {job.out}; wait until it ends.") from None
 
 
-def cached_films(job: TrainingJob, track: Track) -> CachedFilms:
-    """Open all films of the data set, decoded into its cache if needed."""
-    dataset = Dataset.load(job.data)
-    paths = [dataset.film_path(film) for film in dataset.pictured]
-    return FilmCache(job.data / "cache", job.config).films(paths, track=track)
-
-
 def _learn(
     fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, watch: Watch, mlflow: MlflowLog | None = None
 ) -> None:
-    films = TrainingFilms.of(Dataset.load(job.data), cached_films(job, quietly), *LEARNT)
+    dataset = Dataset.load(job.data)
+    films = TrainingFilms.of(dataset, cached_films(job.config, dataset, job.data), *LEARNT)
     if barrier.broadcast(films.places) != films.places:
         raise TrainingError("This process can read other films than rank 0; see medgrape data check.")
-    refuse_unlearnable(job.config, films)
-    log = TrainingLog(job.work, mlflow=mlflow)
-    context = TrainingContext(fabric, job.work, job.config.seed, log, watch, barrier)
+    preflight.refuse_unlearnable(job.config, films)
     pipeline = GrapePipeline if job.config.model.method == "grape" else BaselinePipeline
-    try:
+    with closing(TrainingLog(job.work, mlflow=mlflow)) as log:
+        context = TrainingContext(fabric, job.work, job.config.seed, log, watch, barrier)
         trained = pipeline(job.config, films, context, track).run()
-    finally:
-        log.close()
     if trained is None:
         return
     keep(job.stage_cache, job.work, job.cached_stages)
     run = _run(job, trained, films, track)
     with whole_folder(job.out) as draft:
-        for name in KEEPSAKES:
+        for name in LOG_FILES:
             copied(job.work / name, draft / name)
         run.save(draft, {"name": films.dataset.name, "checksum": checksum(job.data)})
 
@@ -162,7 +144,7 @@ def _run(
 ) -> Run | BaselineRun:
     """Assemble the run; calibrate its safety check if the settings say so."""
     config, concepts, classes = job.config, films.dataset.concepts, films.dataset.classes
-    own_parts = parts_used(config)
+    own_parts, calibrate = parts_used(config), config.safety.calibrate
     metrics = trained.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(trained, TrainedBaseline):
         return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, own_parts)
@@ -171,47 +153,37 @@ def _run(
     run = Run(
         config, concepts, classes, trained.model, usual, exemplars, metrics, films.fingerprints, own_parts=own_parts
     )
-    calibrate = config.safety.calibrate
-    if calibrate == "none":
-        return run
     try:
-        return replace(run, safety=learn_safety(run, job.data, balanced=calibrate == "balanced", track=track))
+        if calibrate != "none":
+            run = replace(run, safety=learn_safety(run, job.data, balanced=calibrate == "balanced", track=track))
     except CalibrationError as error:
-        return replace(run, metrics=run.metrics | {NOT_CALIBRATED: str(error)})
+        run = replace(run, metrics=run.metrics | {NOT_CALIBRATED: str(error)})
+    return run
 
 
-def usual_scores(scores: TrainingScores, films: TrainingFilms) -> UsualScores:
+def usual_scores(scores: TrainingScores, films: TrainingFilms) -> ReferenceScores:
     """Compute medians over training films with and without each concept; over all films if there are none."""
     training = films.positions("train")
     labels, plain, peaks = films.labels[training].numpy(), scores.scores[0][training], scores.peaks[training]
-    absent, low, high = [], [], []
+    rows = []
     for concept in range(labels.shape[1]):
-        without, shown = (
-            chosen if chosen.any() else np.ones(len(training), dtype=bool)
-            for chosen in (labels[:, concept] == 0, labels[:, concept] == 1)
-        )
-        absent.append(np.median(plain[without, concept], axis=0))
-        low.append(float(np.median(peaks[without, concept])))
-        high.append(float(np.median(peaks[shown, concept])))
-    return UsualScores(
-        torch.from_numpy(np.stack(absent)).float(), torch.tensor(low).float(), torch.tensor(high).float()
-    )
+        absent, present = (labels[:, concept] == 0, labels[:, concept] == 1)
+        absent, present = (chosen if chosen.any() else np.ones_like(chosen) for chosen in (absent, present))
+        peak = peaks[:, concept]
+        rows.append((np.median(plain[absent, concept], axis=0), np.median(peak[absent]), np.median(peak[present])))
+    return ReferenceScores(*(torch.from_numpy(np.stack(column)).float() for column in zip(*rows, strict=True)))
 
 
 def exemplar_films(scores: TrainingScores, films: TrainingFilms, grid: tuple[int, int], *, show: bool) -> ExemplarFilms:
     """Make thumbnails of the nearest film of each prototype, each film once; none without ``show``."""
-    nearest = scores.nearest_films if show else np.full_like(scores.nearest_films, -1)
-    shown = sorted(set(nearest.flatten().tolist()) - {-1})
-    number = {film: number for number, film in enumerate(shown)} | {-1: -1}
-    pictures = [
-        cv2.resize(films.cached[films.places[film]], (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
-        for film in shown
-    ]
+    nearest = np.where(show, scores.nearest_films, NO_FILM)
+    shown = np.setdiff1d(nearest, NO_FILM).tolist()
+    pictures = [films.cached[films.places[film]] for film in shown]
     return ExemplarFilms(
         grid,
         tuple(films.records[film].id for film in shown),
-        np.array(pictures, dtype=np.uint8).reshape(-1, THUMBNAIL, THUMBNAIL),
-        np.vectorize(number.__getitem__, otypes=[np.int64])(nearest),
+        thumbnails(pictures, THUMBNAIL),
+        np.where(nearest == NO_FILM, NO_FILM, np.searchsorted(shown, nearest)).astype(np.int64),
         np.array(scores.nearest_patches, dtype=np.int64),
         np.array(scores.nearest_similarity, dtype=np.float32),
     )
@@ -228,14 +200,14 @@ def data_facts(films: TrainingFilms) -> dict[str, Any]:
 
 
 def _counts(films: TrainingFilms, split: str) -> dict[str, Any]:
-    positions = films.positions(split)
+    positions, dataset = films.positions(split), films.dataset
     records, shown = [films.records[film] for film in positions], (films.labels[positions] == 1).sum(dim=0).tolist()
     classes = Counter(film.class_name for film in records)
     return {
         "films": len(records),
         "patients": len({film.patient for film in records}),
-        "with_boxes": sum(film.id in films.dataset.boxes_by_film for film in records),
-        "classes": {name: classes[name] for name in films.dataset.classes},
-        "concepts": dict(zip(films.dataset.concepts.names, shown, strict=True)),
+        "with_boxes": sum(film.id in dataset.boxes_by_film for film in records),
+        "classes": {name: classes[name] for name in dataset.classes},
+        "concepts": dict(zip(dataset.concepts.names, shown, strict=True)),
         "sex": dict(sorted(Counter(film.sex or "not known" for film in records).items())),
     }

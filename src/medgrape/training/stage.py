@@ -19,12 +19,9 @@ from medgrape.training.films import UNKNOWN_CLASS, TrainingError, whole_batch
 class ValidationResult:
     """Result of a model on the validation films."""
 
-    score: float
-    """The score by which the best epoch is chosen; higher is better."""
-    loss: float
-    """The loss, which decides between equal scores."""
-    name: str
-    """Name of the score, such as ``macro-F1``."""
+    score: float  # The score by which the best epoch is chosen; higher is better
+    loss: float  # The loss, which decides between equal scores
+    name: str  # Name of the score, such as `macro-F1`
 
     def beats(self, other: "ValidationResult | None") -> bool:
         """Return whether this result is better."""
@@ -34,15 +31,11 @@ class ValidationResult:
 class StageTraining(ABC):
     """A stage of training: its parameters, batches, loss and validation."""
 
-    name: str
-    """Name of the stage in files and settings."""
+    name: str  # Name of the stage in files and settings
     schedule: Schedule
-    learner: nn.Module
-    """The module that is passed to ``loss``; checkpoints contain its state."""
-    training: list[int]
-    """Positions of the training films or vectors."""
-    share: tuple[int, int] = (0, 1)
-    """Rank of this process and number of processes."""
+    learner: nn.Module  # The module that is passed to `loss`; checkpoints contain its state
+    training: list[int]  # Positions of the training films or vectors
+    share: tuple[int, int] = (0, 1)  # Rank of this process and number of processes
 
     def steps(self) -> int:
         """Return the number of batches in an epoch."""

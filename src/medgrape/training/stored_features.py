@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,10 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track
 from medgrape.training.films import Targets, TrainingFilms, in_order
 from medgrape.training.losses import MOSTLY
-from medgrape.training.processes import Barrier
 
 BATCH = 64
-CAM_SHARE = 0.5
-"""A patch without box above this fraction of the CAM's peak may belong to the finding."""
-Patches = Float[np.ndarray, "n c h w"]
-"""Features of all patches, memory-mapped, in the order of ``TrainingFilms``."""
+CAM_SHARE = 0.5  # A patch without box above this fraction of the CAM's peak may belong to the finding
+Patches = Float[np.ndarray, "n c h w"]  # Features of all patches, memory-mapped, in the order of `TrainingFilms`
 
 
 @dataclass(frozen=True)
@@ -37,22 +35,15 @@ class Views:
     seed: int
     augment: bool
     mirror: bool = False
-    paired: bool = False
-    """Views 1 and 2, 3 and 4, ... have the same position and different grey levels, to compare their patches."""
+    paired: bool = False  # Views 1 and 2, 3 and 4, ... have the same position and different grey levels
 
-    def lots(self, positions: Sequence[int], number: int) -> RandomViews | None:
+    def random(self, positions: Sequence[int], number: int) -> RandomViews | None:
         """Return the random augmentation of each film; None for the films themselves."""
         if number == 0 or not self.augment:
             return None
         move = (number + 1) // 2 if self.paired else number
         greys = number % 2 if self.paired else 0
         return RandomViews([(self.seed, move, position) for position in positions], self.mirror, greys)
-
-    @classmethod
-    def of(cls, config: Config) -> "Views":
-        """Create them from the settings of stage 1."""
-        stage = config.stages.concepts
-        return cls(config.seed, stage.augment, stage.mirror, paired=config.model.method == "pip-net")
 
 
 @dataclass(frozen=True)
@@ -64,15 +55,15 @@ class FilmInputs:
     views: Views
     grid: tuple[int, int]
     device: torch.device
-    cached: Float[np.ndarray, "views n c1 h1 w1"] | None = None
-    """Output of the frozen parts for each cached view."""
-    patches: Patches | None = None
-    """Features of the films themselves, if they are cached."""
+    cached: Float[np.ndarray, "views n c1 h1 w1"] | None = None  # Output of the frozen parts for each cached view
+    patches: Patches | None = None  # Features of the films themselves, if they are cached
 
     @classmethod
     def of(cls, config: Config, films: TrainingFilms, backbone: Backbone, device: torch.device) -> "FilmInputs":
         """Create them without cache; the backbone is still on the CPU."""
-        return cls(films, backbone, Views.of(config), backbone.grid(config.preprocessing.size), device)
+        stage, paired = config.stages.concepts, config.model.method == "pip-net"
+        views = Views(config.seed, stage.augment, stage.mirror, paired)
+        return cls(films, backbone, views, backbone.grid(config.preprocessing.size), device)
 
     def activations(self, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
         """Return the output of the frozen parts for a view of films. With a cache, its views repeat."""
@@ -98,14 +89,14 @@ class FilmInputs:
 
     def targets(self, positions: Sequence[int], number: int) -> Targets:
         """Return the targets of the same view of the same films."""
-        lots = self.views.lots(positions, self._view(number))
-        return self.films.targets(positions, self.grid, lots).to(self.device)
+        views = self.views.random(positions, self._view(number))
+        return self.films.targets(positions, self.grid, views).to(self.device)
 
     def _view(self, number: int) -> int:
         return number if self.cached is None else number % len(self.cached)
 
     def _augmented(self, positions: Sequence[int], number: int) -> Float[Tensor, "b 1 side side"]:
-        return self.films.seen(positions, self.views.lots(positions, number)).to(self.device)
+        return self.films.augmented(positions, self.views.random(positions, number)).to(self.device)
 
     def jobs(self, views: int) -> list[tuple[int, list[int]]]:
         """Return all batches of all films for each view in turn."""
@@ -132,20 +123,6 @@ def open_inputs(inputs: FilmInputs, views: int, folder: Path, track: Track) -> F
     return replace(inputs, cached=flat.reshape(-1, len(inputs.films), *flat.shape[1:]))
 
 
-def open_shared(
-    inputs: FilmInputs, views: int, folder: Path, track: Track, barrier: Barrier, *, writes: bool
-) -> FilmInputs:
-    """Open the cache in several processes: one writes it, the others wait."""
-    if writes:
-        inputs = open_inputs(inputs, views, folder, track)
-    barrier.wait()
-    if writes:
-        return inputs
-    if inputs.backbone.frozen_parts > 0 and views > 0:
-        barrier.wait_until(folder.is_dir, folder)
-    return open_inputs(inputs, views, folder, track)
-
-
 def open_patches(model: Grape, inputs: FilmInputs, folder: Path, track: Track) -> Patches:
     """Open the cached features of all films, in half precision; compute them if needed."""
     if not folder.is_dir():
@@ -163,17 +140,8 @@ class Vectors:
     """The vectors of stage 2, memory-mapped."""
 
     vectors: Float[np.ndarray, "n c"]
-    groups: Int[np.ndarray, " n"]
-    """Concept of each vector; K is normal tissue."""
-    films: Int[np.ndarray, " n"]
-    """Position of the film in ``TrainingFilms``."""
-
-
-@dataclass(frozen=True)
-class _Row:
-    vector: Float[Tensor, " c"]
-    group: int
-    film: int
+    groups: Int[np.ndarray, " n"]  # Concept of each vector; K is normal tissue
+    films: Int[np.ndarray, " n"]  # Position of the film in `TrainingFilms`
 
 
 def open_vectors(
@@ -184,10 +152,10 @@ def open_vectors(
         groups, films = [], []
         with whole_folder(folder) as draft, torch.no_grad():
             with ArrayWriter(draft / "vectors.npy", (model.backbone.features,)) as out:
-                for row in _VectorPass(model, inputs, settings, background).rows(track):
-                    out.append(row.vector.numpy()[None])
-                    groups.append(row.group)
-                    films.append(row.film)
+                for film, group, vector in _VectorPass(model, inputs, settings, background).rows(track):
+                    out.append(vector.numpy()[None])
+                    groups.append(group)
+                    films.append(film)
             np.save(draft / "groups.npy", np.array(groups, dtype=np.int64))
             np.save(draft / "films.npy", np.array(films, dtype=np.int64))
     return Vectors(*(mapped(folder / f"{name}.npy") for name in ("vectors", "groups", "films")))
@@ -202,36 +170,37 @@ class _VectorPass:
     settings: VectorStage
     background: bool
 
-    def rows(self, track: Track) -> Iterator[_Row]:
+    def rows(self, track: Track) -> Iterator[tuple[int, int, Float[Tensor, " c"]]]:
+        """Yield the film, the group and the vector of each row."""
         self.model.eval()
         jobs = self.inputs.jobs(1)
         for _, positions in track(jobs, "stage vectors", len(jobs)):
             features = self.inputs.features(self.model, positions, 0)
             logits = self.model.cam(features)
             vectors = concept_vectors(features, logits).cpu()
-            for row, position in enumerate(positions):
-                yield from self._of_film(features[row].cpu(), logits[row].cpu(), vectors[row], position)
+            for row, film in enumerate(positions):
+                for group, vector in self._of_film(features[row].cpu(), logits[row].cpu(), vectors[row], film):
+                    yield film, group, vector
 
     def _of_film(
         self, features: Float[Tensor, "c h w"], logits: Float[Tensor, "k h w"], vectors: Float[Tensor, "k c"], film: int
-    ) -> Iterator[_Row]:
+    ) -> Iterator[tuple[int, Float[Tensor, " c"]]]:
         films, normal = self.inputs.films, self.settings.normal
         labels, boxes = films.labels[film], self._boxes(film) if self.settings.boxes else {}
         patches = rearrange(features, "c h w -> (h w) c")
         shown = torch.nonzero(labels == 1).flatten().tolist()
         for concept in shown:
             for number, overlap in enumerate(boxes.get(concept, [])):
-                yield _Row(_vector_in_box(features, logits[concept], overlap), concept, film)
-                drawn = self._random_in_box(overlap, (film, concept, number))
-                yield from (_Row(patches[patch], concept, film) for patch in drawn)
+                yield concept, _vector_in_box(features, logits[concept], overlap)
+                chosen = self._random_in_box(overlap, (film, concept, number))
+                yield from ((concept, patches[patch]) for patch in chosen)
             if concept not in boxes:
-                yield _Row(vectors[concept], concept, film)
-                highest = self._highest(logits[concept])
-                yield from (_Row(patches[patch], concept, film) for patch in highest)
+                yield concept, vectors[concept]
+                yield from ((concept, patches[patch]) for patch in self._highest(logits[concept]))
         # normal tissue: of normal films, and beside the findings of others, but not of films with other diseases
         if self.background and (not normal or films.records[film].class_name in normal or shown):
-            ordinary = self._normal_tissue(logits, labels, boxes, film)
-            yield from (_Row(patches[patch], len(labels), film) for patch in ordinary)
+            chosen = self._normal_tissue(logits, labels, boxes, film)
+            yield from ((len(labels), patches[patch]) for patch in chosen)
 
     def _random_in_box(self, overlap: Float[Tensor, "h w"], seed: tuple[int, ...]) -> list[int]:
         covered = torch.nonzero(overlap.flatten() > MOSTLY).flatten().tolist()
@@ -239,15 +208,14 @@ class _VectorPass:
         return [covered[index] for index in sorted(chosen.tolist())]
 
     def _highest(self, logits: Float[Tensor, "h w"]) -> list[int]:
-        """Patches whose neighbourhood has the highest CAM; a single high patch may be noise."""
+        """Return the patches whose neighbourhood has the highest CAM; a single high patch may be noise."""
         around = F.avg_pool2d(logits[None], kernel_size=3, stride=1, padding=1, count_include_pad=False).flatten()
         highest: list[int] = around.topk(min(self.settings.inside, len(around))).indices.tolist()
         return highest
 
     def _boxes(self, film: int) -> dict[int, list[Float[Tensor, "h w"]]]:
-        """Fraction of each patch that each box covers, by concept."""
-        films = self.inputs.films
-        record = films.records[film]
+        """Return the fraction of each patch that each box covers, by concept."""
+        films, record = self.inputs.films, self.inputs.films.records[film]
         grid = PatchGrid(record.size, *self.inputs.grid)
         boxes: dict[int, list[Tensor]] = {}
         for drawn in films.dataset.boxes_by_film.get(record.id, ()):
@@ -262,11 +230,11 @@ class _VectorPass:
         boxes: dict[int, list[Float[Tensor, "h w"]]],
         film: int,
     ) -> list[int]:
-        """Patches without finding: outside every box, and with a low CAM of the findings without boxes."""
+        """Return patches without finding: outside every box, and with a low CAM of the findings without boxes."""
         free = torch.ones_like(logits[0], dtype=torch.bool)
+        for overlap in chain.from_iterable(boxes.values()):
+            free &= overlap == 0
         for concept in range(len(labels)):
-            for overlap in boxes.get(concept, []):
-                free &= overlap == 0
             if concept not in boxes and labels[concept] != 0:
                 cam = torch.sigmoid(logits[concept])
                 free &= cam < CAM_SHARE * cam.max()
@@ -283,7 +251,7 @@ class _VectorPass:
 def _vector_in_box(
     features: Float[Tensor, "c h w"], logits: Float[Tensor, "h w"], overlap: Float[Tensor, "h w"]
 ) -> Float[Tensor, " c"]:
-    """Mean of the features inside a box, weighted by the CAM; a box smaller than a patch counts as well."""
+    """Return the mean of the features inside a box, weighted by the CAM; a box smaller than a patch counts as well."""
     weights = overlap * torch.exp(logits - logits.max())
     if float(weights.sum()) <= 0.0:  # the box is outside the film, or the CAM is zero there
         weights = overlap if float(overlap.sum()) > 0.0 else torch.softmax(logits.flatten(), 0).view_as(logits)

@@ -27,19 +27,14 @@ from medgrape.files import sha256, whole_file
 from medgrape.runs.manifest import MANIFEST, parts_used
 
 Entry = dict[str, Any]
-IDENTITY = "mlflow.json"
-"""File beside the checkpoints of a training with its run in MLflow."""
+IDENTITY = "mlflow.json"  # File beside the checkpoints of a training with its run in MLflow
 FILES = ("concepts.json", "metrics.json", "log.jsonl", "curves.png")
 """Files that may be sent to MLflow: no weights, no films, and not config.toml, which names withheld patients."""
-_NOTE = "Research software, not a medical device."
-_ENVIRONMENT = {
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+_ENVIRONMENT = {  # Defaults of MLflow's environment variables; values that are set already are kept
+    "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # a training must not wait for MLflow
-}
-"""Defaults of MLflow's environment variables; values that are set already are kept."""
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",  # a training must not wait for MLflow
+}  # fmt: skip
 _PARAMS_PER_REQUEST = 100
 log = logging.getLogger("medgrape.training")
 
@@ -52,11 +47,9 @@ class TrackingError(UserError):
 class Tracking:
     """Where MLflow keeps its experiments."""
 
-    uri: str
-    """``http://host:5000``, ``sqlite:///mlflow.db``, or any other URI that MLflow accepts."""
+    uri: str  # `http://host:5000`, `sqlite:///mlflow.db`, or any other URI that MLflow accepts
     experiment: str = "medgrape"
-    files: bool = False
-    """Send ``FILES`` at the end of training."""
+    files: bool = False  # Send `FILES` at the end of training
 
     @property
     def shown(self) -> str:
@@ -77,8 +70,7 @@ class MlflowLog:
     client: Any
     run: str
     _waiting: list[Entry] = field(default_factory=list)
-    _ask_first: bool = False
-    """MLflow may have some of the waiting epochs from an earlier attempt."""
+    _ask_first: bool = False  # MLflow may have some of the waiting epochs from an earlier attempt
     _warned: bool = False
 
     def begin(self, entries: list[Entry]) -> None:
@@ -102,16 +94,13 @@ class MlflowLog:
                     self.client.log_artifact(self.run, str(folder / name))
             self.client.set_terminated(self.run)
 
-        ended = self._attempt(close)
-        if ended and not self._warned:
-            return
-        if ended:
-            message = "is back and has every epoch"
+        message = "has every epoch, but the run could not be marked as finished"
+        if self._attempt(close):
+            message = "is back and has every epoch" if self._warned else ""
         elif self._waiting:
             message = f"missed the end and {len(self._waiting)} epochs; see log.jsonl"
-        else:
-            message = "has every epoch, but the run could not be marked as finished"
-        log.warning("MLflow at %s %s.", self.tracking.shown, message)
+        if message:
+            log.warning("MLflow at %s %s.", self.tracking.shown, message)
 
     def end(self, status: str) -> None:
         """Set the status of a training that was interrupted; it may be continued."""
@@ -141,11 +130,8 @@ class MlflowLog:
                 work()
         except Exception as error:  # each kind of store raises its own errors
             if not self._warned:
-                log.warning(
-                    "MLflow at %s does not answer (%s); the training goes on, and log.jsonl has every epoch.",
-                    self.tracking.shown,
-                    type(error).__name__,
-                )
+                message = "MLflow at %s does not answer (%s); the training goes on, and log.jsonl has every epoch."
+                log.warning(message, self.tracking.shown, type(error).__name__)
             self._warned = True
             return False
         return True
@@ -175,9 +161,9 @@ class TrainingLog:
         events.mkdir(parents=True)
         self._events = RecordWriter(str(events / "events.out.tfevents.medgrape"))  # without the name of the machine
         self._events.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
+        self.entries = list(entries)
         for entry in entries:
             self._write_event(entry)
-        self.entries = list(entries)
         self._write()
         if self.mlflow is not None:
             self.mlflow.begin(list(entries))
@@ -291,10 +277,9 @@ def flattened(table: Mapping[str, Any], path: str = "") -> dict[str, str]:
         key = f"{path}{name}"
         if isinstance(value, Mapping) and value:
             params |= flattened(value, f"{key}.")
-        elif key == "exemplars.withheld":
-            params[key] = str(len(value))
         else:
-            params[key] = value if isinstance(value, str) else json.dumps(value)
+            shown = len(value) if key == "exemplars.withheld" else value
+            params[key] = shown if isinstance(shown, str) else json.dumps(shown)
     return params
 
 
@@ -316,10 +301,9 @@ def _new_run(client: Any, tracking: Tracking, config: Config, data: Path, name: 
     params = [Param(key, value) for key, value in flattened(config.model_dump(mode="json")).items()]
     for start in range(0, len(params), _PARAMS_PER_REQUEST):
         client.log_batch(run, params=params[start : start + _PARAMS_PER_REQUEST])
-    tags = {
-        f"medgrape.part.{kind.replace(' ', '_')}": " ".join(part.values()) for kind, part in parts_used(config).items()
-    } | {
-        "mlflow.note.content": _NOTE,
+    parts = {f"medgrape.part.{kind.replace(' ', '_')}": part for kind, part in parts_used(config).items()}
+    tags = {key: " ".join(part.values()) for key, part in parts.items()} | {
+        "mlflow.note.content": "Research software, not a medical device.",
         "medgrape.version": version("medgrape"),
         "medgrape.torch": version("torch"),
         "medgrape.dataset": Dataset.load(data).name,

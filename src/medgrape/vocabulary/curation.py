@@ -31,36 +31,26 @@ class CurationError(UserError):
 class Usage:
     """Statistics of the prototypes on the training films of a data set."""
 
-    shown: Int[np.ndarray, " k"]
-    """Number of training films that show each concept."""
-    strongest: Int[np.ndarray, "k m"]
-    """Number of these on which each prototype has the highest score of its concept; 0 for discarded ones."""
-    in_box: Float[np.ndarray, "k m"]
-    """Fraction of those with a box on which its best patch overlaps a box of the concept; NaN if there are none."""
+    shown: Int[np.ndarray, " k"]  # Number of training films that show each concept
+    strongest: Int[np.ndarray, "k m"]  # On how many of these each has the highest score; 0 for discarded ones
+    in_box: Float[np.ndarray, "k m"]  # Fraction of those with a box whose best patch overlaps it; NaN if none
 
 
 class PrototypeCard(Record):
     """Description of one prototype."""
 
     concept: str
-    number: int
-    """Within its concept, from 0."""
+    number: int  # Within its concept, from 0
     kept: bool
-    film: str | None
-    """The training film with the nearest patch; None if none may be shown."""
-    patch: tuple[int, int] | None
-    """Row and column of that patch on the model's grid."""
-    similarity: float | None
-    """Cosine with that patch; None if no training film shows the concept."""
-    absent: float
-    """Usual score on films without the concept."""
-    typical: float
-    """Cosine with the mean of its concept's prototypes."""
+    film: str | None  # The training film with the nearest patch; None if none may be shown
+    patch: tuple[int, int] | None  # Row and column of that patch on the model's grid
+    similarity: float | None  # Cosine with that patch; None if no training film shows the concept
+    absent: float  # Usual score on films without the concept
+    typical: float  # Cosine with the mean of its concept's prototypes
     raises: str | None
     """The class whose probability rises most if this prototype alone has the score of its own film, on a film that
     shows nothing else; None if the head does not use it."""
-    gain: float | None
-    """The rise of that probability."""
+    gain: float | None  # The rise of that probability
     shown: int | None = None
     strongest: int | None = None
     in_box: float | None = None
@@ -135,27 +125,25 @@ def _cards(run: Run, row: int, usage: Usage | None) -> list[PrototypeCard]:
     gains = _gains(run, row)
     cards = []
     for number in range(len(prototypes)):
-        film, similarity = int(films.film[row, number]), float(films.similarity[row, number])
-        kept = bool(run.model.atlas.kept[row, number])
-        raises, gain = gains[number] if gains is not None and kept else (None, None)
-        in_box = None if usage is None else float(usage.in_box[row, number])
-        cards.append(
-            PrototypeCard(
-                concept=run.concepts.names[row],
-                number=number,
-                kept=kept,
-                film=None if film < 0 else films.films[film],
-                patch=None if film < 0 else divmod(int(films.patch[row, number]), films.grid[1]),
-                similarity=similarity if similarity >= -1.0 else None,
-                absent=float(run.usual.absent[row, number]),
-                typical=float(typical[number]),
-                raises=raises,
-                gain=gain,
-                shown=None if usage is None else int(usage.shown[row]),
-                strongest=None if usage is None else int(usage.strongest[row, number]),
-                in_box=None if in_box is None or np.isnan(in_box) else in_box,
-            )
+        place = (row, number)
+        film, similarity, kept = (
+            int(films.film[place]),
+            float(films.similarity[place]),
+            bool(run.model.atlas.kept[place]),
         )
+        raises, gain = gains[number] if gains is not None and kept else (None, None)
+        card = PrototypeCard(
+            concept=run.concepts.names[row], number=number, kept=kept,
+            film=None if film < 0 else films.films[film],
+            patch=None if film < 0 else divmod(int(films.patch[place]), films.grid[1]),
+            similarity=similarity if similarity >= -1.0 else None,
+            absent=float(run.usual.absent[place]), typical=float(typical[number]), raises=raises, gain=gain,
+        )  # fmt: skip
+        if usage is not None:
+            in_box = None if np.isnan(usage.in_box[place]) else float(usage.in_box[place])
+            counts = {"shown": int(usage.shown[row]), "strongest": int(usage.strongest[place]), "in_box": in_box}
+            card = card.model_copy(update=counts)
+        cards.append(card)
     return cards
 
 
@@ -169,6 +157,4 @@ def _gains(run: Run, row: int) -> list[tuple[str, float]] | None:
     scores.diagonal(dim1=0, dim2=2)[row] = torch.where(nearest >= -1.0, nearest, usual[row])
     rise = run.model.judge(scores).probabilities - run.model.judge(usual.unsqueeze(0)).probabilities
     best = rise.max(dim=1)
-    return [
-        (run.classes[place], value) for place, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    ]
+    return list(zip([run.classes[place] for place in best.indices.tolist()], best.values.tolist(), strict=True))

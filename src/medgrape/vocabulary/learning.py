@@ -5,11 +5,10 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import cv2
 import numpy as np
 import torch
 from einops import rearrange, reduce
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from medgrape.concepts import Concept
@@ -21,12 +20,11 @@ from medgrape.model.evidence import mean_maps, similarity
 from medgrape.model.grape import grow_head
 from medgrape.model.graph import ConceptGraph
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import Run, UsualScores
-from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms
+from medgrape.runs.checkpoint import ReferenceScores, Run
+from medgrape.runs.exemplars import NO_FILM, NO_SIMILARITY, ExemplarFilms, thumbnails
 from medgrape.vocabulary.new_concept import Example, NewConceptError, all_but, covered, teach, widened, with_concept
 
-ShownFilm = Path | str | tuple[Path | str, Box]
-"""A film that shows the concept, optionally with a box around it."""
+ShownFilm = Path | str | tuple[Path | str, Box]  # A film that shows the concept, optionally with a box around it
 
 
 @dataclass(frozen=True)
@@ -34,13 +32,10 @@ class ExampleFilm:
     """An example film, decoded and encoded."""
 
     path: Path
-    content: str
-    """Fingerprint of the file."""
+    content: str  # Fingerprint of the file
     size: FilmSize
-    boxes: tuple[Box, ...]
-    """The parts of the boxes that lie on the film."""
-    pixels: UInt8[np.ndarray, "side side"]
-    """The input of the model."""
+    boxes: tuple[Box, ...]  # The parts of the boxes that lie on the film
+    pixels: UInt8[np.ndarray, "side side"]  # The input of the model
     example: Example
 
     @property
@@ -56,18 +51,15 @@ class ExamplePoint:
     path: Path
     x: float
     y: float
-    in_box: bool | None
-    """None without a box."""
+    in_box: bool | None  # None without a box
 
 
 def encode_films(run: Run, shown: Sequence[ShownFilm], track: Track = quietly) -> tuple[ExampleFilm, ...]:
     """Decode and encode every film once; another process decodes them, so that a broken file cannot crash this one."""
-    films = group_boxes(shown)
+    films = list(group_boxes(shown).items())
     with Decoder() as decoder:
-        return tuple(
-            _encoded(run, path, boxes, decoder)
-            for path, boxes in track(list(films.items()), "looking at the examples", len(films))
-        )
+        tracked = track(films, "looking at the examples", len(films))
+        return tuple(_encoded(run, path, boxes, decoder) for path, boxes in tracked)
 
 
 def point_at(run: Run, concept: str, shown: Sequence[ShownFilm], track: Track = quietly) -> tuple[ExamplePoint, ...]:
@@ -97,8 +89,7 @@ def group_boxes(shown: Sequence[ShownFilm]) -> dict[Path, tuple[Box, ...]]:
 
 def _encoded(run: Run, path: Path, boxes: Sequence[Box], decoder: Decoder) -> ExampleFilm:
     film = decoder.read(Request(path, run.config.limits, run.config.preprocessing))
-    size = film.facts.size
-    clipped = []
+    size, clipped = film.facts.size, []
     for box in boxes:
         part = box.clipped(size)
         if part is None:
@@ -109,8 +100,7 @@ def _encoded(run: Run, path: Path, boxes: Sequence[Box], decoder: Decoder) -> Ex
     with torch.no_grad():
         patches = run.model.patches(torch.from_numpy(film.pixels.copy()).float().div(255.0)[None, None])[0]
     inside = covered(clipped, size, (int(patches.shape[-2]), int(patches.shape[-1]))) if clipped else None
-    content = fingerprint(sha256(path))
-    return ExampleFilm(path, content, size, tuple(clipped), film.pixels, Example(patches, inside))
+    return ExampleFilm(path, fingerprint(sha256(path)), size, tuple(clipped), film.pixels, Example(patches, inside))
 
 
 @dataclass(frozen=True)
@@ -130,31 +120,25 @@ def learn_concept(
     examples = [film.example for film in films]
     weights = teach(run, concept, examples, seed=seed)
     usual = usual_of_new(weights.prototypes, examples, all_but(run.grape.atlas))
-    metrics = run.metrics
-    if not films:
-        metrics = metrics | {"untrained_concepts": [*metrics["untrained_concepts"], concept.name]}
+    untrained = [*run.metrics["untrained_concepts"], *([] if films else [concept.name])]
     changed = replace(
         run,
         concepts=concepts,
         model=widened(run.grape, weights, usual.absent[0]),
-        usual=UsualScores(
-            torch.cat([run.usual.absent, usual.absent]),
-            torch.cat([run.usual.absent_peak, usual.absent_peak]),
-            torch.cat([run.usual.present_peak, usual.present_peak]),
-        ),
+        usual=run.usual.joined(usual),
         exemplars=_with_films(run, weights.prototypes, films),
-        metrics=metrics,
+        metrics=run.metrics | {"untrained_concepts": untrained},
         learnt_from=tuple(dict.fromkeys((*run.learnt_from, *(film.content for film in films)))),
     )
     sources = [] if weights.text is None else ["its description"]
     if films:
         count = sum(len(film.boxes) for film in films)
-        boxes = "no box" if count == 0 else f"{count} {'box' if count == 1 else 'boxes'}"
+        boxes = f"{count or 'no'} {'box' if count <= 1 else 'boxes'}"
         sources.append(f"{len(films)} {'film' if len(films) == 1 else 'films'} ({boxes})")
     return Learnt(changed, f"Learnt {concept.name} from {' and '.join(sources)}.")
 
 
-def listen_to_all(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Learnt:
+def extend_head(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Learnt:
     """Extend the head to every concept; the added ones have no effect on the classes until the head is trained.
 
     ``probability`` is P(k given j). Without it, a new concept has edges to and from all others.
@@ -163,9 +147,7 @@ def listen_to_all(run: Run, probability: Float[Tensor, "k k"] | None = None) -> 
     if known == count:
         raise NewConceptError("The head uses every concept already; add one first with: medgrape concept add.")
     if probability is not None and probability.shape != (count, count):
-        raise NewConceptError(
-            f"The model has {count} concepts, so it takes a {count} x {count} table of probabilities."
-        )
+        raise NewConceptError(f"The model has {count} concepts and needs a {count} x {count} table of probabilities.")
     model = deepcopy(run.grape)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.config.seed)
@@ -178,7 +160,7 @@ def listen_to_all(run: Run, probability: Float[Tensor, "k k"] | None = None) -> 
 
 def usual_of_new(
     prototypes: Float[Tensor, "m d"], examples: Sequence[Example], others: Float[Tensor, "n d"]
-) -> UsualScores:
+) -> ReferenceScores:
     """Return the usual scores of a new concept: absent, outside the boxes of its examples; present, inside them.
 
     Without boxes, both peaks are the same, so that no difference is claimed that was not measured; the absent score of
@@ -193,10 +175,10 @@ def usual_of_new(
             absent_peaks.append(mean[inside == 0].max())
             present_peaks.append(mean[inside > 0].max())
     if absent:
-        return UsualScores(_median(absent), _median(absent_peaks), _median(present_peaks))
+        return ReferenceScores(_median(absent), _median(absent_peaks), _median(present_peaks))
     nearest = (prototypes @ others.T).amax(dim=1)
     peak = _median([reduce(maps, "m h w -> h w", "mean").max() for maps, _ in films] or [nearest.mean()])
-    return UsualScores(nearest[None], peak, peak.clone())
+    return ReferenceScores(nearest[None], peak, peak.clone())
 
 
 def _median(values: Sequence[Tensor]) -> Float[Tensor, "1 ..."]:
@@ -208,29 +190,30 @@ def _with_films(run: Run, prototypes: Float[Tensor, "m d"], films: Sequence[Exam
     before, rules = run.exemplars, run.config.exemplars
     showable = [film for film in films if rules.show and film.name not in rules.withheld]
     film, patch, cosine = _nearest(prototypes, showable)
-    chosen = sorted(set(film.tolist()) - {NO_FILM})
-    place = {number: len(before.films) + position for position, number in enumerate(chosen)} | {NO_FILM: NO_FILM}
-    side = before.thumbnails.shape[-1]
-    thumbnails = [cv2.resize(showable[n].pixels, (side, side), interpolation=cv2.INTER_AREA) for n in chosen]
+    chosen = np.setdiff1d(film, NO_FILM).tolist()
+    place = np.where(film == NO_FILM, NO_FILM, len(before.films) + np.searchsorted(chosen, film))
+    pictures = thumbnails([showable[number].pixels for number in chosen], before.thumbnails.shape[-1])
     return ExemplarFilms(
         before.grid,
         (*before.films, *(showable[number].name for number in chosen)),
-        np.concatenate([before.thumbnails, np.array(thumbnails, dtype=np.uint8).reshape(-1, side, side)]),
-        np.concatenate([before.film, np.array([[place[number] for number in film.tolist()]])]),
-        np.concatenate([before.patch, patch.numpy()[None]]),
-        np.concatenate([before.similarity, cosine.numpy()[None]]),
+        np.concatenate([before.thumbnails, pictures]),
+        np.concatenate([before.film, place[None]]),
+        np.concatenate([before.patch, patch[None]]),
+        np.concatenate([before.similarity, cosine[None]]),
     )
 
 
-def _nearest(prototypes: Float[Tensor, "m d"], films: Sequence[ExampleFilm]) -> tuple[Tensor, Tensor, Tensor]:
+def _nearest(
+    prototypes: Float[Tensor, "m d"], films: Sequence[ExampleFilm]
+) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Return the film, the patch (row by row) and the cosine of the nearest patch of each prototype."""
     if not films:
-        nothing = torch.full((len(prototypes),), NO_FILM)
-        return nothing, torch.zeros_like(nothing), torch.full((len(prototypes),), NO_SIMILARITY)
+        count = len(prototypes)
+        return np.full(count, NO_FILM), np.zeros(count, np.int64), np.full(count, NO_SIMILARITY, np.float32)
     maps = torch.stack([similarity(film.example.patches, [prototypes])[0] for film in films])
     patches = maps.shape[-2] * maps.shape[-1]
     best = rearrange(maps, "n m h w -> m (n h w)").max(dim=1)
-    return best.indices // patches, best.indices % patches, best.values
+    return *divmod(best.indices.numpy(), patches), best.values.numpy()
 
 
 def _assumed_probability(graph: ConceptGraph, concepts: int, tau: float) -> Float[Tensor, "k k"]:

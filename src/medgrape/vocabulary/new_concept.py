@@ -28,32 +28,22 @@ from medgrape.records import Record
 from medgrape.runs.checkpoint import Run
 from medgrape.vocabulary.encoders import TextEncoderError, open_text_encoder
 
-SCALE = 10.0
-"""lambda of the contrastive loss, as in stage 3."""
-KNOWN = 0.3
-"""Weight of the loss against known concepts, relative to the loss against the rest of the same films."""
+SCALE = 10.0  # lambda of the contrastive loss, as in stage 3
+KNOWN = 0.3  # Weight of the loss against known concepts, relative to the loss against the rest of the same films
 STEPS, LEARNING_RATE = 60, 0.05
-MOST_NEGATIVES = 1024
-"""Number of patches outside the boxes that are used: those most similar to the finding."""
-SHARPNESS = 20.0
-"""Sharpness of the soft choice of patches on films without a box: 0 weighs all equally, infinity takes the best."""
-ITERATIONS = 3
-"""Number of times that the finding is located again on films without a box."""
-AGREEMENT = 0.55
-"""Mean cosine between the prototypes of the new concept: that of trained concepts, so that their mean maps have the
-same scale."""
-TEXT_TOLERANCE = 1e-3
-"""Largest difference of an embedding from that at training: machines round differently."""
+MOST_NEGATIVES = 1024  # Number of patches outside the boxes that are used: those most similar to the finding
+SHARPNESS = 20.0  # Of the choice of patches on films without a box: 0 weighs all equally, infinity takes the best
+ITERATIONS = 3  # Number of times that the finding is located again on films without a box
+AGREEMENT = 0.55  # Mean cosine between its prototypes: that of trained concepts, so that mean maps have one scale
+TEXT_TOLERANCE = 1e-3  # Largest difference of an embedding from that at training: machines round differently
 
 
 @dataclass(frozen=True)
 class Example:
     """A film that shows the new concept."""
 
-    patches: Float[Tensor, "d h w"]
-    """Unit vectors in the space of prototypes."""
-    inside: Float[Tensor, "h w"] | None
-    """Fraction of each patch, from 0 to 1, inside the boxes of the concept; None without a box."""
+    patches: Float[Tensor, "d h w"]  # Unit vectors in the space of prototypes
+    inside: Float[Tensor, "h w"] | None  # Fraction of each patch inside the boxes, from 0 to 1; None without a box
 
 
 @dataclass(frozen=True)
@@ -61,8 +51,7 @@ class WeightedPatches:
     """The patches of an example with their weights as positives and a mask of the negatives."""
 
     patches: Float[Tensor, "n d"]
-    weights: Float[Tensor, " n"]
-    """Sums to one."""
+    weights: Float[Tensor, " n"]  # Sums to one
     outside: Bool[Tensor, " n"]
 
     def lead(self, direction: Float[Tensor, " d"]) -> float:
@@ -160,8 +149,7 @@ class ConceptWeights:
     """The tensors of a new concept."""
 
     prototypes: Float[Tensor, "m d"]
-    text: Float[Tensor, "1 t"] | None
-    """The embedding of its description; None for a model without a text encoder."""
+    text: Float[Tensor, "1 t"] | None  # The embedding of its description; None for a model without a text encoder
 
 
 class KnownConcept(Record):
@@ -170,12 +158,9 @@ class KnownConcept(Record):
     name: str
     title: str
     description: str
-    trained: bool
-    """Whether the whole model was trained with it; otherwise it was added later."""
-    judged: bool
-    """Whether the head uses it."""
-    taught_by_films: bool
-    """False if only its description is known."""
+    trained: bool  # Whether the whole model was trained with it; otherwise it was added later
+    judged: bool  # Whether the head uses it
+    taught_by_films: bool  # False if only its description is known
 
 
 def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
@@ -183,15 +168,11 @@ def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
     trained, untaught = head_sizes(run.grape.head, run.grape.judged)[0], set(run.metrics["untrained_concepts"])
     return tuple(
         KnownConcept(
-            name=concept.name,
-            title=concept.title,
-            description=concept.description,
-            trained=row < trained,
-            judged=row < run.grape.judged,
-            taught_by_films=concept.name not in untaught,
+            name=concept.name, title=concept.title, description=concept.description, trained=row < trained,
+            judged=row < run.grape.judged, taught_by_films=concept.name not in untaught,
         )
         for row, concept in enumerate(run.concepts)
-    )
+    )  # fmt: skip
 
 
 def with_concept(concepts: ConceptSet, concept: Concept) -> ConceptSet:
@@ -209,10 +190,8 @@ def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int 
     """Return the prototypes of a new concept, from its description, from films, or from both."""
     text = _encoded(run, concept.description)
     if text is None and not examples:
-        raise NewConceptError(
-            f"This model has no text encoder (text.encoder is 'none'), so {concept.name} needs at least one example "
-            "film."
-        )
+        reason = "This model has no text encoder (text.encoder is 'none')"
+        raise NewConceptError(f"{reason}, so {concept.name} needs at least one example film.")
     anchor = None if text is None or run.grape.anchors is None else run.grape.anchors.of(text)[0].detach()
     others = all_but(run.grape.atlas)
     start = starting_prototypes(anchor, examples, others, run.config.model.prototypes, seed=seed)
@@ -220,12 +199,7 @@ def teach(run: Run, concept: Concept, examples: Sequence[Example], *, seed: int 
 
 
 def starting_prototypes(
-    anchor: Float[Tensor, " d"] | None,
-    examples: Sequence[Example],
-    others: Float[Tensor, "n d"],
-    count: int,
-    *,
-    seed: int,
+    anchor: Float[Tensor, " d"] | None, examples: Sequence[Example], others: Float[Tensor, "n d"], count: int, seed: int
 ) -> Float[Tensor, "m d"]:
     """Return perturbed copies of the text anchor (paper Eq. 9); without text, of the mean of the examples."""
     if anchor is None:
@@ -235,14 +209,14 @@ def starting_prototypes(
             if weights is None:  # the patches least similar to anything known
                 weights = softmax_over_patches(-SHARPNESS * likeness(example.patches, others))
             vectors.append(weighted_mean(example.patches, weights))
-        anchor = nn.functional.normalize(torch.stack(vectors).mean(dim=0), dim=-1)
+        anchor = F.normalize(torch.stack(vectors).mean(dim=0), dim=-1)
     return perturbed(anchor, count, torch.Generator().manual_seed(seed))
 
 
 def all_but(atlas: Atlas, row: int | None = None) -> Float[Tensor, "n d"]:
     """Return the prototypes in use of all concepts but ``row``, and those of normal tissue."""
     concepts = [vectors for number, vectors in enumerate(atlas.in_use) if number != row]
-    normal = [] if atlas.ordinary is None else [nn.functional.normalize(atlas.ordinary, dim=-1)]
+    normal = [] if atlas.ordinary is None else [F.normalize(atlas.ordinary, dim=-1)]
     return torch.cat([atlas.prototypes.new_empty(0, atlas.prototypes.shape[-1]), *concepts, *normal]).detach()
 
 

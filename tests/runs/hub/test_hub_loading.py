@@ -156,7 +156,7 @@ def test_a_copy_that_lost_its_note_gets_it_again():
 
 @pytest.mark.parametrize("name", ["org/tb", "org/tb@v1", f"org/tb@{COMMIT}"])
 @pytest.mark.usefixtures("published")
-def test_loading_without_a_commit_tells_which_one_it_took(name, caplog):
+def test_loading_without_a_commit_prints_the_commit(name, caplog):
     mg.load(name)
 
     messages = [record.getMessage() for record in caplog.records if record.name == "medgrape.hub"]
@@ -165,7 +165,7 @@ def test_loading_without_a_commit_tells_which_one_it_took(name, caplog):
 
 
 @pytest.mark.usefixtures("home")
-def test_a_run_that_is_nowhere_is_told_in_one_sentence():
+def test_a_missing_run_is_an_error_of_one_sentence():
     with pytest.raises(UserError, match=r"no folder org/other here nor in the hub's cache, and the hub cannot"):
         mg.load("org/other")
     with pytest.raises(UserError, match=r"no folder org/tb@v9 here"):
@@ -198,7 +198,7 @@ def test_without_the_library_a_sentence_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.usefixtures("published")
-def test_commands_take_a_name_on_the_hub_and_tell_its_commit(films_folder):
+def test_commands_take_a_name_on_the_hub_and_print_its_commit(films_folder):
     film = str(films_folder / "film0.png")
     read = CliRunner().invoke(app, ["read", film, "--model", "org/tb", "--json"], catch_exceptions=False)
     pinned = CliRunner().invoke(app, ["read", film, "--model", f"org/tb@{COMMIT}", "--json"], catch_exceptions=False)
@@ -209,7 +209,7 @@ def test_commands_take_a_name_on_the_hub_and_tell_its_commit(films_folder):
 
 
 @pytest.mark.usefixtures("published")
-def test_a_report_on_a_model_from_the_hub_lies_where_somebody_works(drawn_dataset, tmp_path):
+def test_a_report_on_a_model_from_the_hub_is_in_the_current_folder(drawn_dataset, tmp_path):
     done = CliRunner().invoke(
         app, ["evaluate", "org/tb@v1", "--data", str(drawn_dataset), "--json"], catch_exceptions=False
     )

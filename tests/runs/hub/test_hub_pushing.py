@@ -49,7 +49,7 @@ def test_once_fetched_a_commit_is_loaded_without_a_network(hub, trained_run, mon
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_branch_of_its_own_leaves_the_others_alone(trained_run, strict_run):
+def test_pushing_to_a_new_branch_does_not_change_other_branches(trained_run, strict_run):
     push(trained_run, Publishing("org/tb", pictures=True))
     push(strict_run, Publishing("org/tb", pictures=True), branch="strict")
 
@@ -57,7 +57,7 @@ def test_a_branch_of_its_own_leaves_the_others_alone(trained_run, strict_run):
     assert mg.load("org/tb", revision="strict").loaded.run.safety is not None
 
 
-def test_files_of_the_run_before_are_removed_and_nobody_elses(hub, trained_run):
+def test_only_files_of_the_previous_run_are_removed(hub, trained_run):
     manifest = json.loads((trained_run / "manifest.json").read_text("utf-8"))
     manifest["files"]["older.json"] = "0" * 64
     repository = hub.repositories["org/tb"] = Repository()
@@ -71,7 +71,7 @@ def test_files_of_the_run_before_are_removed_and_nobody_elses(hub, trained_run):
     assert "older.json" not in repository.commits[done.commit]
 
 
-def test_a_run_with_pictures_of_training_films_is_pushed_only_by_somebody_who_says_so(hub, trained_run):
+def test_a_run_with_pictures_of_training_films_is_pushed_only_with_an_explicit_option(hub, trained_run):
     with pytest.raises(UserError, match=r"carries pictures of \d+ training films.*--with-pictures.*--without-pictures"):
         push(trained_run, Publishing("org/tb"))
     assert hub.repositories == {}
@@ -85,7 +85,7 @@ def test_a_run_with_pictures_of_training_films_is_pushed_only_by_somebody_who_sa
 
 @pytest.mark.parametrize("revision", [None, "v1", "0" * 40])
 @pytest.mark.usefixtures("hub")
-def test_a_hub_that_does_not_answer_is_told_at_once(trained_run, monkeypatch, revision):
+def test_a_hub_that_does_not_answer_is_reported_at_once(trained_run, monkeypatch, revision):
     push(trained_run, Publishing("org/tb", pictures=True))
     mg.load("org/tb")
     closed = "http://127.0.0.1:9"  # nobody listens there
@@ -107,7 +107,7 @@ def test_a_hub_that_does_not_answer_is_told_at_once(trained_run, monkeypatch, re
         ("lacking", r"org/tb lacks metrics\.json, which its manifest names"),
     ],
 )
-def test_what_a_hub_answers_is_told_in_one_sentence(hub, trained_run, scene, sentence):
+def test_an_error_of_the_hub_is_one_sentence(hub, trained_run, scene, sentence):
     if scene != "nobody":
         files = {"lacking": contents(trained_run), "other": {"README.md": b"#"}, "gated": {}}[scene]
         files.pop("metrics.json", None)
@@ -119,7 +119,7 @@ def test_what_a_hub_answers_is_told_in_one_sentence(hub, trained_run, scene, sen
 
 
 @pytest.mark.usefixtures("hub")
-def test_what_should_be_private_is_not_pushed_where_everybody_looks(trained_run):
+def test_a_private_push_to_a_public_repository_is_refused(trained_run):
     push(trained_run, Publishing("org/tb", pictures=True))
 
     with pytest.raises(RunError, match="org/tb already exists and is public"):
@@ -127,7 +127,7 @@ def test_what_should_be_private_is_not_pushed_where_everybody_looks(trained_run)
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_revision_that_is_not_there_is_told(trained_run):
+def test_a_missing_revision_is_an_error(trained_run):
     push(trained_run, Publishing("org/tb", pictures=True))
 
     with pytest.raises(RunError, match="org/tb has no branch, tag or commit 'v9'"):
@@ -143,14 +143,14 @@ def test_nobody_pushes_without_a_token(hub, trained_run, monkeypatch):
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_hub_that_is_not_there_is_told(trained_run, monkeypatch):
+def test_pushing_while_offline_is_an_error(trained_run, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
     with pytest.raises(RunError, match="HF_HUB_OFFLINE"):
         push(trained_run, Publishing("org/tb", pictures=True))
 
 
-def test_the_command_pushes_and_tells_how_to_load(hub, trained_run):
+def test_the_command_pushes_and_prints_how_to_load(hub, trained_run):
     words = ["hub", "push", str(trained_run), "org/tb", "--license", "mit", "--without-pictures"]
     rehearsed = CliRunner().invoke(app, [*words, "--dry-run"], catch_exceptions=False)
     assert "Nothing was pushed" in rehearsed.stdout

@@ -14,7 +14,7 @@ from medgrape.cli.app import app
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.runs.checkpoint import Change
-from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, measured_beside, written
+from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, measured_beside, render_card
 from medgrape.runs.hub.publish import Publishing, pack
 from medgrape.runs.manifest import report_folder, unseal
 
@@ -54,7 +54,7 @@ def test_a_card_counts_the_films_and_says_that_they_were_drawn(judged, drawn_dat
     assert all(concept.description in text for concept in films.concepts)
 
 
-def test_a_report_on_another_model_is_not_told(judged, tmp_path):
+def test_a_report_on_another_model_is_not_on_the_card(judged, tmp_path):
     other = mg.load(judged)
     other = other.changed(replace(other.loaded.run, learnt_from=()), "Forgot.").save(tmp_path / "run")
     (tmp_path / "run-test").symlink_to(report_folder(judged, "test"))
@@ -74,10 +74,10 @@ def card_of_changed(folder, measured=None, **changed):
     """The card of a run in which some things are otherwise."""
     loaded = mg.load(folder).loaded
     made = replace(loaded, run=replace(loaded.run, **changed))
-    return written(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
+    return render_card(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
 
 
-def test_figures_from_before_a_change_are_not_told_as_this_models(trained_run):
+def test_figures_from_before_a_change_are_marked_as_such(trained_run):
     text = card_of_changed(trained_run, changes=(Change("abc", "Discarded prototype 3 of Cavity."),))
 
     assert "| stage | figure | as trained, before the changes below |" in text
@@ -114,7 +114,7 @@ def line_for_pip(text):
     return line
 
 
-def test_what_pip_is_told_to_install_suffices_for_the_lines_below_it(trained_run):
+def test_the_packages_on_the_card_suffice_for_its_example(trained_run):
     loaded = mg.load(trained_run).loaded
     for kind, extras in (("efficientnet-lite0", "hub,lite"), ("transformers", "hub,text"), ("own", "hub")):
         model = deepcopy(loaded.run.grape)
@@ -199,7 +199,7 @@ def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
         "text encoder": {"name": "synonyms", "distribution": "words", "version": "4"},
     }
     made = replace(loaded, run=replace(loaded.run, own_parts=parts))
-    text = written(made, measured_beside(judged), repository="org/tb", licence="mit", removed=False)
+    text = render_card(made, measured_beside(judged), repository="org/tb", licence="mit", removed=False)
 
     (line,) = [line for line in text.splitlines() if "pip install" in line]
     assert line.endswith("\" clinic==1.2 'lab; rm==3'")  # words is needed only by whoever adds a concept
@@ -221,7 +221,7 @@ def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(judged, tmp_pat
     assert packed.warnings == ("config.toml names a folder on your machine: text.encoder = '/home/dr/encoder'.",)
 
 
-def test_nobody_decides_about_pictures_by_saying_nothing(judged, tmp_path):
+def test_without_a_decision_about_pictures_packing_is_refused(judged, tmp_path):
     with pytest.raises(UserError, match="--with-pictures"):
         pack(judged, tmp_path / "out", Publishing())
     assert not (tmp_path / "out").exists()
@@ -239,7 +239,7 @@ def test_the_commands_write_the_card_and_the_folder(judged, tmp_path):
 
 
 @pytest.mark.parametrize("metrics", [{}, {"validation": []}, {"validation": {"head": {}}}])
-def test_a_run_that_tells_too_little_of_itself_gets_no_card_and_a_sentence(trained_run, metrics):
+def test_a_run_with_incomplete_metrics_gets_no_card_but_an_error(trained_run, metrics):
     with pytest.raises(UserError, match=r"No card can be written of .*: its metrics\.json"):
         card_of_changed(trained_run, metrics=metrics)
 

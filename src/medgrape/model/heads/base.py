@@ -21,8 +21,7 @@ class HeadOutput:
     """Class logits and, if the head has any, the attention between concepts."""
 
     logits: Float[Tensor, "b classes"]
-    attention: Float[Tensor, "b k k"] | None
-    """Attention of each concept (row) to each concept (column); None for a head without attention."""
+    attention: Float[Tensor, "b k k"] | None  # Of each concept (row) to each concept (column), if the head has any
 
 
 @runtime_checkable
@@ -32,18 +31,12 @@ class Head(Protocol):
     def __call__(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Return one logit for each class."""
 
-    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
-        """Return the attention of each concept (row) to each concept (column), or None."""
-
     def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
         """Return logits and attention from one pass."""
 
 
 class NoAttentionHead(nn.Module):
-    """Base of heads without attention: they implement ``forward`` alone."""
-
-    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> None:
-        """Return None."""
+    """Base of heads without attention, which implement ``forward``."""
 
     def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
         """Return the logits alone."""
@@ -51,19 +44,11 @@ class NoAttentionHead(nn.Module):
 
 
 class AttentionHead(nn.Module):
-    """Base of heads with attention: they implement ``classify`` alone."""
-
-    def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
-        """Return logits and attention from one pass."""
-        raise NotImplementedError
+    """Base of heads with attention, which implement ``classify``."""
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:
         """Return the class logits."""
-        return self.classify(scores, graph).logits
-
-    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
-        """Return the attention alone."""
-        return self.classify(scores, graph).attention
+        return cast(Head, self).classify(scores, graph).logits
 
 
 class Readout(nn.Module):
@@ -71,9 +56,8 @@ class Readout(nn.Module):
 
     def __init__(self, concepts: int, width: int, classes: int, dropout: float) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.LayerNorm(concepts * width), nn.Dropout(dropout), nn.Linear(concepts * width, classes)
-        )
+        size = concepts * width
+        self.layers = nn.Sequential(nn.LayerNorm(size), nn.Dropout(dropout), nn.Linear(size, classes))
 
     def forward(self, nodes: Float[Tensor, "b k d"]) -> Float[Tensor, "b classes"]:
         """Return the class logits."""
@@ -122,14 +106,10 @@ class PluginHead(nn.Module):
         logits: Tensor = self.own(scores, graph)
         return logits
 
-    def attention(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b k k"] | None:
-        """Return the attention between concepts, or None if the module has no such method."""
-        method = getattr(self.own, "attention", None)
-        return method(scores, graph) if callable(method) else None
-
     def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
-        """Return logits and attention."""
-        return HeadOutput(self(scores, graph), self.attention(scores, graph))
+        """Return the logits and, if the module has a method for it, the attention."""
+        attention = getattr(self.own, "attention", None)
+        return HeadOutput(self(scores, graph), attention(scores, graph) if callable(attention) else None)
 
     @torch.no_grad()
     def _check(self, plugin: OwnPart, concepts: int, prototypes: int, classes: int) -> None:
@@ -145,9 +125,8 @@ class PluginHead(nn.Module):
             self.train(was_training)
         logits: object = output.logits
         if not isinstance(logits, Tensor) or logits.shape != (2, classes):
-            raise plugin.refuse(
-                f"returns logits of shape {_shape(logits)} for two films and {classes} classes, not {(2, classes)}"
-            )
+            films = f"two films and {classes} classes"
+            raise plugin.refuse(f"returns logits of shape {_shape(logits)} for {films}, not {(2, classes)}")
         if not logits.is_floating_point() or not torch.isfinite(logits).all():
             raise plugin.refuse("returns logits that are not finite numbers")
         if not torch.equal(output.logits, again.logits):

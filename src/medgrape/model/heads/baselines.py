@@ -33,13 +33,9 @@ class MlpHead(NoAttentionHead):
     def __init__(self, concepts: int, prototypes: int, classes: int, dropout: float = 0.0) -> None:  # noqa: ARG002
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Linear(concepts * prototypes, 2 * HIDDEN),
-            nn.LayerNorm(2 * HIDDEN),
-            nn.ReLU(),
-            nn.Linear(2 * HIDDEN, HIDDEN),
-            nn.ReLU(),
-            nn.Linear(HIDDEN, classes),
-        )
+            nn.Linear(concepts * prototypes, 2 * HIDDEN), nn.LayerNorm(2 * HIDDEN), nn.ReLU(),
+            nn.Linear(2 * HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, classes),
+        )  # fmt: skip
 
     def forward(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> Float[Tensor, "b classes"]:  # noqa: ARG002
         """Return the class logits."""
@@ -78,13 +74,8 @@ class AddGcnHead(AttentionHead):
     def classify(self, scores: Float[Tensor, "b k m"], graph: ConceptGraph) -> HeadOutput:
         """Attention is the mean of both graphs."""
         nodes = F.leaky_relu(graph.weights @ self.fixed(scores), 0.2)
-        similarity = _similarity_graph(nodes)
+        unit = F.normalize(nodes, dim=-1)
+        cosines = F.relu(torch.einsum("bkd,bjd->bkj", unit, unit))
+        similarity = cosines / cosines.sum(dim=-1, keepdim=True).clamp_min(1e-6)
         nodes = F.leaky_relu(similarity @ self.dynamic(nodes), 0.2)
         return HeadOutput(self.readout(nodes), (graph.weights + similarity) / 2)
-
-
-def _similarity_graph(nodes: Float[Tensor, "b k d"]) -> Float[Tensor, "b k k"]:
-    """Return the cosine between concepts, negative ones set to zero, with rows that sum to one."""
-    unit = F.normalize(nodes, dim=-1)
-    cosines = F.relu(torch.einsum("bkd,bjd->bkj", unit, unit))
-    return cosines / cosines.sum(dim=-1, keepdim=True).clamp_min(1e-6)

@@ -31,14 +31,10 @@ class GraphAttention(nn.Module):
         """Return the new vector of every concept: its attention heads concatenated, after ELU."""
         return self.with_weights(nodes, edges)[0]
 
-    def attention(self, nodes: Float[Tensor, "b k inputs"], edges: Bool[Tensor, "k k"]) -> Float[Tensor, "b heads k k"]:
-        """Return the attention of each concept (row) to each concept (column); rows sum to one, no edge is zero."""
-        return self.with_weights(nodes, edges)[1]
-
     def with_weights(
         self, nodes: Float[Tensor, "b k inputs"], edges: Bool[Tensor, "k k"]
     ) -> tuple[Float[Tensor, "b k out"], Float[Tensor, "b heads k k"]]:
-        """Return the new vectors and the attention from one pass.
+        """Return the new vectors, and the attention of each concept (row) to each concept (column).
 
         Attention is computed with sources as rows: a softmax over any dimension but the last is several times faster.
         A missing edge counts as the lowest number before the softmax and as zero after it, so a concept without any

@@ -13,29 +13,17 @@ from medgrape.runs.exported import NOTICE
 from medgrape.runs.hub.download import NEEDED, refuse_unnameable
 from medgrape.runs.manifest import RunError, audit_folder, needed_parts, report_folder, version_of
 
-_SPLITS = ("test", "val")
-"""In order of preference."""
-_CHECKS = ("calibrated", "settings", "paper")
-"""In order of preference: the safety check that a run uses is the first of these in the report."""
-CARD = "README.md"
-"""The file name that hubs display."""
+_SPLITS = ("test", "val")  # In order of preference
+_CHECKS = ("calibrated", "settings", "paper")  # The check that a run uses is the first of these in the report
+CARD = "README.md"  # The file name that hubs display
 TAKEN_OUT = "Pictures and names of training films were taken out to publish it."
 UNNAMED = "Names of films or patients that are never shown were taken out of its settings to publish it."
 TAGS = (
-    "chest-x-ray",
-    "concept-based",
-    "explainability",
-    "medical",
-    "not-a-medical-device",
-    "prototypes",
-    "research-only",
-)
+    "chest-x-ray", "concept-based", "explainability", "medical", "not-a-medical-device", "prototypes", "research-only",
+)  # fmt: skip
 TASK = "image-classification"
-FEW = 100
-"""Number of test patients below which figures are called rough: intervals of proportions are then 20 points wide."""
-_PHANTOM = "phantom"
-_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}
-"""The extra of medgrape that each kind of backbone needs."""
+FEW = 100  # Test patients below which figures are called rough: intervals are then 20 points wide
+_EXTRAS = {"efficientnet-lite0": "lite", "transformers": "text"}  # The extra that each kind of backbone needs
 
 
 @dataclass(frozen=True)
@@ -43,8 +31,7 @@ class Row:
     """One figure, and that of a trivial baseline."""
 
     name: str
-    kind: str
-    """Name of the metric on a model hub."""
+    kind: str  # Name of the metric on a model hub
     value: float
     interval: str
     trivial: str
@@ -69,6 +56,13 @@ class Measured:
         if self.report is None:
             return []
         return [*_classification(self.report), *_pointing(self.report), *_safety(self.report)]
+
+    @property
+    def poorly_located(self) -> list[str]:
+        """Titles of the concepts whose maps point no better than one fixed point."""
+        concepts = [] if self.report is None else self.report["localisation"]["concepts"]
+        located = [(concept["title"], concept["pointing"]) for concept in concepts if concept["pointing"] is not None]
+        return [title for title, pointing in located if pointing["mean"]["share"] <= pointing["fixed"]]
 
 
 def measured_beside(run: Path) -> Measured:
@@ -111,10 +105,10 @@ def _pointing(report: Mapping[str, Any]) -> list[Row]:
     if pairs is None:
         return []
     name, mean = f"Maps point into the finding ({pairs['count']} pairs)", pairs["mean"]
-    baselines = (("one fixed point for each", pairs["fixed"]), ("a random point", pairs["chance"]))
+    figures = (name, "pointing_game", mean["share"], _interval(mean["interval"]))
     return [
-        Row(name, "pointing_game", mean["share"], _interval(mean["interval"]), trivial, value)
-        for trivial, value in baselines
+        Row(*figures, "one fixed point for each", pairs["fixed"]),
+        Row(*figures, "a random point", pairs["chance"]),
     ]
 
 
@@ -123,20 +117,16 @@ def _safety(report: Mapping[str, Any]) -> Iterator[Row]:
         return
     checks = {check["name"]: check for check in report["interaction"]["checks"]}
     used = next(checks[name] for name in _CHECKS if name in checks)
-    majority = checks.get("majority")
+    majority = checks.get("majority", {"title": "not known"})
     for key, title, kind in (
         ("caught", "wrong claims doubted", "recall"),
         ("false_alarms", "right claims doubted", "false_positive_rate"),
     ):
         if used[key] is not None:
-            yield Row(
-                f"Safety check: {title} ({report['interaction']['boxes']} boxes)",
-                kind,
-                used[key]["share"],
-                _interval(used[key]["interval"]),
-                "not known" if majority is None else majority["title"],
-                None if majority is None or majority[key] is None else majority[key]["share"],
-            )
+            name = f"Safety check: {title} ({report['interaction']['boxes']} boxes)"
+            share, interval = used[key]["share"], _interval(used[key]["interval"])
+            trivial_share = (majority.get(key) or {}).get("share")
+            yield Row(name, kind, share, interval, majority["title"], trivial_share)
 
 
 def _interval(interval: Mapping[str, float] | None) -> str:
@@ -145,10 +135,10 @@ def _interval(interval: Mapping[str, float] | None) -> str:
 
 def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
     """Return the card of the run in a folder; ``removed``: without its pictures of training films."""
-    return written(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
+    return render_card(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
 
 
-def written(
+def render_card(
     loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
 ) -> str:
     """Return front matter and text; ``unnamed``: without the names of patients who must not be shown."""
@@ -168,24 +158,13 @@ def written(
     try:
         return environment.get_template("card.md").render(
             head=front_matter(loaded, measured, name, licence).strip(),
-            name=name,
-            repository=repository,
-            licence=licence,
-            notice=NOTICE,
-            run=run,
-            manifest=loaded.manifest,
-            version=version_of(loaded.folder),
-            data=run.metrics.get("data"),
-            stages=_stages(run),
-            measured=measured,
-            changed=changed(run),
-            limits=list(limits(loaded, measured)),
+            name=name, repository=repository, licence=licence, notice=NOTICE, few=FEW,
+            run=run, manifest=loaded.manifest, version=version_of(loaded.folder), parts=run.own_parts,
+            data=run.metrics.get("data"), stages=_stages(run), measured=measured,
+            changed=changed(run), removed=removed, unnamed=unnamed,
             pictures=0 if removed else len(run.exemplars.films),
-            removed=removed,
-            unnamed=unnamed,
             installed=" ".join([f'"medgrape[{extras}]"', *map(shlex.quote, sorted(plugins))]),
-            parts=run.own_parts,
-        )
+        )  # fmt: skip
     except UserError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, UndefinedError) as error:
@@ -209,11 +188,9 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
     results = []
     if measured.report is not None and measured.tested:  # hubs rank models by these, without any caveat
         figures = [(row.kind, row.name, row.value) for row in measured.rows]
-        figures += [
-            (row.kind, f"{row.name}, by the trivial answer: {row.trivial}", row.trivial_value)
-            for row in measured.rows
-            if row.trivial_value is not None
-        ]
+        for row in measured.rows:
+            if row.trivial_value is not None:
+                figures.append((row.kind, f"{row.name}, by the trivial answer: {row.trivial}", row.trivial_value))
         results = [
             EvalResult(
                 task_type=TASK, dataset_type="private", dataset_name=measured.report["data_set"],
@@ -223,95 +200,10 @@ def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str)
             for kind, title, value in dict.fromkeys(figures)
         ]  # fmt: skip
     data = ModelCardData(
-        library_name="medgrape",
-        license=licence,
-        pipeline_tag=TASK,
-        tags=[*TAGS, *loaded.run.concepts.names],
-        model_name=name if results else None,
-        eval_results=results or None,
-    )
+        library_name="medgrape", license=licence, pipeline_tag=TASK, tags=[*TAGS, *loaded.run.concepts.names],
+        model_name=name if results else None, eval_results=results or None,
+    )  # fmt: skip
     return str(data.to_yaml())
-
-
-def limits(loaded: LoadedRun, measured: Measured) -> Iterator[str]:
-    """Yield the limits of the model, one sentence or two each."""
-    yield _data_limit(loaded)
-    yield from _training_limits(loaded.run)
-    yield from _report_limits(loaded.run, measured)
-    if measured.audit is None:
-        yield "Differences between women and men, young and old were not measured (medgrape audit)."
-    else:
-        yield from map(str, measured.audit["headline"])
-    for kind, part in loaded.run.own_parts.items():
-        when = "a concept is added to it (it can be loaded without)" if kind == "text encoder" else "it is loaded"
-        yield (
-            f"Its {kind} “{part['name']}” is code of {part['distribution']} {part['version']}, a package of somebody "
-            f"else, which is executed whenever {when}. Nobody of medgrape has reviewed it: install it from its "
-            "makers, as a package of that name elsewhere may be another one, and only if you trust them."
-        )
-
-
-def _data_limit(loaded: LoadedRun) -> str:
-    data, name = loaded.run.metrics.get("data"), loaded.manifest.dataset["name"]
-    trained = "Before it was changed (see below), it was trained on" if changed(loaded.run) else "It was trained on"
-    if data is None:
-        return (
-            f"{trained} {loaded.run.metrics['films']:,} films of “{name}”; the run does not record whether these "
-            "are real, nor the number of patients."
-        )
-    films = data["splits"]["train"]
-    size = f"{films['films']:,} films of {films['patients']:,} patients"
-    if data["source"] == _PHANTOM:
-        return (
-            f"{trained} {size} that were **drawn by a program**: no real film was among them. It shows how the "
-            "software works, and knows nothing about patients."
-        )
-    source = f"of the data set “{name}”" if changed(loaded.run) else f"all from one data set (“{name}”)"
-    return (
-        f"{trained} {size}, {source}. On films of other hospitals, machines, countries or ages it may do worse; "
-        "measure that there before any use."
-    )
-
-
-def _training_limits(run: Run) -> Iterator[str]:
-    metrics = run.metrics
-    for name in metrics["untrained_concepts"]:
-        yield f"No training film shows {run.concepts[name].title}: its prototypes are untrained."
-    if run.safety is None:
-        why = metrics.get("safety_not_calibrated", "Nobody asked for it.")
-        yield f"The safety check is not calibrated, so it promises no rate of false alarms. {why}"
-    if str(metrics["text_encoder"]).startswith("lexical"):
-        yield (
-            "Descriptions are compared by their spelling (text encoder “lexical”), not by their meaning: a concept "
-            "added by a sentence alone begins as little more than a name."
-        )
-    if metrics["films_refused"]:
-        yield f"{metrics['films_refused']:,} films could not be read and were not used for training."
-
-
-def _report_limits(run: Run, measured: Measured) -> Iterator[str]:
-    report = measured.report
-    if report is None:
-        before = "the model before it was changed, on " if changed(run) else ""
-        yield (
-            "Nobody has tested exactly this model, or the report does not lie beside the run. The figures below are of "
-            f"{before}the validation films that it was chosen by, and so flatter it."
-        )
-        return
-    known = [] if report["interaction"] is None else report["interaction"]["warnings"]  # in the limits already
-    yield from (str(warning) for warning in report["warnings"] if warning not in known)
-    patients = report["films"]["patients"]
-    if patients < FEW:
-        yield f"It was tested on {patients} patients: every figure is rough, as its interval shows."
-    if measured.tested and report["facts"]["trained on this data set"]:
-        yield "It was tested on other patients of the data set that it was trained on, not on another hospital's."
-    weak = [
-        concept["title"]
-        for concept in report["localisation"]["concepts"]
-        if concept["pointing"] is not None and concept["pointing"]["mean"]["share"] <= concept["pointing"]["fixed"]
-    ]
-    if weak:
-        yield f"Its maps point at {' and '.join(weak)} no better than one fixed point on every film."
 
 
 def _stages(run: Run) -> list[dict[str, Any]]:

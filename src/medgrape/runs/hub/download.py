@@ -77,11 +77,8 @@ def fetch_run(wanted: HubName, *, track: Track = quietly) -> Path:
         outside = path.is_absolute() or ".." in path.parts or path.as_posix() != name
         if outside or "\\" in name or not name.endswith(_SUFFIXES):
             raise RunError(f"{origin} names {name!r}, which no run of medgrape holds; it is not fetched.")
-    names = sorted(checksums)
-    files = {
-        name: _downloaded(wanted, name, origin.commit)
-        for name in track(names, f"fetching {wanted.repository}", len(names))
-    }
+    names = track(sorted(checksums), f"fetching {wanted.repository}", len(checksums))
+    files = {name: _downloaded(wanted, name, origin.commit) for name in names}
     return _run_folder(origin, manifest, files, checksums)
 
 
@@ -149,10 +146,8 @@ def _run_folder(origin: HubOrigin, manifest: Path, files: Mapping[str, Path], ch
 
 def _altered(folder: Path, expected: Mapping[str, str]) -> str | None:
     """Return the first file that is missing or has another checksum."""
-    for name, checksum in sorted(expected.items()):
-        if not (folder / name).is_file() or sha256(folder / name) != checksum:
-            return name
-    return None
+    paths = ((name, folder / name, checksum) for name, checksum in sorted(expected.items()))
+    return next((name for name, path, checksum in paths if not path.is_file() or sha256(path) != checksum), None)
 
 
 def hub_error_message(error: Exception, wanted: str, file: str = MANIFEST) -> str:
@@ -164,28 +159,27 @@ def hub_error_message(error: Exception, wanted: str, file: str = MANIFEST) -> st
     answer = f"The hub answered {status or 'with an error'}; try again later."
     if status in (401, 403):
         answer = f"The hub does not let you do that; {_LOGIN}, with a token that may write if you push."
-    missing = f"no folder {wanted} here" if file == MANIFEST else f"no {file} of {wanted}"
+    missing = f"no {file} of {wanted}"
     lacking = f"{wanted} lacks {file}, which its manifest names; ask whoever published it to push it again."
     if file == MANIFEST:
+        missing = f"no folder {wanted} here"
         lacking = f"{wanted} is on the hub, but no run of medgrape: it has no {MANIFEST}."
+    unknown = (
+        f"The hub has no {repository}, or does not show it to you: check the name, or {_LOGIN}. There is no folder "
+        f"{repository} here either."
+    )
+    cause = "the hub cannot be reached; check the path, the network and HF_HUB_OFFLINE"
+    unreachable = f"There is {missing} nor in the hub's cache, and {cause}."
     messages: tuple[tuple[type[Exception], str], ...] = (  # subclasses first
         (errors.GatedRepoError, f"{repository} is gated: ask for access on its page of the hub, then {_LOGIN}."),
-        (
-            errors.RepositoryNotFoundError,
-            f"The hub has no {repository}, or does not show it to you: check the name, or {_LOGIN}. There is no "
-            f"folder {repository} here either.",
-        ),
+        (errors.RepositoryNotFoundError, unknown),
         (errors.RevisionNotFoundError, f"{repository} has no branch, tag or commit {revision!r}; see its history."),
-        (
-            errors.LocalEntryNotFoundError,
-            f"There is {missing} nor in the hub's cache, and the hub cannot be reached; check the path, the network "
-            "and HF_HUB_OFFLINE.",
-        ),
+        (errors.LocalEntryNotFoundError, unreachable),
         (errors.EntryNotFoundError, lacking),
         (errors.HFValidationError, f"{repository!r} is no name on a model hub; give org/name."),
         (errors.OfflineModeIsEnabled, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it."),
         (errors.HfHubHTTPError, answer),
-        (  # raised for a model card that the hub does not accept
+        (
             ValueError,
             f"The hub refuses the model card; is the licence spelled as hubs do? {' '.join(str(error).split())}",
         ),

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from medgrape.files import copied, whole_folder
 from medgrape.runs.checkpoint import Change, LoadedRun, Run, load_run
-from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, measured_beside, written
+from medgrape.runs.exemplars import NO_FILM
+from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, measured_beside, render_card
 from medgrape.runs.hub.download import NEEDED, hub_error_message, refuse_unnameable
 from medgrape.runs.manifest import MANIFEST, RunError, manifest_files, refuse_inside_run
 
@@ -25,11 +27,9 @@ MAIN = "main"
 class Publishing:
     """Decisions of the person who publishes a run."""
 
-    repository: str = ""
-    """``org/name``, for the card."""
+    repository: str = ""  # `org/name`, for the card
     licence: str = "other"
-    pictures: bool | None = None
-    """Whether to publish pictures of training films; None: undecided, and a run with pictures is refused."""
+    pictures: bool | None = None  # Whether to publish them; None: a run with pictures of training films is refused
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,8 @@ class Packed:
 
     folder: Path
     files: tuple[str, ...]
-    size: int
-    """In bytes."""
-    pictures: int
-    """Number of pictures of training films."""
+    size: int  # In bytes
+    pictures: int  # Number of pictures of training films
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -63,12 +61,10 @@ def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
             "see: decide with --with-pictures that all of these patients may be shown, or with --without-pictures "
             "to publish it without them."
         )
-    removed = publishing.pictures is False and films > 0
-    withheld = bool(loaded.run.config.exemplars.withheld)
-    card = written(
-        loaded, measured_beside(run), repository=publishing.repository, licence=publishing.licence, removed=removed,
-        unnamed=withheld,
-    )  # fmt: skip
+    removed, withheld = publishing.pictures is False and films > 0, bool(loaded.run.config.exemplars.withheld)
+    repository, licence = publishing.repository, publishing.licence
+    measured = measured_beside(run)
+    card = render_card(loaded, measured, repository=repository, licence=licence, removed=removed, unnamed=withheld)
     with whole_folder(out) as draft, _published(loaded, removed=removed, withheld=withheld) as source:
         for name in (*source.manifest.files, MANIFEST):
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
@@ -89,8 +85,8 @@ def _published(loaded: LoadedRun, *, removed: bool, withheld: bool) -> Iterator[
     run, parent = loaded.run, loaded.manifest.fingerprint
     exemplars, settings, changes = run.exemplars, run.config.exemplars, list(run.changes)
     if removed:
-        nowhere = np.full_like(exemplars.film, -1)
-        exemplars = replace(exemplars, films=(), thumbnails=exemplars.thumbnails[:0], film=nowhere)
+        film = np.full_like(exemplars.film, NO_FILM)
+        exemplars = replace(exemplars, films=(), thumbnails=exemplars.thumbnails[:0], film=film)
         settings = settings.model_copy(update={"show": False})
         changes.append(Change(parent, TAKEN_OUT))
     if withheld:  # the names of patients who must not be shown
@@ -104,13 +100,8 @@ def _published(loaded: LoadedRun, *, removed: bool, withheld: bool) -> Iterator[
 
 def _local_paths(run: Run) -> Iterator[str]:
     """Warn about paths of this machine in the settings, which are part of the run and are published."""
-    settings = run.config
-    places = {
-        "backbone.name": settings.backbone.name,
-        "backbone.weights": settings.backbone.weights,
-        "text.encoder": settings.text.encoder,
-    }
-    for key, value in places.items():
+    for key in ("backbone.name", "backbone.weights", "text.encoder"):
+        value = attrgetter(key)(run.config)
         if Path(value).is_absolute() or value.startswith("~"):
             yield f"config.toml names a folder on your machine: {key} = {value!r}."
 
@@ -122,8 +113,7 @@ class Pushed:
     repository: str
     commit: str
     packed: Packed
-    removed: tuple[str, ...]
-    """Files of the previous run that this one does not have."""
+    removed: tuple[str, ...]  # Files of the previous run that this one does not have
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields but the folder as plain data."""
@@ -157,15 +147,11 @@ def _upload(api: "HfApi", repository: str, packed: Packed, branch: str, *, priva
     if branch != MAIN:
         api.create_branch(repository, branch=branch, exist_ok=True)
     removed = sorted(_previous_files(api, repository, branch) - set(packed.files))
-    commit = api.create_commit(
-        repository,
-        [
-            *(CommitOperationAdd(name, str(packed.folder / name)) for name in packed.files),
-            *(CommitOperationDelete(name) for name in removed),
-        ],
-        commit_message="A run of medgrape",
-        revision=branch,
-    )
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
+        *(CommitOperationAdd(name, str(packed.folder / name)) for name in packed.files),
+        *(CommitOperationDelete(name) for name in removed),
+    ]
+    commit = api.create_commit(repository, operations, commit_message="A run of medgrape", revision=branch)
     return Pushed(repository, str(commit.oid), packed, tuple(removed))
 
 

@@ -30,5 +30,5 @@ def open_text_encoder(settings: TextSettings) -> TextEncoder | None:
             f"There is no text encoder {str(folder)!r}{suggestion} and no folder of that name; use text.encoder = "
             '"lexical", which needs no download, or "minilm", "biovil-t", a folder, or one that medgrape parts lists.'
         )
-    note = "It comes from a local folder; its quality was not measured."
-    return load_bert(folder, f"folder {folder.resolve().name}", note)
+    title = f"folder {folder.resolve().name}"
+    return load_bert(folder, title, "It comes from a local folder; its quality was not measured.")

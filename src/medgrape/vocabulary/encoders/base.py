@@ -14,8 +14,7 @@ from medgrape.plugins import OwnPart, register
 
 encoder = partial(register, "text encoder")
 """Decorator: ``@encoder("lexical")`` registers a function from ``TextSettings`` to a ``TextEncoder``."""
-TOLERANCE = 1e-3
-"""Largest deviation of a vector's length from 1."""
+TOLERANCE = 1e-3  # Largest deviation of a vector's length from 1
 _SAMPLES = ("Thick-walled lucency in the upper lobe.", "Fluid above the diaphragm.")
 
 
@@ -54,9 +53,7 @@ class PluginEncoder:
     def __init__(self, plugin: OwnPart) -> None:
         encoder = plugin.make()
         with plugin.answering("fails when its attributes are read"):
-            missing = [
-                attribute for attribute in ("name", "note", "width", "encode") if not hasattr(encoder, attribute)
-            ]
+            missing = [name for name in ("name", "note", "width", "encode") if not hasattr(encoder, name)]
         if missing:
             raise plugin.refuse(f"has no {missing[0]!r}")
         if not isinstance(encoder.width, int) or encoder.width < 2:
@@ -76,10 +73,10 @@ class PluginEncoder:
             encoded = self._encoder.encode(list(sentences))
         if not isinstance(encoded, Tensor) or not encoded.is_floating_point():
             raise self._plugin.refuse(f"encodes sentences as {type(encoded).__name__}, not as a tensor of floats")
-        if encoded.shape != (len(sentences), self.width):
+        shape, expected = tuple(encoded.shape), (len(sentences), self.width)
+        if shape != expected:
             raise self._plugin.refuse(
-                f"returns vectors of shape {tuple(encoded.shape)} for {len(sentences)} sentences, not "
-                f"{(len(sentences), self.width)}"
+                f"returns vectors of shape {shape} for {len(sentences)} sentences, not {expected}"
             )
         vectors = encoded.detach().float().cpu()
         lengths = vectors.norm(dim=1)

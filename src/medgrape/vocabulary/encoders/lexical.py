@@ -14,17 +14,13 @@ from torch import Tensor
 from medgrape.config import TextSettings
 from medgrape.vocabulary.encoders.base import TextEncoderError, encoder
 
-WIDTH = 768
-"""The width of BERT, so that a model keeps its size when another encoder takes its place."""
-_LENGTHS = range(3, 6)
-"""Lengths of the character n-grams."""
-_WORD_WEIGHT = 2.0
-"""Weight of a whole word, relative to one of its n-grams."""
+WIDTH = 768  # The width of BERT, so that a model keeps its size when another encoder takes its place
+_LENGTHS = range(3, 6)  # Lengths of the character n-grams
+_WORD_WEIGHT = 2.0  # Weight of a whole word, relative to one of its n-grams
 _WORD = re.compile(r"[^\W_]+")
-_STOP_WORDS = frozenset(
+_STOP_WORDS = frozenset(  # `no`, `not` and `without` are not among them: they matter
     re.findall(r"\w+", "a an and are as at be by for from in is it its of on or than that the this to which whose with")
 )
-"""``no``, ``not`` and ``without`` are not among them: they matter."""
 
 
 class LexicalEncoder:
@@ -39,10 +35,8 @@ class LexicalEncoder:
 
     def encode(self, sentences: Sequence[str]) -> Float[Tensor, "n width"]:
         """Return a unit vector for each sentence, the same on every machine."""
-        vectors = torch.zeros(len(sentences), WIDTH)
-        for row, sentence in enumerate(sentences):
-            vectors[row] = torch.tensor(_unit_vector(sentence), dtype=torch.float64)
-        return vectors
+        vectors = [_unit_vector(sentence) for sentence in sentences]
+        return torch.tensor(vectors, dtype=torch.float64).view(-1, WIDTH).float()
 
 
 @encoder("lexical")
@@ -65,8 +59,9 @@ def _unit_vector(sentence: str) -> list[float]:
 
 def _features(sentence: str) -> Iterator[tuple[str, float]]:
     """Yield every word except stop words, and its n-grams with the ends of the word marked, each with its weight."""
-    words = _WORD.findall(unicodedata.normalize("NFKC", sentence).lower())
-    for word in (word for word in words if word not in _STOP_WORDS):
+    for word in _WORD.findall(unicodedata.normalize("NFKC", sentence).lower()):
+        if word in _STOP_WORDS:
+            continue
         yield f"word {word}", _WORD_WEIGHT
         marked = f"<{word}>"
         for length in _LENGTHS:

@@ -7,7 +7,7 @@ from typing import Any
 from medgrape.paper.jobs import Role
 from medgrape.paper.measures import FEW_SHOT_FILMS
 from medgrape.paper.results import Results
-from medgrape.paper.suites.base import NOT_MEASURED, number, published, suite
+from medgrape.paper.suites.base import NOT_MEASURED, number, suite
 from medgrape.paper.suites.plots import shots_plot
 from medgrape.paper.tables import Cell, Column, Line, Table, spread
 
@@ -16,13 +16,14 @@ _NOTE = (
     "seeds. The text projection is made to forget the finding first, where there are others to learn it from; the "
     "paper's had seen it."
 )
-Pick = Callable[[dict[str, Any]], Any]
+Pick = Callable[[dict[str, Any]], Any]  # picks a figure of a concept
+CHANCE, FIXED, FULL = itemgetter("chance"), itemgetter("fixed"), itemgetter("full")
 
 
 def _concepts(results: Results, recipe: str, role: Role) -> list[dict[str, Any]]:
-    """Concepts of the first seed that is done; all seeds have the same."""
-    found = [figures["concepts"] for figures in results.found("few-shot", recipe, role) if figures.get("concepts")]
-    return list(found[0]) if found else []
+    """The concepts of the first finished seed; all seeds have the same."""
+    by_seed = [figures["concepts"] for figures in results.found("few-shot", recipe, role) if figures.get("concepts")]
+    return list(by_seed[0]) if by_seed else []
 
 
 def _over_seeds(results: Results, recipe: str, role: Role, name: str, pick: Pick) -> Cell:
@@ -30,40 +31,37 @@ def _over_seeds(results: Results, recipe: str, role: Role, name: str, pick: Pick
     return spread([pick(concept) for concept in concepts if concept["name"] == name])
 
 
-def _pointing(films: int) -> Pick:
-    """Pick the pointing game after learning from so many films."""
-    return lambda concept: next((shots["mean"] for shots in concept["shots"] if shots["films"] == films), None)
+def _by_films() -> list[tuple[str, str, Pick]]:
+    """Title, key and pointing share of each number of films."""
+
+    def pointing(films: int) -> Pick:
+        return lambda concept: next((shots["mean"] for shots in concept["shots"] if shots["films"] == films), None)
+
+    titles = {0: "the sentence alone", 1: "1 film"}
+    return [(titles.get(films, f"{films} films"), str(films), pointing(films)) for films in FEW_SHOT_FILMS]
 
 
-def _films(count: int) -> str:
-    return {0: "the sentence alone", 1: "1 film"}.get(count, f"{count} films")
-
-
-def _lines(results: Results, suite: str, recipe: str, role: Role, prefix: str = "") -> list[Line]:
-    paper = published()[suite] if not prefix else {}
-    names = [concept["name"] for concept in _concepts(results, recipe, role)]
-    rows: list[tuple[str, str, Pick, bool]] = [
-        (_films(films), str(films), _pointing(films), False) for films in FEW_SHOT_FILMS
-    ]
-    rows.append(("all training films", "full", itemgetter("full"), False))
+def _lines(results: Results, recipe: str, role: Role, prefix: str = "") -> list[Line]:
+    """A line for each number of films; those with a prefix have no figures in the paper and no baselines."""
+    rows = [*_by_films(), ("all training films", "full", FULL)]
     if not prefix:
-        rows.append(("a random point", "chance", itemgetter("chance"), True))
-        rows.append(("one fixed point for each finding", "fixed", itemgetter("fixed"), True))
+        rows += [("a random point", "chance", CHANCE), ("one fixed point for each finding", "fixed", FIXED)]
+    names = [concept["name"] for concept in _concepts(results, recipe, role)]
     return [
         Line(
             f"{prefix}{title}",
             {name: _over_seeds(results, recipe, role, name, pick) for name in names},
-            {name: text for name, text in paper.get(key, {}).items() if name in names},
-            trivial=trivial,
+            "" if prefix else key,
+            trivial=pick in (CHANCE, FIXED),
         )
-        for title, key, pick, trivial in rows
+        for title, key, pick in rows
     ]
 
 
 def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
-    lines = _lines(results, suite, "grape-text", role)
+    lines = _lines(results, "grape-text", role)
     if role == "first":
-        lines += _lines(results, suite, "ours", role, "medgrape's recipe: ")
+        lines += _lines(results, "ours", role, "medgrape's recipe: ")
     concepts = results.dataset(role).concepts
     columns = tuple(
         Column(concept["name"], f"{concepts[concept['name']].title} ({concept['pairs']} pairs)", "higher")
@@ -76,8 +74,8 @@ def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
         if one_film is not None and full is not None:
             reading = f"{columns[0].title}: one film points at {one_film:.3f}, all training films at {full:.3f}"
             reading += "." if fixed is None else f"; one fixed point at {fixed:.3f}."
-    found = results.found("few-shot", "grape-text", role)
-    warnings = dict.fromkeys(warning for figures in found for warning in figures.get("warnings", []))
+    by_seed = results.found("few-shot", "grape-text", role)
+    warnings = dict.fromkeys(warning for figures in by_seed for warning in figures.get("warnings", []))
     plots = shots_plot(suite, lines, columns)
     return Table(title, columns, tuple(lines), reading, notes=(_NOTE, *warnings), plots=plots)
 
@@ -89,11 +87,9 @@ def first(results: Results) -> Table:
 
 
 @suite(
-    "few-shot-second",
-    "tab:zeroshot_nih",
+    "few-shot-second", "tab:zeroshot_nih", role="second",
     needs=lambda r: r.jobs("few-shot", "grape-text", role="second"),
-    role="second",
-)
+)  # fmt: skip
 def second(results: Results) -> Table:
     """Findings learnt from a sentence and few films, on the second data set."""
     return _few_shot(results, "few-shot-second", "The same on the second data set", "second")
@@ -109,10 +105,9 @@ def end_to_end(results: Results) -> Table:
     def cells(pick: Pick) -> dict[str, Cell]:
         return {column: _over_seeds(results, recipe, "first", name, pick) for column, recipe in recipes.items()}
 
-    paper = published()["end-to-end-few-shot"]
-    lines = [Line(_films(films), cells(_pointing(films)), paper[str(films)]) for films in FEW_SHOT_FILMS]
-    lines.append(Line("a random point", cells(itemgetter("chance")), trivial=True))
-    lines.append(Line("one fixed point", cells(itemgetter("fixed")), trivial=True))
+    lines = [Line(title, cells(pick), key) for title, key, pick in _by_films()]
+    lines.append(Line("a random point", cells(CHANCE), trivial=True))
+    lines.append(Line("one fixed point", cells(FIXED), trivial=True))
     staged, whole = (number(lines[1], key) for key in recipes)
     reading = NOT_MEASURED
     if staged is not None and whole is not None:

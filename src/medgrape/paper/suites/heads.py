@@ -28,7 +28,7 @@ def heads(results: Results) -> Table:
     """Linear, ML-GCN, ADD-GCN and GAT heads."""
     titles = {"csr": "Linear (CSR)", "ml-gcn": "ML-GCN", "add-gcn": "ADD-GCN", "grape": "GAT (GRAPE)"}
     rows, columns = [RecipeRow(name, title) for name, title in titles.items()], (F1, PAIRS)
-    return recipe_table(results, "heads", "Graph heads", rows, columns, read=3, keys=(F1.key,), notes=(_SAME_MAPS,))
+    return recipe_table(results, "Graph heads", rows, columns, read=3, keys=(F1.key,), notes=(_SAME_MAPS,))
 
 
 @suite("mlp", "tab:n6_mlp", needs=films("csr", "mlp", "grape"))
@@ -41,17 +41,16 @@ def mlp(results: Results) -> Table:
         "The paper's pointing figures here (0.165, 0.171) fit its 164 active pairs alone, so they are left out.",
     )
     columns, title = (F1, PAIRS, parameters), "Graph, or just more parameters"
-    table = recipe_table(results, "mlp", title, rows, columns, against=2, read=1, keys=(F1.key,), notes=notes)
-    counts = [results.value(row.recipe, parameters.key, whole=True) for row in rows]
-    counted = [
-        replace(line, ours={**line.ours, parameters.key: count})
-        for line, count in zip(table.lines[: len(rows)], counts, strict=True)
-    ]
-    return replace(table, lines=(*counted, *table.lines[len(rows) :]))
+    table = recipe_table(results, title, rows, columns, against=2, read=1, keys=(F1.key,), notes=notes)
+    lines = list(table.lines)
+    for place, row in enumerate(rows):
+        count = results.value(row.recipe, parameters.key, whole=True)
+        lines[place] = replace(lines[place], ours={**lines[place].ours, parameters.key: count})
+    return replace(table, lines=tuple(lines))
 
 
 def cut_edges(results: Results) -> tuple[Edge, ...]:
-    """Edges that are taken out one by one: all, or the first ones of a dense graph."""
+    """Return the edges that are taken out one by one: all, or the first ones of a dense graph."""
     return edges(results.dataset("first"), results.workspace.base.model.tau)[:MOST_EDGES]
 
 
@@ -63,7 +62,7 @@ def edge_importance(results: Results) -> Table:
     for edge in cut_edges(results):
         kind = "self-loop" if edge.is_loop else "between findings"
         rows.append(RecipeRow(edge.recipe, f"without {edge.speaker} → {edge.listener} ({kind})"))
-    lines = recipe_lines(results, "edges", rows, (F1,), whole) + trivial_lines(results, "grape", (F1,))
+    lines = recipe_lines(results, rows, (F1,), whole) + trivial_lines(results, "grape", (F1,))
     base, cut = number(lines[0], F1.key), ranked(lines[1:], F1.key)
     reading = NOT_MEASURED
     if base is not None and cut:
@@ -80,7 +79,7 @@ def edge_importance(results: Results) -> Table:
 
 
 def _tau(results: Results, tau: float) -> Recipe:
-    """GRAPE itself if this is its own threshold."""
+    """The recipe of a threshold: GRAPE itself if this is its own one."""
     return fixed_recipes()["grape"] if tau == results.workspace.base.model.tau else tau_recipe(tau)
 
 
@@ -91,7 +90,7 @@ def tau_sweep(results: Results) -> Table:
     rows = [RecipeRow(_tau(results, tau), f"tau = {tau:.2f}", f"{tau:.2f}") for tau in TAUS]
     lines = [
         replace(line, ours={**line.ours, "edges": Value(len(edges(results.dataset("first"), tau)), whole=True)})
-        for line, tau in zip(recipe_lines(results, "tau", rows, columns, rows[2], (F1.key,)), TAUS, strict=True)
+        for line, tau in zip(recipe_lines(results, rows, columns, rows[2], (F1.key,)), TAUS, strict=True)
     ]
     found = [value for value, _ in ranked(lines, F1.key)]
     reading = f"Macro-F1 moves by {found[-1] - found[0]:.3f} over the whole sweep." if found else NOT_MEASURED

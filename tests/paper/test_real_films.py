@@ -184,7 +184,7 @@ def test_figures_of_other_films_or_of_another_backbone_are_not_taken_for_these(s
     with pytest.raises(UserError, match=r"recipe-seed0\.json was made with films of another folder"):
         reproduce(replace(moved, names=("recipe",)))
     unnamed = replace(suite, sources={"tbx11k": None, "nih": None})
-    assert all(job.found(strict=False) is not None for job in unnamed.jobs()), "tables need no folder"
+    assert all(job.load_result(strict=False) is not None for job in unnamed.jobs()), "tables need no folder"
     job = job_of(suite, "no-background")
     parents = [replace(job, variant=job.variant.model_copy(update={"after": name}), config=weights(job, suite, name))
                for name in ("recipe", "no-background", "nih")]  # fmt: skip
@@ -199,9 +199,9 @@ def test_a_row_whose_parent_was_made_anew_is_not_taken_for_done(suite, report, t
     job.result.parent.mkdir()
     for parent, done in ((job.begun_with["parent"], True), ("another", False)):
         job.result.write_text(json.dumps({"begun_with": job.begun_with | {"parent": parent}}))
-        assert (job.found(strict=False) is not None) == done
-    with pytest.raises(UserError, match="another backbone to go on from"):
-        job.found()
+        assert (job.load_result(strict=False) is not None) == done
+    with pytest.raises(UserError, match="another backbone to start from"):
+        job.load_result()
     elsewhere = replace(job, config=weights(job, replace(suite, out=suite.out / "../out"), "recipe"))
     assert elsewhere.begun_with == job.begun_with, "what is in the run counts, not where it lies"
 
@@ -249,10 +249,10 @@ def test_a_result_that_cannot_be_read_is_told(suite, report, tmp_path):  # noqa:
     job.result.parent.mkdir()
     job.result.write_text("{")
     with pytest.raises(UserError, match=r"recipe-seed0\.json cannot be read .*; remove it"):
-        job.found()
+        job.load_result()
     job.result.write_text("{}")  # of an earlier version
     with pytest.raises(UserError, match="other settings"):
-        job.found()
+        job.load_result()
 
 
 def test_films_that_were_prepared_from_another_folder_are_not_mixed_in(suite, report, tmp_path):  # noqa: ARG001

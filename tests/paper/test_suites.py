@@ -139,13 +139,13 @@ def test_results_of_other_settings_or_films_are_refused(some_tables):
     def with_base(changed):
         return replace(job, workspace=replace(job.workspace, bases={"first": changed}))
 
-    assert with_base(base.model_copy(update={"seed": 7})).found() is not None, "a job has its own seed"
+    assert with_base(base.model_copy(update={"seed": 7})).load_result() is not None, "a job has its own seed"
     other = base.model_copy(update={"model": base.model.model_copy(update={"prototypes": 5})})
     with pytest.raises(UserError, match=r"was made with other settings; remove it and .*runs/first-csr-seed0"):
-        with_base(other).found()
+        with_base(other).load_result()
     relabelled = job.data.model_copy(update={"checksum": "0"})
     with pytest.raises(UserError, match="was made with other films or labels"):
-        replace(job, workspace=replace(job.workspace, data={"first": relabelled})).found()
+        replace(job, workspace=replace(job.workspace, data={"first": relabelled})).load_result()
 
 
 def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
@@ -213,7 +213,7 @@ def test_a_broken_result_is_named(some_tables, tmp_path):
     job.result.parent.mkdir()
     job.result.write_text("{")
     with pytest.raises(UserError, match=r"cannot be read .* remove it"):
-        job.found()
+        job.load_result()
 
 
 def test_tables_of_the_second_set_are_left_out_without_one(drawn_dataset, brief, tmp_path):

@@ -78,7 +78,7 @@ class Job(ABC):
         """Make and write the result."""
         write_json(self.result, self.make(track, watch), self.indent)
 
-    def found(self, *, strict: bool = True) -> dict[str, Any] | None:
+    def load_result(self, *, strict: bool = True) -> dict[str, Any] | None:
         """Return the result, or None. One that was made from other inputs is an error, or None unless ``strict``."""
         payload = read_json(self.result)
         if payload is not None and strict:
@@ -144,7 +144,7 @@ def do_all(
     """Do the jobs without a result. An interrupted training continues with its last unfinished epoch."""
     tell_done(jobs, tell)
     for number, job in enumerate(jobs, 1):
-        if job.found() is None:  # read again, because the run that a job starts from may have changed
+        if job.load_result() is None:  # read again, because the run that a job starts from may have changed
             tell(f"{number} of {len(jobs)}: {job.title}")
             job.do(track, watch)
             after_each()
@@ -152,7 +152,7 @@ def do_all(
 
 def tell_done(jobs: Sequence[Job], tell: Tell) -> None:
     """Tell how many jobs have a result already, if any has."""
-    done = sum(job.found() is not None for job in jobs)
+    done = sum(job.load_result() is not None for job in jobs)
     if done:
         tell(f"{done} of {len(jobs)} jobs are done already.")
 
@@ -248,8 +248,8 @@ class PaperJob(Job):
         data, out = self.folder, self.workspace.out
 
         def trained(recipe: Recipe) -> Loaded:
-            order = TrainingJob(self.configs[recipe], data, self.run_of(recipe), stage_cache=out / "stages")
-            return load_any(train(order, track=track, watch=watch))
+            job = TrainingJob(self.configs[recipe], data, self.run_of(recipe), stage_cache=out / "stages")
+            return load_any(train(job, track=track, watch=watch))
 
         loaded = trained(self.recipe)
         if self.kind == "films":
@@ -259,7 +259,7 @@ class PaperJob(Job):
         if self.kind == "pictures":
             compared = {recipe.title: trained(recipe) for recipe in self.others}
             return draw_methods(compared, data, out / "pictures", loaded, self.name)
-        assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites ask for the other kinds of GRAPE only)
+        assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites need the other kinds with GRAPE only)
         if self.kind == "safety":
             return measures.measure_safety(loaded, data, track)
         if self.kind == "few-shot":

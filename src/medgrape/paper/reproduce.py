@@ -61,7 +61,7 @@ def reproduce(
     jobs = request.jobs()
     for job in jobs:
         job.check()
-        job.found()
+        job.load_result()
     request.out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(request.out / ".lock", timeout=0):
@@ -156,7 +156,7 @@ def report_again(out: Path) -> dict[str, Any]:
 def _write_report(results: Results, options: str) -> dict[str, Any]:
     """Write ``report/index.html``, and CSV and LaTeX of each table of which any job is done."""
     jobs = {suite: suite.needs(results) for suite in SUITES.values() if results.has(suite.role)}
-    payloads = {job: job.found() for needed in jobs.values() for job in needed}
+    payloads = {job: job.load_result() for needed in jobs.values() for job in needed}
     suites = [suite for suite, needed in jobs.items() if not needed or any(payloads[job] for job in needed)]
     tables = [suite.table(results, options) for suite in suites]
     warnings = _warnings(results, suites)
@@ -164,9 +164,9 @@ def _write_report(results: Results, options: str) -> dict[str, Any]:
     for table in tables:
         write_text(folder / f"{table.suite}.csv", as_csv(table))
         write_text(folder / f"{table.suite}.tex", as_latex(table))
-    states = software_versions(payloads.values())
-    several = [f"Results come from {len(states)} states of the software: {', '.join(states)}."]
-    write_text(folder / "index.html", _page(results, tables, [*warnings, *(several if len(states) > 1 else [])]))
+    versions = software_versions(payloads.values())
+    several = [f"Results come from {len(versions)} states of the software: {', '.join(versions)}."]
+    write_text(folder / "index.html", _page(results, tables, [*warnings, *(several if len(versions) > 1 else [])]))
     return {
         "report": str(folder / "index.html"),
         "tables": [
@@ -189,7 +189,7 @@ def _warnings(results: Results, suites: Sequence[Suite]) -> list[str]:
         warnings.append(f"There is no second data set, so these tables are left out: {', '.join(without)}.")
     for suite in suites:
         jobs = suite.needs(results) if results.has(suite.role) else ()
-        left = sum(job.found() is None for job in jobs)
+        left = sum(job.load_result() is None for job in jobs)
         missing += [f"{suite.name} {left} of {len(jobs)}"] if left else []
     if missing:
         warnings.append(f"Jobs that are not done yet: {', '.join(missing)}.")

@@ -50,10 +50,10 @@ class Results:
     @cache  # noqa: B019 (lives as long as one report)
     def by_seed(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> dict[int, dict[str, Any]]:
         """Return the figures of every finished seed."""
-        payloads = {job.seed: job.found() for job in self.jobs(kind, recipe, role=role)}
+        payloads = {job.seed: job.load_result() for job in self.jobs(kind, recipe, role=role)}
         return {seed: dict(payload["figures"]) for seed, payload in payloads.items() if payload is not None}
 
-    def found(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> tuple[dict[str, Any], ...]:
+    def figures(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> tuple[dict[str, Any], ...]:
         """Return the figures of all finished seeds."""
         return tuple(self.by_seed(kind, recipe, role).values())
 
@@ -61,7 +61,7 @@ class Results:
         self, recipe: str | Recipe, key: str, role: Role = "first", kind: Kind = "films", *, whole: bool = False
     ) -> Value | None:
         """Return the mean of a figure over the seeds."""
-        return spread([figures.get(key) for figures in self.found(kind, recipe, role)], whole=whole)
+        return spread([figures.get(key) for figures in self.figures(kind, recipe, role)], whole=whole)
 
     def compared(self, ours: str | Recipe, theirs: str | Recipe, key: str, role: Role = "first") -> Comparison | None:
         """Compare two recipes patient by patient; None where either is missing, or no film has the figure."""

@@ -24,7 +24,7 @@ def latency(results: Results) -> Table:
         Column("mean", "Mean, ms", "lower"), Column("sd", "SD, ms"), Column("p95", "P95, ms", "lower"),
         Column("film", "µs a film", "lower"), Column("overhead", "Overhead", "lower"),
     )  # fmt: skip
-    result = latency_job(results).found()
+    result = latency_job(results).load_result()
     lines, reading, where = [], NOT_MEASURED, "a CPU"
     if result is not None:
         figures = result["figures"]

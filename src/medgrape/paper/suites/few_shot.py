@@ -22,12 +22,12 @@ CHANCE, FIXED, FULL = itemgetter("chance"), itemgetter("fixed"), itemgetter("ful
 
 def _concepts(results: Results, recipe: str, role: Role) -> list[dict[str, Any]]:
     """The concepts of the first finished seed; all seeds have the same."""
-    by_seed = [figures["concepts"] for figures in results.found("few-shot", recipe, role) if figures.get("concepts")]
+    by_seed = [figures["concepts"] for figures in results.figures("few-shot", recipe, role) if figures.get("concepts")]
     return list(by_seed[0]) if by_seed else []
 
 
 def _over_seeds(results: Results, recipe: str, role: Role, name: str, pick: Pick) -> Cell:
-    concepts = (c for figures in results.found("few-shot", recipe, role) for c in figures.get("concepts", []))
+    concepts = (c for figures in results.figures("few-shot", recipe, role) for c in figures.get("concepts", []))
     return spread([pick(concept) for concept in concepts if concept["name"] == name])
 
 
@@ -43,7 +43,7 @@ def _by_films() -> list[tuple[str, str, Pick]]:
 
 def _lines(results: Results, recipe: str, role: Role, prefix: str = "") -> list[Line]:
     """A line for each number of films; those with a prefix have no figures in the paper and no baselines."""
-    rows = [*_by_films(), ("all training films", "full", FULL)]
+    rows: list[tuple[str, str, Pick]] = [*_by_films(), ("all training films", "full", FULL)]
     if not prefix:
         rows += [("a random point", "chance", CHANCE), ("one fixed point for each finding", "fixed", FIXED)]
     names = [concept["name"] for concept in _concepts(results, recipe, role)]
@@ -74,7 +74,7 @@ def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
         if one_film is not None and full is not None:
             reading = f"{columns[0].title}: one film points at {one_film:.3f}, all training films at {full:.3f}"
             reading += "." if fixed is None else f"; one fixed point at {fixed:.3f}."
-    by_seed = results.found("few-shot", "grape-text", role)
+    by_seed = results.figures("few-shot", "grape-text", role)
     warnings = dict.fromkeys(warning for figures in by_seed for warning in figures.get("warnings", []))
     plots = shots_plot(suite, lines, columns)
     return Table(title, columns, tuple(lines), reading, notes=(_NOTE, *warnings), plots=plots)

@@ -60,7 +60,7 @@ def edge_importance(results: Results) -> Table:
     whole = RecipeRow("grape", "the whole graph", "all")
     rows = [whole]
     for edge in cut_edges(results):
-        kind = "self-loop" if edge.is_loop else "between findings"
+        kind = "self-loop" if edge.speaker == edge.listener else "between findings"
         rows.append(RecipeRow(edge.recipe, f"without {edge.speaker} → {edge.listener} ({kind})"))
     lines = recipe_lines(results, rows, (F1,), whole) + trivial_lines(results, "grape", (F1,))
     base, cut = number(lines[0], F1.key), ranked(lines[1:], F1.key)

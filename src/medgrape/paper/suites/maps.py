@@ -64,7 +64,7 @@ def faithfulness(results: Results) -> Table:
     if compared:
         reading = f"Deletion surely below that of a random order of patches: {', '.join(better) or 'no method'}."
     by_method = [
-        (title, figures) for name, title in titles.items() for figures in results.found("faithfulness", name)[:1]
+        (title, figures) for name, title in titles.items() for figures in results.figures("faithfulness", name)[:1]
     ]
     films = by_method[0][1]["films"] if by_method else 0
     note = f"{films} test films. A random order of patches stands beside each: what a map must beat."
@@ -74,7 +74,7 @@ def faithfulness(results: Results) -> Table:
 
 def _against_random(results: Results, name: str) -> dict[str, Comparison]:
     """Compare a method's order of pixels with a random order, patient by patient."""
-    by_seed = [figures["by_film"] for figures in results.found("faithfulness", name)]
+    by_seed = [figures["by_film"] for figures in results.figures("faithfulness", name)]
     comparisons: dict[str, Comparison] = {}
     for kind in ("deletion", "insertion") if by_seed else ():
         own, random = (
@@ -103,7 +103,7 @@ def dispersion(results: Results) -> Table:
         title = f"{fixed_recipes()[name].title}, {role} set"
         cells = {column.key: results.value(name, column.key, role) for column in columns}
         lines.append(Line(title, cells, f"{role}-{name}"))
-        first_seeds += [(title, figures) for figures in results.found("films", name, role)[:1]]
+        first_seeds += [(title, figures) for figures in results.figures("films", name, role)[:1]]
     paper, ours = number(lines[0], "cosine.within"), number(lines[2], "cosine.within")
     reading = NOT_MEASURED
     if paper is not None and ours is not None:
@@ -123,7 +123,7 @@ def picture_job(results: Results) -> PaperJob:
 @suite("pictures", "fig:simmaps_cmp_panel", "fig:pg_dots", "fig:interaction", needs=lambda r: (picture_job(r),))
 def pictures(results: Results) -> Table:
     """Films: maps of all methods, points, a correction, a warning."""
-    figures: dict[str, Any] = (picture_job(results).found() or {"figures": {}})["figures"]
+    figures: dict[str, Any] = (picture_job(results).load_result() or {"figures": {}})["figures"]
     folder = results.workspace.out / "pictures"
     existing = tuple(picture for picture in figures.get("pictures", []) if (folder / picture["file"]).is_file())
     rule = "Films evenly spaced over the test films with a box; the warning is the first that a wrong claim calls up."

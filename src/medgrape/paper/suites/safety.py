@@ -22,7 +22,7 @@ def _grape(results: Results) -> Sequence[PaperJob]:
 
 
 def _cells(results: Results, check: str, recipe: str = "grape", role: Role = "first") -> dict[str, Cell]:
-    checks = [figures.get("checks", {}).get(check, {}) for figures in results.found("safety", recipe, role)]
+    checks = [figures.get("checks", {}).get(check, {}) for figures in results.figures("safety", recipe, role)]
     return _rates(checks, COLUMNS)
 
 
@@ -50,7 +50,7 @@ def _table(
     columns: tuple[Column, ...] = COLUMNS,
 ) -> Table:
     """The table of some checks, with the number of boxes, and the majority answer below."""
-    figures = next((figures for figures in results.found("safety", recipe, role) if figures), None)
+    figures = next((figures for figures in results.figures("safety", recipe, role) if figures), None)
     commonest = figures and figures["commonest"]
     majority = results.dataset(role).concepts[commonest].title if commonest else "the commonest finding"
     lines = [*lines, Line(f"always “{majority}”", _cells(results, "majority", recipe, role), trivial=True)]
@@ -103,7 +103,7 @@ def safety(results: Results) -> Table:
     if caught is not None and trivial is not None:
         reading = f"Half of the boxes wrong: {caught:.3f} of these are caught, {trivial:.3f} by a check that "
         reading += "looks at no film."
-    figures = next((figures for figures in results.found("safety", "grape") if figures), None)
+    figures = next((figures for figures in results.figures("safety", "grape") if figures), None)
     note = (
         "Intervals from 1000 rounds in which patients, wrong boxes and wrong claims are drawn anew; means of the "
         f"seeds' bounds. {_boxes(figures)}"
@@ -113,7 +113,7 @@ def safety(results: Results) -> Table:
 
 def _drawn(results: Results, check: str, place: int) -> dict[str, Cell]:
     """Means over the seeds of the rates at one share of wrong boxes."""
-    drawn = [figures[check][place] for figures in results.found("safety", "grape") if figures.get(check)]
+    drawn = [figures[check][place] for figures in results.figures("safety", "grape") if figures.get(check)]
     cells: dict[str, Cell] = {}
     for key in (CAUGHT.key, FALSE.key):
         rates = [rate[key] for rate in drawn if rate[key] is not None]
@@ -126,7 +126,7 @@ def _drawn(results: Results, check: str, place: int) -> dict[str, Cell]:
 @suite("dropout", "tab:n5", needs=_grape)
 def dropout(results: Results) -> Table:
     """The safety check against MC-dropout, at the same false alarms."""
-    passes = next((int(figures["passes"]) for figures in results.found("safety", "grape") if figures), 30)
+    passes = next((int(figures["passes"]) for figures in results.figures("safety", "grape") if figures), 30)
     lines = []
     for check, title, count in (
         ("mean", "GRAPE's check", 1),
@@ -159,7 +159,7 @@ def by_concept(results: Results) -> Table:
     recipe = "grape-text" if role == "second" else "grape"
     concepts = results.dataset(role).concepts
     lines = [Line("all findings", _cells(results, "mean", recipe, role), "all" if role == "second" else "")]
-    checks = [figures["checks"]["mean"]["concepts"] for figures in results.found("safety", recipe, role) if figures]
+    checks = [figures["checks"]["mean"]["concepts"] for figures in results.figures("safety", recipe, role) if figures]
     for concept in concepts:
         alarms = [alarms for check in checks for alarms in check if alarms["name"] == concept.name]
         cells = _rates(alarms, (CAUGHT, FALSE))

@@ -103,7 +103,7 @@ class PaperRequest(Request):
     def jobs(self) -> tuple[PaperJob, ...]:
         """Return every job once, in the order of the suites; none for suites without their data set."""
         results = self.results()
-        needed = (job for suite in self.suites if results.has(suite.role) for job in suite.needs(results))
+        needed = (job for suite in self.suites if suite.role in results.data for job in suite.needs(results))
         return tuple(dict.fromkeys(needed))
 
     @property
@@ -142,7 +142,10 @@ class PaperRequest(Request):
 
 
 def report_again(out: Path) -> dict[str, Any]:
-    """Write the report from the results of earlier commands; neither films nor models are needed."""
+    """Write the report from the results of earlier commands; neither films nor models are needed.
+
+    It is ``report/index.html``, and CSV and LaTeX of each table of which any job is done.
+    """
     path = out / NOTE
     if not path.is_file():
         raise UserError(f"{out} has no {NOTE}: run some suites there first, such as medgrape reproduce all --quick.")
@@ -150,17 +153,13 @@ def report_again(out: Path) -> dict[str, Any]:
     data = {role: DataFacts.from_json(facts) for role, facts in payload["data"].items()}
     bases = {role: parse_config(tables, str(path)) for role, tables in payload["bases"].items()}
     workspace = Workspace(bases, data, out, payload["draws"], payload["faithful"])
-    return _write_report(Results(workspace, tuple(payload["seeds"])), payload["options"])
-
-
-def _write_report(results: Results, options: str) -> dict[str, Any]:
-    """Write ``report/index.html``, and CSV and LaTeX of each table of which any job is done."""
-    jobs = {suite: suite.needs(results) for suite in SUITES.values() if results.has(suite.role)}
+    results = Results(workspace, tuple(payload["seeds"]))
+    jobs = {suite: suite.needs(results) for suite in SUITES.values() if suite.role in results.data}
     payloads = {job: job.load_result() for needed in jobs.values() for job in needed}
     suites = [suite for suite, needed in jobs.items() if not needed or any(payloads[job] for job in needed)]
-    tables = [suite.table(results, options) for suite in suites]
+    tables = [suite.table(results, payload["options"]) for suite in suites]
     warnings = _warnings(results, suites)
-    folder = results.workspace.out / "report"
+    folder = out / "report"
     for table in tables:
         write_text(folder / f"{table.suite}.csv", as_csv(table))
         write_text(folder / f"{table.suite}.tex", as_latex(table))
@@ -184,11 +183,11 @@ def software_versions(results: Iterable[Mapping[str, Any] | None]) -> list[str]:
 
 def _warnings(results: Results, suites: Sequence[Suite]) -> list[str]:
     warnings, missing = [], []
-    without = [suite.name for suite in suites if not results.has(suite.role)]
+    without = [suite.name for suite in suites if suite.role not in results.data]
     if without:
         warnings.append(f"There is no second data set, so these tables are left out: {', '.join(without)}.")
     for suite in suites:
-        jobs = suite.needs(results) if results.has(suite.role) else ()
+        jobs = suite.needs(results) if suite.role in results.data else ()
         left = sum(job.load_result() is None for job in jobs)
         missing += [f"{suite.name} {left} of {len(jobs)}"] if left else []
     if missing:

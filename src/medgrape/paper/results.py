@@ -1,6 +1,6 @@
 """Results of finished jobs, as the tables need them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,17 +27,14 @@ class Results:
     def __hash__(self) -> int:
         return id(self)
 
-    def dataset(self, role: Role) -> DataFacts:
-        """Return one of the data sets."""
-        return self.workspace.data[role]
-
-    def has(self, role: Role) -> bool:
-        """Return whether there is such a data set."""
-        return role in self.workspace.data
+    @property
+    def data(self) -> Mapping[Role, DataFacts]:
+        """The data sets."""
+        return self.workspace.data
 
     def jobs(self, kind: Kind, *recipes: str | Recipe, role: Role = "first") -> tuple[PaperJob, ...]:
         """Return the jobs of every recipe and seed; none without such a data set."""
-        if not self.has(role):
+        if role not in self.data:
             return ()
         chosen = [fixed_recipes()[recipe] if isinstance(recipe, str) else recipe for recipe in recipes]
         return tuple(PaperJob(kind, recipe, seed, self.workspace, role) for recipe in chosen for seed in self.seeds)

@@ -66,7 +66,7 @@ def compare(results: Results) -> Table:
     first = (RecipeRow("csr", "CSR, first set", "first-csr"), RecipeRow("grape", "GRAPE, first set", "first-grape"))
     lines = recipe_lines(results, first, columns, first[0]) + trivial_lines(results, "csr", columns)
     reading = versus(lines, lines[1], lines[0], F1)
-    if results.has("second"):
+    if "second" in results.data:
         second = (
             RecipeRow("csr", "CSR, second set", "second-csr", "second"),
             RecipeRow("grape-text", "GRAPE with text, second set", "second-grape-text", "second"),
@@ -98,7 +98,7 @@ def end_to_end(results: Results) -> Table:
 @suite("classes", "tab:perclass_f1", needs=films("csr", "grape", "ours"))
 def by_class(results: Results) -> Table:
     """F1 of each class."""
-    columns = tuple(Column(f"f1.{name}", name, "higher") for name in results.dataset("first").classes)
+    columns = tuple(Column(f"f1.{name}", name, "higher") for name in results.data["first"].classes)
     lines = recipe_lines(results, [RecipeRow(name) for name in ("csr", "grape", "ours")], columns)
     majority = {column.key: results.value("csr", f"majority.{column.key}") for column in columns}
     gains, reading = [], NOT_MEASURED
@@ -135,7 +135,7 @@ def calibration(results: Results) -> Table:
 @suite("confusion", "tab:confusion", needs=films("csr", "grape"))
 def confusion(results: Results) -> Table:
     """Confusion matrices of CSR and GRAPE, with the first seed."""
-    names, seed = results.dataset("first").classes, results.seeds[0]
+    names, seed = results.data["first"].classes, results.seeds[0]
     columns = (*(Column(f"said.{name}", f"said: {name}") for name in names), Column("recall", "Recall", "higher"))
     lines, errors = [], []
     for recipe in ("csr", "grape"):

@@ -57,7 +57,7 @@ def context(results: Results) -> Table:
     for row in tomllib.loads(text)["published"]:
         cells: dict[str, Cell] = {key: row[key] for key in ("data", "figure", "value", "comparable")}
         role: Role = row.get("role", "first")
-        cells["ours"] = results.value(row["ours"], "macro_f1", role) if "ours" in row and results.has(role) else None
+        cells["ours"] = results.value(row["ours"], "macro_f1", role) if "ours" in row and role in results.data else None
         lines.append(Line(row["method"], cells))
     reading = "None of these figures was measured here; films, splits and tasks differ."
     return Table("What others published", columns, tuple(lines), reading)

@@ -1,7 +1,5 @@
 """Tables of findings that are learnt from a sentence and few films."""
 
-from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 from medgrape.paper.jobs import Role
@@ -16,56 +14,39 @@ _NOTE = (
     "seeds. The text projection is made to forget the finding first, where there are others to learn it from; the "
     "paper's had seen it."
 )
-Pick = Callable[[dict[str, Any]], Any]  # picks a figure of a concept
-CHANCE, FIXED, FULL = itemgetter("chance"), itemgetter("fixed"), itemgetter("full")
+SHOTS = {str(films): {0: "the sentence alone", 1: "1 film"}.get(films, f"{films} films") for films in FEW_SHOT_FILMS}
+ROWS = SHOTS | {"full": "all training films", "chance": "a random point", "fixed": "one fixed point for each finding"}
+BASELINES = ("chance", "fixed")
 
 
-def _concepts(results: Results, recipe: str, role: Role) -> list[dict[str, Any]]:
-    """The concepts of the first finished seed; all seeds have the same."""
-    by_seed = [figures["concepts"] for figures in results.figures("few-shot", recipe, role) if figures.get("concepts")]
-    return list(by_seed[0]) if by_seed else []
-
-
-def _over_seeds(results: Results, recipe: str, role: Role, name: str, pick: Pick) -> Cell:
-    concepts = (c for figures in results.figures("few-shot", recipe, role) for c in figures.get("concepts", []))
-    return spread([pick(concept) for concept in concepts if concept["name"] == name])
-
-
-def _by_films() -> list[tuple[str, str, Pick]]:
-    """Title, key and pointing share of each number of films."""
-
-    def pointing(films: int) -> Pick:
-        return lambda concept: next((shots["mean"] for shots in concept["shots"] if shots["films"] == films), None)
-
-    titles = {0: "the sentence alone", 1: "1 film"}
-    return [(titles.get(films, f"{films} films"), str(films), pointing(films)) for films in FEW_SHOT_FILMS]
-
-
-def _lines(results: Results, recipe: str, role: Role, prefix: str = "") -> list[Line]:
-    """A line for each number of films; those with a prefix have no figures in the paper and no baselines."""
-    rows: list[tuple[str, str, Pick]] = [*_by_films(), ("all training films", "full", FULL)]
-    if not prefix:
-        rows += [("a random point", "chance", CHANCE), ("one fixed point for each finding", "fixed", FIXED)]
-    names = [concept["name"] for concept in _concepts(results, recipe, role)]
-    return [
-        Line(
-            f"{prefix}{title}",
-            {name: _over_seeds(results, recipe, role, name, pick) for name in names},
-            "" if prefix else key,
-            trivial=pick in (CHANCE, FIXED),
-        )
-        for title, key, pick in rows
-    ]
+def _by_concept(results: Results, recipe: str, role: Role = "first") -> dict[str, list[dict[str, Any]]]:
+    """The figures of each concept in every finished seed, with the keys of ``ROWS``."""
+    by_concept: dict[str, list[dict[str, Any]]] = {}
+    for figures in results.figures("few-shot", recipe, role):
+        for concept in figures.get("concepts", []):
+            shots = {str(shots["films"]): shots["mean"] for shots in concept["shots"]}
+            by_concept.setdefault(concept["name"], []).append(concept | shots)
+    return by_concept
 
 
 def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
-    lines = _lines(results, "grape-text", role)
+    concepts, names = _by_concept(results, "grape-text", role), results.data[role].concepts
+    lines = [
+        Line(
+            row,
+            {name: spread([seed.get(key) for seed in seeds]) for name, seeds in concepts.items()},
+            key,
+            trivial=key in BASELINES,
+        )
+        for key, row in ROWS.items()
+    ]
     if role == "first":
-        lines += _lines(results, "ours", role, "medgrape's recipe: ")
-    concepts = results.dataset(role).concepts
+        ours = _by_concept(results, "ours")
+        for key in [key for key in ROWS if key not in BASELINES]:
+            cells = {name: spread([seed.get(key) for seed in seeds]) for name, seeds in ours.items()}
+            lines.append(Line(f"medgrape's recipe: {ROWS[key]}", cells))
     columns = tuple(
-        Column(concept["name"], f"{concepts[concept['name']].title} ({concept['pairs']} pairs)", "higher")
-        for concept in _concepts(results, "grape-text", role)
+        Column(name, f"{names[name].title} ({seeds[0]['pairs']} pairs)", "higher") for name, seeds in concepts.items()
     )
     reading = "Not measured: no finding has boxes on training and on test films, or the job is not done yet."
     if columns:
@@ -98,17 +79,15 @@ def second(results: Results) -> Table:
 @suite("end-to-end-few-shot", "tab:n4_zeroshot", needs=lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"))
 def end_to_end(results: Results) -> Table:
     """Findings learnt from few films after training in stages and end to end."""
-    concepts = _concepts(results, "grape-text", "first")
-    name = max(concepts, key=lambda concept: int(concept["pairs"]))["name"] if concepts else ""
-    recipes = {"staged": "grape-text", "whole": "end-to-end-text"}
-
-    def cells(pick: Pick) -> dict[str, Cell]:
-        return {column: _over_seeds(results, recipe, "first", name, pick) for column, recipe in recipes.items()}
-
-    lines = [Line(title, cells(pick), key) for title, key, pick in _by_films()]
-    lines.append(Line("a random point", cells(CHANCE), trivial=True))
-    lines.append(Line("one fixed point", cells(FIXED), trivial=True))
-    staged, whole = (number(lines[1], key) for key in recipes)
+    recipes = {"staged": _by_concept(results, "grape-text"), "whole": _by_concept(results, "end-to-end-text")}
+    name = max(recipes["staged"].items(), key=lambda concept: int(concept[1][0]["pairs"]), default=("", []))[0]
+    lines = []
+    for key, row in (SHOTS | {"chance": "a random point", "fixed": "one fixed point"}).items():
+        cells: dict[str, Cell] = {
+            column: spread([seed.get(key) for seed in concepts.get(name, [])]) for column, concepts in recipes.items()
+        }
+        lines.append(Line(row, cells, key, trivial=key in BASELINES))
+    staged, whole = (number(lines[1], column) for column in recipes)
     reading = NOT_MEASURED
     if staged is not None and whole is not None:
         reading = f"From one film: {staged:.3f} with stages, {whole:.3f} end to end."

@@ -51,7 +51,7 @@ def mlp(results: Results) -> Table:
 
 def cut_edges(results: Results) -> tuple[Edge, ...]:
     """Return the edges that are taken out one by one: all, or the first ones of a dense graph."""
-    return edges(results.dataset("first"), results.workspace.base.model.tau)[:MOST_EDGES]
+    return edges(results.data["first"], results.workspace.base.model.tau)[:MOST_EDGES]
 
 
 @suite("edges", "tab:edge_ablation", needs=lambda r: r.jobs("films", "grape", *(edge.recipe for edge in cut_edges(r))))
@@ -70,7 +70,7 @@ def edge_importance(results: Results) -> Table:
         reading = "Taking an edge out lowers macro-F1 nowhere."
         if worst < base:
             reading = f"The largest loss is {title}: macro-F1 {worst:.3f} instead of {base:.3f}."
-    count = len(edges(results.dataset("first"), results.workspace.base.model.tau))
+    count = len(edges(results.data["first"], results.workspace.base.model.tau))
     notes = (
         f"The graph has {count} edges, self-loops included; at most {MOST_EDGES} are taken out. In the paper "
         "the edge between findings is drawn from active to obsolete; here active listens to obsolete.",
@@ -89,7 +89,7 @@ def tau_sweep(results: Results) -> Table:
     columns = (F1, PAIRS, Column("edges", "Edges"))
     rows = [RecipeRow(_tau(results, tau), f"tau = {tau:.2f}", f"{tau:.2f}") for tau in TAUS]
     lines = [
-        replace(line, ours={**line.ours, "edges": Value(len(edges(results.dataset("first"), tau)), whole=True)})
+        replace(line, ours={**line.ours, "edges": Value(len(edges(results.data["first"], tau)), whole=True)})
         for line, tau in zip(recipe_lines(results, rows, columns, rows[2], (F1.key,)), TAUS, strict=True)
     ]
     found = [value for value, _ in ranked(lines, F1.key)]

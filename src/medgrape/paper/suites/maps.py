@@ -24,7 +24,7 @@ def pointing(results: Results) -> Table:
         Column("ours", "medgrape's recipe", "higher"), Column("chance", "a random point"),
         Column("fixed", "one fixed point"),
     )  # fmt: skip
-    titles = {f"concept.{concept.name}": concept.title for concept in results.dataset("first").concepts}
+    titles = {f"concept.{concept.name}": concept.title for concept in results.data["first"].concepts}
     titles |= {"pair": "all, per film and finding", "film": "all, per film"}
     lines = []
     for key, title in titles.items():
@@ -97,7 +97,7 @@ def dispersion(results: Results) -> Table:
         Column("cosine.between", "Between findings"),
     )  # fmt: skip
     rows: list[tuple[str, Role]] = [("grape-text", "first"), ("grape", "first"), ("ours", "first")]
-    rows += [("grape-text", "second")] if results.has("second") else []
+    rows += [("grape-text", "second")] if "second" in results.data else []
     lines, first_seeds = [], []
     for name, role in rows:
         title = f"{fixed_recipes()[name].title}, {role} set"

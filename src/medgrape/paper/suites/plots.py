@@ -41,9 +41,8 @@ def dots_plot(name: str, lines: Sequence[Line], column: Column) -> tuple[Plot, .
 
 def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> tuple[Plot, ...]:
     """Return a plot of pointing by number of films, a curve for each finding, with the fixed point as a bar."""
-    titles = ("the sentence alone", "1 film", "5 films", "20 films", "all training films")
-    shots = [line for line in lines if line.title in titles]
-    fixed = next((line for line in lines if line.title.startswith("one fixed")), None)
+    shots = [line for line in lines if line.key.isdigit() or line.key == "full"]
+    fixed = next((line for line in lines if line.key == "fixed"), None)
     if not columns or not shots:
         return ()
     with plotting():

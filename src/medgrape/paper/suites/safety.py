@@ -52,7 +52,7 @@ def _table(
     """The table of some checks, with the number of boxes, and the majority answer below."""
     figures = next((figures for figures in results.figures("safety", recipe, role) if figures), None)
     commonest = figures and figures["commonest"]
-    majority = results.dataset(role).concepts[commonest].title if commonest else "the commonest finding"
+    majority = results.data[role].concepts[commonest].title if commonest else "the commonest finding"
     lines = [*lines, Line(f"always “{majority}”", _cells(results, "majority", recipe, role), trivial=True)]
     balances = ranked(lines, BALANCED.key)
     reading = NOTHING_CLAIMED
@@ -155,9 +155,9 @@ def aggregation(results: Results) -> Table:
 @suite("safety-by-concept", needs=lambda r: r.jobs("safety", "grape-text", role="second") or _grape(r))
 def by_concept(results: Results) -> Table:
     """The safety check, finding by finding, on the data set with more of them."""
-    role: Role = "second" if results.has("second") else "first"
+    role: Role = "second" if "second" in results.data else "first"
     recipe = "grape-text" if role == "second" else "grape"
-    concepts = results.dataset(role).concepts
+    concepts = results.data[role].concepts
     lines = [Line("all findings", _cells(results, "mean", recipe, role), "all" if role == "second" else "")]
     checks = [figures["checks"]["mean"]["concepts"] for figures in results.figures("safety", recipe, role) if figures]
     for concept in concepts:

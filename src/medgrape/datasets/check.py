@@ -79,27 +79,22 @@ class CheckReport:
     def concept_counts(self) -> dict[str, dict[str, int]]:
         """Return for each concept: films that show it, films on which it is not known, and boxes."""
         boxes = Counter(box.concept for box in self.dataset.boxes)
+        labels = {
+            name: Counter(film.labels[name] for film in self.dataset.films) for name in self.dataset.concepts.names
+        }
         return {
-            name: {
-                "films": sum(film.labels[name] is True for film in self.dataset.films),
-                "unknown": sum(film.labels[name] is None for film in self.dataset.films),
-                "boxes": boxes[name],
-            }
-            for name in self.dataset.concepts.names
+            name: {"films": counts[True], "unknown": counts[None], "boxes": boxes[name]}
+            for name, counts in labels.items()
         }
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, ready for ``json.dumps``."""
-        names, edges = self.dataset.concepts.names, self.graph.edges(self.tau)
+        names, graph, edges = self.dataset.concepts.names, self.graph, self.graph.edges(self.tau)
         listening = [
-            {
-                "listener": names[k],
-                "speaker": names[j],
-                "probability": float(self.graph.probability[k, j]),
-                "films": int(self.graph.counts[j]),
-            }
+            {"listener": names[k], "speaker": names[j], "probability": float(graph.probability[k, j]),
+             "films": int(graph.counts[j])}
             for k, j in zip(*edges.nonzero(), strict=True)
-        ]
+        ]  # fmt: skip
         return {
             "name": self.dataset.name,
             "films": len(self.dataset.films),
@@ -162,8 +157,9 @@ def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> 
         if film is None:
             errors.add("boxes on a film that is not listed", drawn.film)
         elif drawn.concept not in dataset.concepts:
-            hint = nearest(drawn.concept, dataset.concepts.names)
-            errors.add("boxes of an unknown concept", f"{drawn.concept}{hint}")
+            errors.add(
+                "boxes of an unknown concept", f"{drawn.concept}{nearest(drawn.concept, dataset.concepts.names)}"
+            )
         elif not drawn.box.within(film.size, slack=1e-3):
             errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
         elif film.labels[drawn.concept] is False:
@@ -174,13 +170,12 @@ def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> 
 
 
 def _check_classes(dataset: Dataset, warnings: Complaints) -> None:
-    counts = Counter((film.split, film.class_name) for film in dataset.films)
     for split in SPLITS:
-        if not dataset.in_split(split):
+        present = {film.class_name for film in dataset.in_split(split)}
+        if not present:
             warnings.add("splits without a film", split)
-            continue
-        for name in dataset.classes:
-            if not counts[split, name]:
+        for name in dataset.classes if present else ():
+            if name not in present:
                 warnings.add("classes without a film", f"{name} in {split}")
     for name in dataset.concepts.names:
         if not any(film.labels[name] for film in dataset.in_split("train")):

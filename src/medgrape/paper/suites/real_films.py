@@ -71,7 +71,7 @@ class RealFilmsJob(Job):
     @property
     def run(self) -> Path:
         """The folder of the trained model."""
-        return run_path(self.out, self.variant.name, self.seed)
+        return self.out / "runs" / self.name
 
     @property
     def begun_with(self) -> dict[str, Any]:
@@ -151,11 +151,6 @@ class RealFilmsJob(Job):
         return payload
 
 
-def run_path(out: Path, variant: str, seed: int) -> Path:
-    """Return the folder of a variant's trained model."""
-    return out / "runs" / f"{variant}-seed{seed}"
-
-
 def _with_weights(config: Config, weights: str) -> Config:
     return config.model_copy(update={"backbone": config.backbone.model_copy(update={"weights": weights})})
 
@@ -185,8 +180,10 @@ def box_figures(evaluation: Evaluation) -> Figures:
     for prefix, check in (("safety", interaction.named(CALIBRATED)), ("majority", interaction.named(MAJORITY))):
         if check is not None:
             rates = {"balanced": check.balanced}
-            for name, alarms in ((ALL, check), *((concept.name, concept) for concept in check.concepts)):
-                rates |= {f"{name}.caught": alarms.caught, f"{name}.false_alarms": alarms.false_alarms}
+            rates |= {f"{ALL}.caught": check.caught, f"{ALL}.false_alarms": check.false_alarms}
+            for concept in check.concepts:
+                name = concept.name
+                rates |= {f"{name}.caught": concept.caught, f"{name}.false_alarms": concept.false_alarms}
             figures |= {f"{prefix}.{name}": None if rate is None else rate.share for name, rate in rates.items()}
     pairs = interaction.telling_apart.pairs
     aucs = (pair.auc for pair in pairs if (pair.name, pair.against) == ACTIVE_OBSOLETE)
@@ -244,7 +241,7 @@ class RealFilms(Request):
 
     def _config(self, variant: Variant, seed: int) -> Config:
         config = variant.config(seed, self.configs)
-        return _with_weights(config, str(run_path(self.out, variant.after, seed))) if variant.after else config
+        return _with_weights(config, str(self.out / f"runs/{variant.after}-seed{seed}")) if variant.after else config
 
     def report(self) -> dict[str, Any]:
         """Write ``real-films.md`` and ``real-films.json`` from the results of all variants.

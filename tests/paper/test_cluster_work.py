@@ -35,7 +35,7 @@ def started(queue):
     return queued and queued.job.name
 
 
-def test_jobs_with_a_common_stage_wait_for_each_other_and_other_seeds_do_not(drawn_dataset, brief, tmp_path):
+def test_jobs_that_share_a_stage_wait_for_each_other_but_other_seeds_do_not(drawn_dataset, brief, tmp_path):
     shared = queue_of(
         PaperRequest(
             chosen_suites(["compare"]), drawn_dataset, tmp_path / "out", seeds=(0, 1), config=brief, quick=True
@@ -59,7 +59,7 @@ def test_latency_is_measured_last_and_alone(drawn_dataset, brief, tmp_path):
     assert shared.next() is None
 
 
-def test_a_job_that_ends_every_worker_is_given_up(drawn_dataset, brief, tmp_path):
+def test_a_job_that_kills_three_workers_is_given_up(drawn_dataset, brief, tmp_path):
     request = PaperRequest(chosen_suites(["compare"]), drawn_dataset, tmp_path, seeds=(0,), config=brief, quick=True)
     lone = QueuedJob(1, request.jobs()[0], frozenset())
     shared = JobQueue([])
@@ -82,7 +82,7 @@ def kill_one_worker(out, killed) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_no_result(drawn_dataset, brief, tmp_path):
+def test_no_result_is_lost_when_a_worker_is_killed(drawn_dataset, brief, tmp_path):
     request = PaperRequest(
         chosen_suites(["compare"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True
     )

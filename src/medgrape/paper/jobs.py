@@ -27,10 +27,8 @@ Kind = Literal["films", "safety", "few-shot", "faithfulness", "latency", "pictur
 Role = Literal["first", "second"]  # data set in place of TBX11K in the paper, and in place of NIH
 VERSION = 1  # increased whenever the same job would give another result
 OTHER_INPUTS = {
-    "data": "other films or labels",
-    "folder": "films of another folder",
-    "parent": "another backbone to start from",
-}
+    "data": "other films or labels", "folder": "films of another folder", "parent": "another backbone to start from",
+}  # fmt: skip
 PACKAGE = Path(__file__).resolve().parents[1]
 
 Tell = Callable[[str], None]
@@ -134,14 +132,13 @@ def settings_of(config: Config) -> Any:  # noqa: ANN401 (as JSON has it)
     return plain(config.model_dump(mode="json", exclude_defaults=True))
 
 
-Work = Callable[[Sequence[Any], Tell, Track, Watch, Callable[[], object]], None]
-"""A function that does jobs, like ``do_all``. Its last argument is called after each of them."""
+Work = Callable[[Sequence[Any], Tell, Track, Watch, Callable[[], object]], None]  # the type of ``do_all``
 
 
 def do_all(
     jobs: Sequence[Job], tell: Tell, track: Track, watch: Watch, after_each: Callable[[], object] = lambda: None
 ) -> None:
-    """Do the jobs without a result. An interrupted training continues with its last unfinished epoch."""
+    """Do the jobs without a result, and call ``after_each`` after each of them. Interrupted trainings continue."""
     tell_done(jobs, tell)
     for number, job in enumerate(jobs, 1):
         if job.load_result() is None:  # read again, because the run that a job starts from may have changed
@@ -151,7 +148,7 @@ def do_all(
 
 
 def tell_done(jobs: Sequence[Job], tell: Tell) -> None:
-    """Tell how many jobs have a result already, if any has."""
+    """Report the number of jobs that have a result already, if it is not zero."""
     done = sum(job.load_result() is not None for job in jobs)
     if done:
         tell(f"{done} of {len(jobs)} jobs are done already.")
@@ -206,7 +203,7 @@ class PaperJob(Job):
 
     @property
     def data(self) -> DataFacts:
-        """Its data set."""
+        """The data set of the job."""
         return self.workspace.data[self.role]
 
     @property

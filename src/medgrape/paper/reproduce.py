@@ -27,8 +27,7 @@ from medgrape.progress import Track, Watch, quietly, unwatched
 
 SEEDS, QUICK_SEEDS = (0, 1, 2, 3, 42), (0, 1)
 NOTE = "suite.json"
-FIRST_READ = ("modules", "baselines", "pointing", "gate")
-"""Suites whose readings are above all tables."""
+FIRST_READ = ("modules", "baselines", "pointing", "gate")  # suites whose readings are above all tables
 
 
 class Request(ABC):
@@ -41,8 +40,8 @@ class Request(ABC):
     def jobs(self) -> Sequence[Job]:
         """Return every job once, in order."""
 
-    def begin(self) -> None:  # noqa: B027 (not every request has to)
-        """Write what the output folder needs before the first job."""
+    def begin(self) -> None:  # noqa: B027 (optional)
+        """Write files into the output folder before the first job."""
 
     @abstractmethod
     def report(self) -> dict[str, Any]:
@@ -90,9 +89,8 @@ class PaperRequest(Request):
         """Settings, data sets and output folder."""
         base = load_config(self.config or (QUICK if self.quick else FULL))
         other = second_base(base) if self.second_config is None else load_config(self.second_config)
-        data: dict[Role, DataFacts] = {"first": DataFacts.of(self.data)}
-        if self.second is not None:
-            data["second"] = DataFacts.of(self.second)
+        folders: dict[Role, Path | None] = {"first": self.data, "second": self.second}
+        data = {role: DataFacts.of(folder) for role, folder in folders.items() if folder is not None}
         draws, faithful = (2, 24) if self.quick else (5, 200)
         return Workspace({"first": base, "second": other}, data, self.out, draws, faithful)
 
@@ -115,7 +113,7 @@ class PaperRequest(Request):
             "--second-config": self.second_config,
         }  # fmt: skip
         words = [f"{name} {shlex.quote(str(value))}" for name, value in values.items() if value is not None]
-        return " ".join([*words, *(["--quick"] if self.quick else [])])
+        return " ".join(words + ["--quick"] * self.quick)
 
     def begin(self) -> None:
         """Write ``suite.json``: settings and data sets, with those of earlier commands that had the same settings."""
@@ -163,9 +161,10 @@ def report_again(out: Path) -> dict[str, Any]:
     for table in tables:
         write_text(folder / f"{table.suite}.csv", as_csv(table))
         write_text(folder / f"{table.suite}.tex", as_latex(table))
-    versions = software_versions(payloads.values())
-    several = [f"Results come from {len(versions)} states of the software: {', '.join(versions)}."]
-    write_text(folder / "index.html", _page(results, tables, [*warnings, *(several if len(versions) > 1 else [])]))
+    versions, on_page = software_versions(payloads.values()), list(warnings)
+    if len(versions) > 1:
+        on_page.append(f"Results come from {len(versions)} states of the software: {', '.join(versions)}.")
+    write_text(folder / "index.html", _page(results, tables, on_page))
     return {
         "report": str(folder / "index.html"),
         "tables": [

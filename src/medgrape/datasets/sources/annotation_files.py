@@ -288,20 +288,18 @@ def read_cvat(path: Path) -> MarkedFilms:
             raise ValueError(f"it begins with {root.tag[:40]!r}, not with annotations")
         if root.find("track") is not None:
             raise SourceError(f"{path} is CVAT's export of a video; export it as: CVAT for images 1.1.")
-        films = tuple(_cvat_film(image) for image in root.iterfind("image"))
+        films = []
+        for image in root.iterfind("image"):
+            size = FilmSize(int(image.attrib["width"]), int(image.attrib["height"]))
+            marks = (_cvat_mark(shape.tag, shape.attrib, size) for shape in image if shape.tag != "attribute")
+            films.append(MarkedFilm(image.attrib["name"], tuple(marks)))
         defined = [
             label.findtext("name", "").strip()
             for label in root.iterfind("./meta/*/labels/label")  # a skeleton's joints name their parent
             if label.find("parent") is None and label.findtext("type", "any") not in _WITHOUT_BOX
         ]
         drawn = [mark.label for film in films for mark in film.marks if mark.corners is not None]
-        return MarkedFilms(tuple(dict.fromkeys(defined + drawn)), films)
-
-
-def _cvat_film(image: Element) -> MarkedFilm:
-    size = FilmSize(int(image.attrib["width"]), int(image.attrib["height"]))
-    shapes = (shape for shape in image if shape.tag != "attribute")
-    return MarkedFilm(image.attrib["name"], tuple(_cvat_mark(shape.tag, shape.attrib, size) for shape in shapes))
+        return MarkedFilms(tuple(dict.fromkeys(defined + drawn)), tuple(films))
 
 
 def _cvat_mark(shape: str, attributes: Mapping[str, str], size: FilmSize) -> Mark:

@@ -104,10 +104,11 @@ def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
     return np.asarray(layer > share * float(layer.max()))
 
 
-def add_shadow(chest: Chest, layer: Layer, contrast: float, *, share: float = VISIBLE, gap: float = 0.0) -> Mask:
-    """Add a shadow to the film and return its mask; gaps of up to ``gap`` between scattered specks are closed."""
-    chest.shade(layer, contrast)
-    mask = mask_of(layer, share)
+def add_shadow(chest: Chest, layer: Layer, site: Site, *, share: float = VISIBLE, gap: float = 0.0) -> Mask:
+    """Add the part of a shadow in the lungs; return its mask, with gaps of up to ``gap`` between specks closed."""
+    shadow = chest.in_lung(layer)
+    chest.shade(shadow, site.contrast)
+    mask = mask_of(shadow, share)
     if not gap:
         return mask
     reach = max(2, round(gap * chest.canvas.size))

@@ -1,4 +1,4 @@
-"""The page in a real browser: how soon a film is seen, how smoothly a box is drawn, how far the check lags behind."""
+"""The page in a real browser: time until a film is shown, frames while a box is drawn, delay of the check."""
 
 import gzip
 import shutil
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Page
 
 SIDE, DRAWN = 2048, 512
-"""Of the film that is opened, and of the drawing that it is enlarged from."""
+"""Side of the film that is opened, and of the drawing from which it is enlarged."""
 FIRST_FILM, BEHIND, SMOOTH, BUNDLE = 1.0, 50.0, 0.9, 600
-"""Seconds to the first film; milliseconds behind the pointer; share of an idle page's frames; kilobytes, packed."""
+"""Targets: seconds to the first film, milliseconds of delay, share of an idle page's frames, packed kilobytes."""
 ROUNDS, MOVES = 5, 240
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -38,22 +38,22 @@ _PAGE = ROOT / "src" / "medgrape" / "server" / "page"
 
 @dataclass(frozen=True)
 class Drawing:
-    """What was seen while a box was drawn."""
+    """Measurements while a box was drawn."""
 
     frames: float
-    """A second."""
+    """Frames a second."""
     idle_frames: float
-    """The same while the same pointer moves over the list of films."""
+    """Frames a second while the same pointer moves over the list of films."""
     lags: tuple[float, ...]
-    """Milliseconds from a move of the pointer to the answer about the box that it made."""
+    """Milliseconds from a move of the pointer to the answer about its box."""
     stale: tuple[float, ...]
-    """Milliseconds since the pointer was where the shown answer is about, at the moment that the next one came."""
+    """Age of the shown answer in milliseconds at the moment that the next one arrived."""
     alone: float
-    """Milliseconds that the same question takes when nobody draws."""
+    """Milliseconds for the same question when nothing is drawn."""
 
 
 def chromium() -> str:
-    """A browser of this machine."""
+    """Return the path of this machine's browser."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
         raise UserError(
@@ -63,7 +63,7 @@ def chromium() -> str:
 
 
 def bench_page(run: Path, *, workers: int = 2) -> Iterator[Finding]:
-    """Everything about the page that was promised."""
+    """Yield all targets of the page."""
     files = [path for path in _PAGE.rglob("*") if path.is_file() and path.suffix != ".md"]
     packed = sum(len(gzip.compress(path.read_bytes())) for path in files) / 1024
     yield Finding("what a browser fetches, packed", f"{packed:.0f} kB", f"at most {BUNDLE} kB", packed <= BUNDLE)
@@ -101,7 +101,7 @@ def _film() -> bytes:
 
 
 def _first_film(page: "Page", address: str, film: str) -> Finding:
-    """From an empty tab to the whole film on the light box, against the same picture alone in the tab."""
+    """Compare the time from an empty tab to the whole film on the light box with the same picture alone in the tab."""
     opened, alone = [], []
     for _ in range(ROUNDS):
         alone.append(_timed(page, f"{address}/api/v1/films/{film}/picture.png?side={SIDE}&width=0.999", None))
@@ -136,7 +136,7 @@ def _drawn(page: "Page", address: str, film: str) -> Drawing:
 
 
 def _moved(page: "Page", place: "FloatRect", film_side: int = 0) -> dict[str, Any]:
-    """Drag across a place, there and back, while the page's own clock is watched."""
+    """Drag across a place and back while the page's own clock is recorded."""
     page.evaluate(f"({_WATCH.read_text('utf-8')})({film_side})")
     left, top = place["x"] + place["width"] * 0.35, place["y"] + place["height"] * 0.3
     page.mouse.move(left, top)

@@ -1,4 +1,4 @@
-"""The server under load, under kills and over time: what is promised, and what was found."""
+"""The server under load, under kills and over time: targets and measurements."""
 
 import socket
 import tempfile
@@ -21,16 +21,16 @@ from medgrape.progress import Track, quietly
 
 FILMS, SIDE = 12, 224
 SLOWDOWN, GROWTH, RESTART = 10.0, 1.10, 5.0
-"""Most that a box may take among many readers, times its time alone; that memory may grow; that a start may take."""
+"""Targets: time of a box among many readers relative to one reader, growth of memory, seconds to start."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be tried."""
+    """What to measure."""
 
     run: Path
     database: str = "sqlite"
-    """Or postgresql, for which a server of its own is started."""
+    """Or postgresql, for which a temporary server is started."""
     kills: int = 20
     readers: int = 50
     boxes: int = 20
@@ -42,7 +42,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Finding:
-    """One promise."""
+    """One target and its measurement."""
 
     what: str
     found: str
@@ -50,12 +50,12 @@ class Finding:
     kept: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"what": self.what, "found": self.found, "promised": self.promised, "kept": self.kept}
 
 
 def bench_server(order: Order, track: Track = quietly) -> Iterator[Finding]:
-    """Each part in a room of its own; a part of which 0 is ordered is left out."""
+    """Yield the results of each part, each in a new room; a part with number 0 is left out."""
     films = _films()
     with _database(order.database) as new_database, tempfile.TemporaryDirectory(prefix="medgrape-bench-") as name:
         folder = Path(name)
@@ -76,7 +76,7 @@ def bench_server(order: Order, track: Track = quietly) -> Iterator[Finding]:
 
 
 def _of_crowds(order: Order, films: list[bytes], folder: Path, new_database: Any) -> Iterator[Finding]:  # noqa: ANN401
-    """With the pause that a person makes between two boxes, and, for comparison, with none."""
+    """Measure with the pause that a person makes between two boxes, and for comparison without a pause."""
     with server(order.run, folder / "crowd", new_database(), port=free_port(), workers=order.workers) as (_, admin):
         yield from _of_crowd(crowd(admin, films, order.readers, order.boxes, order.pause, "reader"), promised=True)
         yield from _of_crowd(crowd(admin, films, order.readers, order.boxes, 0.0, "hasty"), promised=False)
@@ -133,6 +133,6 @@ def _films() -> list[bytes]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])

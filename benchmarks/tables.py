@@ -1,4 +1,4 @@
-"""Ratios as people read them, in a terminal and in Markdown."""
+"""Ratios as tables for the terminal and for Markdown."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _SCALES = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")), "MB": ((1.0, "MB"),)}
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row of the table."""
+    """Return a row of the table."""
     limit = "at most" if row.at_most else "at least"
     return (
         row.what, amount(row.ours, row.unit), row.alternative, amount(row.theirs, row.unit),
@@ -21,26 +21,26 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def compared_cells(one: Comparison) -> tuple[str, ...]:
-    """A row of the comparison."""
+    """Return a row of the comparison."""
     then, now = ("-" if row is None else f"{figure(row.value)} {_kind(row)}" for row in (one.then, one.now))
     change = "-" if one.change is None else f"{one.change:+.1%}"
     return one.row.what, one.row.alternative, then, now, change, one.verdict
 
 
 def amount(value: float, unit: str) -> str:
-    """With the unit in which it is easiest to read."""
+    """Return the time in the unit in which it is easiest to read."""
     scales = _SCALES.get(unit, ((1.0, unit),))
     scale, name = next((pair for pair in scales if value >= pair[0]), scales[-1])
     return f"{figure(value / scale)} {name}"
 
 
 def figure(value: float) -> str:
-    """Three digits, and four where a ratio is near one: there two per cent are to be seen."""
+    """Return three digits, and four for a ratio near one, where two per cent matter."""
     return f"{value:.3f}" if 0.5 < value < 2 else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def markdown(results: Results) -> str:
-    """All suites in one table, with the machine below it."""
+    """Return all suites in one table, with the machine below it."""
     rows = [(suite, *cells(row)) for suite, row in results.rows]
     lines = [_line(("suite", *COLUMNS)), _line(["---"] * (len(COLUMNS) + 1)), *(_line(row) for row in rows)]
     for outcome in results.outcomes:
@@ -50,7 +50,7 @@ def markdown(results: Results) -> str:
 
 
 def told_machine(results: Results) -> str:
-    """Where and when it was measured, in one sentence."""
+    """Return machine and date in one sentence."""
     told = results.machine
     versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items() if number)
     return (
@@ -60,7 +60,7 @@ def told_machine(results: Results) -> str:
 
 
 def shortcomings(results: Results) -> list[str]:
-    """A sentence for each target that is missed, and for each suite that could not be run."""
+    """Return a sentence for each missed target, and for each suite that could not be run."""
     told = []
     for suite, row in results.missed:
         limit = f"{'at most' if row.at_most else 'at least'} {figure(row.target)}"

@@ -149,12 +149,12 @@ def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -
     chosen = evenly_spaced(tested, films)
     greys = torch.from_numpy(np.stack([cached[place] for place in chosen])).unsqueeze(1).float() / 255.0
     answer, saliency = answer_of(model), saliency_of(model, greys)
-    own = faithfulness(answer, greys, saliency, track=track)
+    salient = faithfulness(answer, greys, saliency, track=track)
     random = faithfulness(answer, greys, random_order(len(greys), (saliency.shape[1], saliency.shape[2])), track=track)
     records = [dataset.pictured[place] for place in chosen]
     by_film: Figures = {"patients": [film.patient or film.id for film in records]}
     figures: Figures = {"films": len(chosen), "by_film": by_film}
-    for order, result in (("own", own), ("random", random)):
+    for order, result in (("own", salient), ("random", random)):
         for kind in ("deletion", "insertion"):
             areas = getattr(result, kind)
             by_film[f"{order}.{kind}"] = areas.tolist()
@@ -232,8 +232,8 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
         checks["majority"] = always(answer, claims)
     validation = look(run, dataset, cached, "val", track)
     if validation:
-        own = alarms(validation, run.concepts, dataset.concepts, ungated)
-        bound = float(Claims.on(validation, dataset).false_alarms(own).mean())
+        validation_alarms = alarms(validation, run.concepts, dataset.concepts, ungated)
+        bound = float(Claims.on(validation, dataset).false_alarms(validation_alarms).mean())
         checks |= _dropout(run, dataset, cached, bound, track)
     return {
         "boxes": len(looks),

@@ -92,7 +92,7 @@ def tau_sweep(results: Results) -> Table:
         replace(line, ours={**line.ours, "edges": Value(len(edges(results.data["first"], tau)), whole=True)})
         for line, tau in zip(recipe_lines(results, rows, columns, rows[2], (F1.key,)), TAUS, strict=True)
     ]
-    found = [value for value, _ in ranked(lines, F1.key)]
-    reading = f"Macro-F1 moves by {found[-1] - found[0]:.3f} over the whole sweep." if found else NOT_MEASURED
+    values = [value for value, _ in ranked(lines, F1.key)]
+    reading = f"Macro-F1 moves by {values[-1] - values[0]:.3f} over the whole sweep." if values else NOT_MEASURED
     lines += trivial_lines(results, "grape", columns)
     return Table("The graph's threshold", columns, tuple(lines), reading, rows[2].title, (_SAME_MAPS,))

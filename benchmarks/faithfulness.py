@@ -94,9 +94,9 @@ def _pixel_flipping(
         arr[rows, indices] = flat[rows, indices]
         return arr
 
-    told = {"features_in_step": step, "normalise": False, "disable_warnings": True}
-    delete = quantus.PixelFlipping(perturb_baseline="mean", **told)
-    insert = quantus.PixelFlipping(perturb_func=sharpened, **told)
+    options = {"features_in_step": step, "normalise": False, "disable_warnings": True}
+    delete = quantus.PixelFlipping(perturb_baseline="mean", **options)
+    insert = quantus.PixelFlipping(perturb_func=sharpened, **options)
 
     def run() -> None:
         with warnings.catch_warnings(action="ignore"):  # that one pixel of thousands changed little

@@ -49,10 +49,10 @@ def _heard(layer: GraphAttention, nodes: Float[Tensor, "k m"], edges: Int[Tensor
     speaker, listener = edges
     spoken = layer.transform(nodes).unflatten(-1, (layer.heads, -1))
     ends = torch.cat([spoken[listener], spoken[speaker]], dim=-1)
-    told = F.leaky_relu((ends * torch.cat([layer.listener, layer.speaker], dim=-1)).sum(dim=-1), layer.slope)
-    where = listener.unsqueeze(-1).expand_as(told)
-    highest = torch.full((len(nodes), layer.heads), -torch.inf).scatter_reduce(0, where, told, "amax")
-    weights = (told - highest[listener]).exp()
+    scores = F.leaky_relu((ends * torch.cat([layer.listener, layer.speaker], dim=-1)).sum(dim=-1), layer.slope)
+    where = listener.unsqueeze(-1).expand_as(scores)
+    highest = torch.full((len(nodes), layer.heads), -torch.inf).scatter_reduce(0, where, scores, "amax")
+    weights = (scores - highest[listener]).exp()
     shares = weights / torch.zeros_like(highest).scatter_add(0, where, weights)[listener]
     arrived = shares.unsqueeze(-1) * spoken[speaker]
     places = listener.view(-1, 1, 1).expand_as(arrived)

@@ -107,8 +107,8 @@ def _first_film(page: "Page", address: str, film: str) -> Finding:
         alone.append(_timed(page, f"{address}/api/v1/films/{film}/picture.png?side={SIDE}&width=0.999", None))
         opened.append(_timed(page, f"{address}/#/films/{film}", ".film[data-shown=whole]"))
     ours, theirs = statistics.median(opened), statistics.median(alone)
-    told = f"{ours:.2f} s (the picture alone in a tab: {theirs:.2f} s)"
-    return Finding(f"a film of {SIDE} pixels is seen", told, f"within {FIRST_FILM:g} s", ours <= FIRST_FILM)
+    measured = f"{ours:.2f} s (the picture alone in a tab: {theirs:.2f} s)"
+    return Finding(f"a film of {SIDE} pixels is seen", measured, f"within {FIRST_FILM:g} s", ours <= FIRST_FILM)
 
 
 def _timed(page: "Page", address: str, waited_for: str | None) -> float:
@@ -152,19 +152,19 @@ def _moved(page: "Page", place: "FloatRect", film_side: int = 0) -> dict[str, An
 
 def _drawing(found: Drawing) -> Iterator[Finding]:
     share = found.frames / found.idle_frames
-    told = f"{found.frames:.0f} a second ({found.idle_frames:.0f} with the same moves over the list of films)"
-    yield Finding("frames while a box is drawn", told, f"at least {SMOOTH:g} of those", share >= SMOOTH)
+    measured = f"{found.frames:.0f} a second ({found.idle_frames:.0f} with the same moves over the list of films)"
+    yield Finding("frames while a box is drawn", measured, f"at least {SMOOTH:g} of those", share >= SMOOTH)
     if not found.lags:
         yield Finding("the live check follows the pointer", "no answer came", f"within {BEHIND:g} ms", kept=False)
         return
     late, stale = _most(found.lags), _most(found.stale)
-    told = (
+    measured = (
         f"{statistics.median(found.lags):.0f} ms, 95 % within {late:.0f} ms "
         f"({len(found.lags)} answers; the question alone: {found.alone:.0f} ms)"
     )
-    yield Finding("from a move to the answer about it", told, f"95 % within {BEHIND:g} ms", late <= BEHIND)
-    told = f"{statistics.median(found.stale):.0f} ms, 95 % within {stale:.0f} ms"
-    yield Finding("how old an answer gets before the next one", told, "nothing", kept=True)
+    yield Finding("from a move to the answer about it", measured, f"95 % within {BEHIND:g} ms", late <= BEHIND)
+    measured = f"{statistics.median(found.stale):.0f} ms, 95 % within {stale:.0f} ms"
+    yield Finding("how old an answer gets before the next one", measured, "nothing", kept=True)
 
 
 def _most(values: tuple[float, ...]) -> float:
@@ -173,7 +173,7 @@ def _most(values: tuple[float, ...]) -> float:
 
 _ALONE = """async (film) => {
     const headers = { "Content-Type": "application/json" };
-    const ask = (path, told) => fetch(path, { method: "POST", headers, body: JSON.stringify(told) });
+    const ask = (path, body) => fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
     const study = await (await ask("/api/v1/studies", { film })).json();
     const [{ name: concept }] = await (await fetch(`/api/v1/models/${study.model}/concepts`)).json();
     const began = performance.now();

@@ -39,9 +39,9 @@ class TemporaryPostgres:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        told = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1 -c max_connections=100"
+        options = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1 -c max_connections=100"
         self._run(
-            "pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", str(self._folder / "log"), "-o", told
+            "pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", str(self._folder / "log"), "-o", options
         )
 
     def stop(self, mode: str = "fast") -> None:

@@ -85,9 +85,9 @@ class Results:
         return {"format": FORMAT, "machine": self.machine, "suites": [asdict(outcome) for outcome in self.outcomes]}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> "Results":
+    def from_json(cls, payload: dict[str, Any]) -> "Results":
         """The inverse of ``to_json``."""
-        return cls(dict(told["machine"]), tuple(_outcome(one) for one in told["suites"]))
+        return cls(dict(payload["machine"]), tuple(_outcome(one) for one in payload["suites"]))
 
     def save(self, path: Path) -> None:
         """Write the results atomically."""
@@ -98,18 +98,18 @@ class Results:
     def load(cls, path: Path) -> "Results":
         """Load the results that ``save`` wrote."""
         try:
-            told = json.loads(path.read_text("utf-8"))
-            if told["format"] != FORMAT:
-                raise UserError(f"{path} is of format {told['format']}, this version reads {FORMAT}; measure again.")
-            return cls.from_json(told)
+            payload = json.loads(path.read_text("utf-8"))
+            if payload["format"] != FORMAT:
+                raise UserError(f"{path} is of format {payload['format']}, this version reads {FORMAT}; measure again.")
+            return cls.from_json(payload)
         except FileNotFoundError:
             raise UserError(f"There is no {path}; python -m benchmarks all --save {path} writes it.") from None
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is not a file of python -m benchmarks --save: {error!r}.") from error
 
 
-def _outcome(told: dict[str, Any]) -> Outcome:
-    return Outcome(**told | {"rows": tuple(Row(**row) for row in told["rows"])})
+def _outcome(payload: dict[str, Any]) -> Outcome:
+    return Outcome(**payload | {"rows": tuple(Row(**row) for row in payload["rows"])})
 
 
 def machine() -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _version(package: str) -> str | None:
 
 def _processor() -> str:
     """Return the name of the processor; on Linux it is in a file."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text("utf-8").splitlines() if told.is_file() else []
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text("utf-8").splitlines() if cpuinfo.is_file() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())

@@ -86,31 +86,31 @@ def _of_crowd(found: Crowd, *, promised: bool) -> Iterator[Finding]:
     times = found.p95 / found.alone
     who = f"{found.readers} readers, {found.boxes} boxes each, {found.pause:g} s between two"
     yield Finding(f"errors: {who}", f"{found.errors}", "0", found.errors == 0)
-    told = (
+    measured = (
         f"{times:.1f} times ({found.p95 * 1e3:.0f} ms; alone {found.alone * 1e3:.1f} ms; median "
         f"{found.p50 * 1e3:.0f} ms; {found.rate:.0f} boxes/s)"
     )
     most = f"at most {SLOWDOWN:g} times" if promised else "nothing: readers without a pause, for comparison"
-    yield Finding(f"p95 of a box against one reader alone: {who}", told, most, not promised or times <= SLOWDOWN)
+    yield Finding(f"p95 of a box against one reader alone: {who}", measured, most, not promised or times <= SLOWDOWN)
 
 
 def _of_memory(found: Memory) -> Iterator[Finding]:
     grown = found.late / found.early
-    told = f"{grown:.3f} times ({found.early / 2**20:.0f} MiB, then {found.late / 2**20:.0f} MiB)"
+    measured = f"{grown:.3f} times ({found.early / 2**20:.0f} MiB, then {found.late / 2**20:.0f} MiB)"
     what = f"memory after {found.late_requests:,} requests against after {found.early_requests:,}"
-    yield Finding(what, told, f"at most {GROWTH:g} times", grown <= GROWTH)
+    yield Finding(what, measured, f"at most {GROWTH:g} times", grown <= GROWTH)
     yield Finding(f"errors in {found.late_requests:,} requests", f"{found.errors}", "0", found.errors == 0)
 
 
 def _of_kills(found: Kills) -> Iterator[Finding]:
-    told = f"{found.missing} of {found.acknowledged:,}"
-    yield Finding(f"acknowledged steps missing after {found.kills} kills", told, "0", found.missing == 0)
+    measured = f"{found.missing} of {found.acknowledged:,}"
+    yield Finding(f"acknowledged steps missing after {found.kills} kills", measured, "0", found.missing == 0)
     yield Finding("the log verifies after every kill", "yes" if found.whole else "no", "yes", found.whole)
     start = found.slowest_start
     yield Finding("slowest start after a kill", f"{start:.1f} s", f"at most {RESTART:g} s", start <= RESTART)
     replaced = found.worker_replaced
-    told = "no" if replaced is None else f"after {replaced:.1f} s"
-    yield Finding("a killed worker is replaced unasked", told, "yes", replaced is not None)
+    measured = "no" if replaced is None else f"after {replaced:.1f} s"
+    yield Finding("a killed worker is replaced unasked", measured, "yes", replaced is not None)
     yield Finding("requests refused while it ran", f"{found.refused}", "0", found.refused == 0)
 
 

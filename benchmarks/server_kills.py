@@ -45,11 +45,11 @@ class Reader:
             self._note(status, body)
 
     def _note(self, status: int, body: bytes) -> None:
-        told = json.loads(body)
+        answer = json.loads(body)
         if status == 200:
-            self.acknowledged[told["study"]["revision"]] = told["study"]
-        elif told.get("code") != "nothing_to_undo":
-            self.refused.append(f"{status} {told.get('code')}")
+            self.acknowledged[answer["study"]["revision"]] = answer["study"]
+        elif answer.get("code") != "nothing_to_undo":
+            self.refused.append(f"{status} {answer.get('code')}")
 
 
 @dataclass(frozen=True)
@@ -114,13 +114,13 @@ def _missing(reader: Reader) -> int:
     """Count the acknowledged steps that are missing or different, and check the study's last state."""
     history = reader.caller.get(f"/studies/{reader.study}/history")
     lost = [
-        step for step, told in reader.acknowledged.items()
-        if step > len(history) or history[step - 1]["after"] != told["prediction"]
+        step for step, state in reader.acknowledged.items()
+        if step > len(history) or history[step - 1]["after"] != state["prediction"]
     ]  # fmt: skip
     last = max(reader.acknowledged, default=0)
     if last:
-        now, told = reader.caller.get(f"/studies/{reader.study}?at={last}"), reader.acknowledged[last]
-        lost += [last] if (now["prediction"], now["corrections"]) != (told["prediction"], told["corrections"]) else []
+        now, state = reader.caller.get(f"/studies/{reader.study}?at={last}"), reader.acknowledged[last]
+        lost += [last] if (now["prediction"], now["corrections"]) != (state["prediction"], state["corrections"]) else []
     return len(lost)
 
 

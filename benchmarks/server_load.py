@@ -119,8 +119,8 @@ class _Mixture:
         caller, chance = self._people[number], random.Random(self._round * 1000 + number)  # noqa: S311
         for _ in range(requests):
             study = chance.choice(self._studies[number])
-            method, path, told = chance.choice(_DEEDS)(study, chance.choice(self._films), chance)
-            status, _body = caller.ask(method, path, told)
+            method, path, payload = chance.choice(_DEEDS)(study, chance.choice(self._films), chance)
+            status, _body = caller.ask(method, path, payload)
             if status >= 400 and status != 409:  # 409: there was nothing to undo
                 with self._lock:
                     self.errors += 1

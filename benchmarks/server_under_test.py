@@ -39,14 +39,14 @@ class Caller:
     guests: list["Caller"] = field(default_factory=list, repr=False)
     """Clients that this one has admitted."""
 
-    def ask(self, method: str, path: str, told: object = None, content: bytes | None = None) -> tuple[int, bytes]:
+    def ask(self, method: str, path: str, payload: object = None, content: bytes | None = None) -> tuple[int, bytes]:
         """Return status and body; raise connection errors, after which the next call connects again."""
         headers = {"Authorization": f"Bearer {self.token}"}
         body = content
         if content is not None:
             headers["Content-Type"] = "multipart/form-data; boundary=film"
-        elif told is not None:
-            body, headers["Content-Type"] = json.dumps(told).encode(), "application/json"
+        elif payload is not None:
+            body, headers["Content-Type"] = json.dumps(payload).encode(), "application/json"
         if self._connection is not None and time.monotonic() - self._used > IDLE:
             self._connection.close()
             self._connection = None
@@ -71,11 +71,11 @@ class Caller:
 
     def get(self, path: str) -> Any:  # noqa: ANN401 (JSON)
         """Return the body of a GET request; any status but success is an error."""
-        return self._told("GET", path, None)
+        return self._request("GET", path, None)
 
-    def post(self, path: str, told: object) -> Any:  # noqa: ANN401 (JSON)
+    def post(self, path: str, payload: object) -> Any:  # noqa: ANN401 (JSON)
         """Return the body of a POST request; any status but success is an error."""
-        return self._told("POST", path, told)
+        return self._request("POST", path, payload)
 
     def upload(self, film: bytes) -> str:
         """Upload a film and return its id."""
@@ -85,8 +85,8 @@ class Caller:
             raise ServerFailedError(f"An upload was answered with {status}: {body[:200]!r}.")
         return str(json.loads(body)["film"]["id"])
 
-    def _told(self, method: str, path: str, told: object) -> Any:  # noqa: ANN401
-        status, body = self.ask(method, path, told)
+    def _request(self, method: str, path: str, payload: object) -> Any:  # noqa: ANN401
+        status, body = self.ask(method, path, payload)
         if not 200 <= status < 300:
             raise ServerFailedError(f"{method} {path} was answered with {status}: {body[:300]!r}.")
         return json.loads(body)
@@ -189,6 +189,6 @@ def server(
 def new_reader(admin: Caller, name: str) -> Caller:
     """Return a reader with a new token."""
     admin.post("/users", {"name": name, "role": "reader"})
-    told = admin.post("/tokens", {"name": "bench", "role": "reader", "user": name})
-    admin.guests.append(Caller(admin.port, str(told["token"])))
+    payload = admin.post("/tokens", {"name": "bench", "role": "reader", "user": name})
+    admin.guests.append(Caller(admin.port, str(payload["token"])))
     return admin.guests[-1]

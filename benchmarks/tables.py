@@ -46,27 +46,27 @@ def markdown(results: Results) -> str:
     for outcome in results.outcomes:
         if outcome.not_run is not None:
             lines.append(_line((outcome.suite, f"not run: {outcome.not_run}", *[""] * (len(COLUMNS) - 1))))
-    return "\n".join([*lines, "", told_machine(results)])
+    return "\n".join([*lines, "", describe_machine(results)])
 
 
-def told_machine(results: Results) -> str:
+def describe_machine(results: Results) -> str:
     """Return machine and date in one sentence."""
-    told = results.machine
-    versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items() if number)
+    machine = results.machine
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items() if number)
     return (
-        f"Measured {told['measured']} on {told['processor']}, {told['cores']} cores, {told['threads']} threads "
-        f"({versions}); all suites took {results.seconds / 60:.1f} minutes."
+        f"Measured {machine['measured']} on {machine['processor']}, {machine['cores']} cores, "
+        f"{machine['threads']} threads ({versions}); all suites took {results.seconds / 60:.1f} minutes."
     )
 
 
 def shortcomings(results: Results) -> list[str]:
     """Return a sentence for each missed target, and for each suite that could not be run."""
-    told = []
+    lines = []
     for suite, row in results.missed:
         limit = f"{'at most' if row.at_most else 'at least'} {figure(row.target)}"
-        told.append(f"missed: {suite}: {row.what}, against {row.alternative}: {figure(row.value)}, not {limit}.")
+        lines.append(f"missed: {suite}: {row.what}, against {row.alternative}: {figure(row.value)}, not {limit}.")
     stopped = ((outcome.suite, outcome.not_run) for outcome in results.outcomes)
-    return [*told, *(f"not run: {suite}: {why}" for suite, why in stopped if why is not None)]
+    return [*lines, *(f"not run: {suite}: {why}" for suite, why in stopped if why is not None)]
 
 
 def _kind(row: Row) -> str:

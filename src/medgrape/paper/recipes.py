@@ -94,11 +94,6 @@ def fixed_recipes() -> dict[str, Recipe]:
     return {table["name"]: Recipe(**table) for table in tables}
 
 
-def tau_recipe(tau: float) -> Recipe:
-    """Return GRAPE with another threshold of the graph."""
-    return Recipe(f"tau-{tau:.2f}", f"tau = {tau:.2f}", fixed_recipes()["grape"].change | {"model.tau": tau})
-
-
 @dataclass(frozen=True)
 class Edge:
     """An edge of the concept graph, from the speaker to the listener."""

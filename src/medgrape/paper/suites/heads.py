@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from medgrape.paper.recipes import TAUS, Edge, Recipe, edges, fixed_recipes, tau_recipe
+from medgrape.paper.recipes import TAUS, Edge, Recipe, edges, fixed_recipes
 from medgrape.paper.results import Results
 from medgrape.paper.suites.base import (
     F1,
@@ -79,8 +79,11 @@ def edge_importance(results: Results) -> Table:
 
 
 def _tau(results: Results, tau: float) -> Recipe:
-    """The recipe of a threshold: GRAPE itself if this is its own one."""
-    return fixed_recipes()["grape"] if tau == results.workspace.base.model.tau else tau_recipe(tau)
+    """GRAPE with another threshold of the graph; GRAPE itself if this is its own one."""
+    grape = fixed_recipes()["grape"]
+    if tau == results.workspace.base.model.tau:
+        return grape
+    return Recipe(f"tau-{tau:.2f}", f"tau = {tau:.2f}", grape.change | {"model.tau": tau})
 
 
 @suite("tau", "tab:tau_sweep", needs=lambda r: r.jobs("films", *(_tau(r, tau) for tau in TAUS)))

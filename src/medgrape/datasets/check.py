@@ -1,6 +1,6 @@
 """Checks of a prepared data set: whether it is fit to train and test on."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -120,10 +120,9 @@ def check(
     _check_classes(dataset, warnings)
     _check_files(dataset, films, errors, warnings)
     _check_duplicates(dataset, films, errors, warnings)
-    if dataset.source.kind == "tbx11k":
-        for film in dataset.films:
-            if is_borrowed(film.path):
-                warnings.add("films borrowed from other public sets (Shenzhen, Montgomery, DA, DB)", film.id)
+    for film in dataset.films:
+        if dataset.source.kind == "tbx11k" and is_borrowed(film.path):
+            warnings.add("films borrowed from other public sets (Shenzhen, Montgomery, DA, DB)", film.id)
     if against is not None:
         other, other_films = against
         for pair in find_pairs(films, other_films):
@@ -132,16 +131,16 @@ def check(
             warnings.add(f"films that are also in {other.name}", example)
     has_test_boxes = any(film.id in dataset.boxes_by_film for film in dataset.in_split("test"))
     guessed_on = "test" if has_test_boxes else "val"
-    guesses = {name: guess(dataset, name, (guessed_on,)) for name in dataset.concepts.names}
-    known = {name: blind for name, blind in guesses.items() if blind is not None}
-    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, known, guessed_on)
+    blind = {name: guess(dataset, name, (guessed_on,)) for name in dataset.concepts.names}
+    guesses = {name: result for name, result in blind.items() if result is not None}
+    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, guesses, guessed_on)
 
 
 def _check_rows(dataset: Dataset, errors: Complaints) -> None:
     """Check the classes, and that no patient is in more than one split."""
-    splits: dict[str, set[str]] = {}
+    splits = defaultdict[str, set[str]](set)
     for film in dataset.films:
-        splits.setdefault(film.patient, set()).add(film.split)
+        splits[film.patient].add(film.split)
         if film.class_name not in dataset.classes:
             hint = nearest(film.class_name, dataset.classes)
             errors.add("films of an unknown class", f"{film.id}: {film.class_name!r}{hint}")

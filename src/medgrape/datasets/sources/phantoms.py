@@ -99,9 +99,7 @@ def _mapped(work: "partial[DrawnFilm]", exams: Iterable[Exam], workers: int) -> 
     if workers == 1:
         yield map(work, exams)
         return
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)
-    ) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), cv2.setNumThreads, (1,)) as pool:
         yield pool.map(work, exams, chunksize=16)
 
 

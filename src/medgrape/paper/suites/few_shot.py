@@ -29,22 +29,17 @@ def _by_concept(results: Results, recipe: str, role: Role = "first") -> dict[str
     return by_concept
 
 
+def _cells(concepts: dict[str, list[dict[str, Any]]], key: str) -> dict[str, Cell]:
+    return {name: spread([seed.get(key) for seed in seeds]) for name, seeds in concepts.items()}
+
+
 def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
     concepts, names = _by_concept(results, "grape-text", role), results.data[role].concepts
-    lines = [
-        Line(
-            row,
-            {name: spread([seed.get(key) for seed in seeds]) for name, seeds in concepts.items()},
-            key,
-            trivial=key in BASELINES,
-        )
-        for key, row in ROWS.items()
-    ]
+    lines = [Line(row, _cells(concepts, key), key, trivial=key in BASELINES) for key, row in ROWS.items()]
     if role == "first":
         ours = _by_concept(results, "ours")
-        for key in [key for key in ROWS if key not in BASELINES]:
-            cells = {name: spread([seed.get(key) for seed in seeds]) for name, seeds in ours.items()}
-            lines.append(Line(f"medgrape's recipe: {ROWS[key]}", cells))
+        learnt = [key for key in ROWS if key not in BASELINES]
+        lines += [Line(f"medgrape's recipe: {ROWS[key]}", _cells(ours, key)) for key in learnt]
     columns = tuple(
         Column(name, f"{names[name].title} ({seeds[0]['pairs']} pairs)", "higher") for name, seeds in concepts.items()
     )
@@ -79,15 +74,12 @@ def second(results: Results) -> Table:
 @suite("end-to-end-few-shot", "tab:n4_zeroshot", needs=lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"))
 def end_to_end(results: Results) -> Table:
     """Findings learnt from few films after training in stages and end to end."""
-    recipes = {"staged": _by_concept(results, "grape-text"), "whole": _by_concept(results, "end-to-end-text")}
-    name = max(recipes["staged"].items(), key=lambda concept: int(concept[1][0]["pairs"]), default=("", []))[0]
-    lines = []
-    for key, row in (SHOTS | {"chance": "a random point", "fixed": "one fixed point"}).items():
-        cells: dict[str, Cell] = {
-            column: spread([seed.get(key) for seed in concepts.get(name, [])]) for column, concepts in recipes.items()
-        }
-        lines.append(Line(row, cells, key, trivial=key in BASELINES))
-    staged, whole = (number(lines[1], column) for column in recipes)
+    staged_concepts, whole_concepts = (_by_concept(results, recipe) for recipe in ("grape-text", "end-to-end-text"))
+    name = max(staged_concepts, key=lambda name: int(staged_concepts[name][0]["pairs"]), default="")
+    seeds = {"staged": staged_concepts.get(name, []), "whole": whole_concepts.get(name, [])}
+    rows = SHOTS | {"chance": "a random point", "fixed": "one fixed point"}
+    lines = [Line(row, _cells(seeds, key), key, trivial=key in BASELINES) for key, row in rows.items()]
+    staged, whole = (number(lines[1], column) for column in seeds)
     reading = NOT_MEASURED
     if staged is not None and whole is not None:
         reading = f"From one film: {staged:.3f} with stages, {whole:.3f} end to end."

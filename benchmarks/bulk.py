@@ -34,14 +34,14 @@ from medgrape.phantoms.film import draw
 from medgrape.runs.export import Calibration, export_onnx
 
 TARGET = 1 / 0.9
-"""Most that bulk reading may take, in bare forward passes of the same films."""
+"""Most time that bulk reading may take, in bare forward passes of the same films."""
 BATCH = 8
 _DRAWN = 16
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What sort of films are read."""
+    """The kind of films that are read."""
 
     format: str
     """png, jpg or dcm."""
@@ -49,13 +49,13 @@ class Kind:
 
     @property
     def title(self) -> str:
-        """For a table."""
+        """Return the name of the row."""
         return f"{ {'png': 'PNG', 'jpg': 'JPEG', 'dcm': 'DICOM'}[self.format] }, {self.side} px"
 
 
 SMALL = (Kind("png", 256), Kind("jpg", 224))
 LARGE = (Kind("png", 512), Kind("dcm", 2048))
-"""Of which nothing is promised: decoding them takes its share of the same cores."""
+"""Kinds without a target: decoding them takes its share of the same cores."""
 
 
 def bench_bulk(
@@ -65,7 +65,7 @@ def bench_bulk(
     films: int = 256,
     workers: int = 2,
 ) -> Iterator[Ratio]:
-    """Seconds for some films, for each kind of them; without a model, with the fastest: a ResNet-50 in int8."""
+    """Yield the seconds for some films of each kind; without a model, with the fastest: a ResNet-50 in int8."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         run = model or _fastest(folder)
@@ -80,7 +80,7 @@ def bench_bulk(
 
 
 def _fastest(folder: Path) -> Path:
-    """An export of the paper's sizes with random weights: as fast as a trained one."""
+    """Write an export of the paper's sizes with random weights: as fast as a trained one."""
     data, out = folder / "calibration", folder / "model.onnx"
     draw_dataset(PhantomOrder(films=40), data, SplitRule(test=0.1))
     config = parse_config({"backbone": {"name": "resnet-50", "pretrained": False}})
@@ -95,23 +95,23 @@ def _in_bulk(place: Path, run: Path, engine: "_KeptEngine", outs: Iterator[Path]
 
 
 class _KeptWorkerSlot(LocalWorkerSlot):
-    """A worker that stays for the next reading."""
+    """A worker slot whose process is kept for the next reading."""
 
     def launch(self) -> None:
-        """Once."""
+        """Start the process, if it does not run yet."""
         if self.process_id is None:
             super().launch()
 
     def close(self) -> None:
-        """Not yet."""
+        """Keep the process."""
 
     def end(self) -> None:
-        """Now."""
+        """End the process."""
         super().close()
 
 
 class _KeptEngine:
-    """As the local engine, with workers that are there already."""
+    """The local engine with workers that have started already."""
 
     name = "local"
 
@@ -127,14 +127,14 @@ class _KeptEngine:
             slot.end()
 
     def slots(self, job: Job) -> list[WorkerSlot]:
-        """The same ones for every reading: there is one model."""
+        """Return the same workers for every reading: there is one model."""
         if not self._slots:
             self._slots = [_KeptWorkerSlot(job) for _ in range(self.workers)]
         return list(self._slots)
 
 
 def draw_films(folder: Path, kind: Kind, films: int) -> None:
-    """A few drawn chests in a new folder, each moved a little for every further film."""
+    """Write films into a new folder: a few drawn chests, each moved a little for every further film."""
     folder.mkdir()
     chests = [draw(sitting, 224).pixels for sitting in plan("tb", _DRAWN, seed=0)]
     for number in range(films):
@@ -149,7 +149,7 @@ def draw_films(folder: Path, kind: Kind, films: int) -> None:
 
 @contextmanager
 def _bare_forward(run: Path, films: int, workers: int) -> Iterator[Callable[[], None]]:
-    """Processes that run the model as often as all films need, each on one core, when asked to."""
+    """Processes that run the model once for every film, each on one core."""
     command = [sys.executable, "-m", "benchmarks.bulk_forward", str(run.resolve()), str(BATCH)]
     pipes = {"cwd": ROOT, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
     running = [subprocess.Popen(command, **pipes) for _ in range(workers)]  # type: ignore[call-overload] # noqa: S603

@@ -1,11 +1,11 @@
-"""A process that runs a model and does nothing else, for as many films as it is told on each line of its input."""
+"""A process that only runs a model, for the number of films on each line of its input."""
 
 import sys
 from pathlib import Path
 
 
 def main(run: Path, batch: int) -> None:
-    """Films are noise that lies in memory."""
+    """Run the model on noise that is in memory."""
     import torch
 
     from medgrape.reader import load

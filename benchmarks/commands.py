@@ -11,7 +11,7 @@ import typer
 from benchmarks.comparing import Comparison, compare, differences
 from benchmarks.results import Outcome, Results, machine
 from benchmarks.suites import SUITES, Suite, measured, measured_apart, suite_named
-from benchmarks.tables import COLUMNS, COMPARED, cells, compared_cells, markdown, shortcomings, told_machine
+from benchmarks.tables import COLUMNS, COMPARED, cells, compared_cells, describe_machine, markdown, shortcomings
 from medgrape.cli.console import err, note, print_json, table, track
 from medgrape.cli.options import Json, outside_runs
 from medgrape.errors import UserError
@@ -108,7 +108,7 @@ def show(
         _print(outcome)
     then = None if earlier is None else Results.load(earlier)
     _conclude(results, then, [] if then is None else compare(then, results))
-    note(told_machine(results))
+    note(describe_machine(results))
 
 
 @app.command()

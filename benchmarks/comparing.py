@@ -1,4 +1,4 @@
-"""What a change did: the ratios of two measurements side by side, and which of them differ by more than noise."""
+"""Compare two measurements: their ratios side by side, and the ratios that differ by more than noise."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from benchmarks.results import Results, Row
 
 SMALLEST = 0.05
-"""A smaller part of the ratio is never called a change: two runs of one program differ by that much."""
+"""Smallest relative change that is reported: two runs of one program differ by less."""
 ENOUGH = 5
-"""Rounds without which nothing is called a change: the ranges of three part by luck alone once in ten times."""
+"""Rounds needed to report a change: with three rounds, ranges part by chance once in ten times."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row, then and now; either may be missing."""
+    """One row before and now; one of them may be missing."""
 
     suite: str
     then: Row | None
@@ -21,7 +21,7 @@ class Comparison:
 
     @property
     def row(self) -> Row:
-        """Whichever of the two there is, the later one first."""
+        """Return the row as it is now, or as it was before."""
         row = self.now or self.then
         if row is None:
             raise ValueError("a comparison of nothing")
@@ -29,7 +29,7 @@ class Comparison:
 
     @property
     def change(self) -> float | None:
-        """How much dearer (above 0) or cheaper we became beside the alternative; None: nothing to compare."""
+        """Return by how much the ratio rose (above 0) or fell; None without a row to compare with."""
         if self.then is None or self.now is None or self.then.at_most != self.now.at_most:
             return None
         grew = self.now.value / self.then.value
@@ -37,7 +37,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """In a word or two."""
+        """Return the verdict in a word or two."""
         if self.then is None or self.now is None:
             return "new" if self.then is None else "not measured"
         return "counted otherwise" if self.change is None else self._judged(self.then, self.now, self.change)
@@ -51,7 +51,7 @@ class Comparison:
         return "slower" if change > 0 else "faster"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "suite": self.suite, "what": self.row.what, "alternative": self.row.alternative,
             "then": None if self.then is None else self.then.value,
@@ -61,7 +61,7 @@ class Comparison:
 
 
 def compare(then: Results, now: Results) -> list[Comparison]:
-    """Every row of both; of what was measured then, only the suites that were measured now."""
+    """Compare every row of both; of the earlier measurement, only suites that were measured now."""
     before = {(suite, row.key): row for suite, row in then.rows}
     found = [Comparison(suite, before.pop((suite, row.key), None), row) for suite, row in now.rows]
     suites = {outcome.suite for outcome in now.outcomes}
@@ -69,7 +69,7 @@ def compare(then: Results, now: Results) -> list[Comparison]:
 
 
 def differences(then: Results, now: Results) -> list[str]:
-    """What was different beside the code, in sentences: ratios of other machines are other ratios."""
+    """Return the differences of the machines in sentences: on other machines ratios differ."""
     parts = ("processor", "cores", "threads", "versions")
     return [
         f"The {part} differ: {then.machine.get(part)} then, {now.machine.get(part)} now."
@@ -79,5 +79,5 @@ def differences(then: Results, now: Results) -> list[str]:
 
 
 def _apart(one: Row, other: Row) -> bool:
-    """Whether no round of the one was like a round of the other, as far as their spreads tell."""
+    """Return whether the spreads of both do not overlap."""
     return one.high < other.low or other.high < one.low

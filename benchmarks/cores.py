@@ -1,4 +1,4 @@
-"""How many cores are at work while something is timed."""
+"""The number of cores at work while something is timed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Thousands of small passes on several cores would mostly time how the cores wait for each other."""
+    """Use one core: thousands of small passes on several cores would mostly time how the cores wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""An exported model against torch: how fast it is, and what int8 costs in quality on films that nobody learnt from."""
+"""An exported model against torch: its speed, and the loss of quality by int8 on films that were not trained on."""
 
 import tempfile
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from medgrape.runs.export import Calibration, export_onnx
 from medgrape.training.run import TrainingJob, train
 
 BACKBONES = {"resnet-50": False, "efficientnet-lite0": True}
-"""With weights of their own or random ones: for speed it is the same."""
+"""Backbones, with pretrained or random weights: the speed is the same."""
 BATCHES = (1, 32)
 FASTER = {"fp32": 2.0, "int8": 6.0}
 ALLOWED = {"macro-F1": 0.5, "pointing game, mean map": 1.0}
-"""Points that int8 may lose."""
+"""Percentage points that int8 may lose."""
 FILMS, TESTED = 1600, 0.6
-"""Drawn for the quality of int8, and the share of them that it is counted on."""
+"""Number of films drawn for the quality of int8, and the share of them that is tested on."""
 EPOCHS = 4
 DEMO = RECIPES / "demo.toml"
 
 
 def bench_export(rounds: int = 9) -> Iterator[Ratio]:
-    """Speed of fp32 and int8 for two backbones and two batch sizes, then what int8 loses of a trained model."""
+    """Yield the speed of fp32 and int8 for two backbones and batch sizes, then the loss of a trained model by int8."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = folder / "films"
@@ -55,13 +55,13 @@ def _speed(backbone: str, data: Path, folder: Path, rounds: int, *, pretrained: 
 
 @torch.no_grad()
 def _race(run: ReadingModel, export: ReadingModel, side: int, batch: int, rounds: int) -> tuple[float, float]:
-    """Classes and mean maps; a single film is read so quickly that it can be timed more often."""
+    """Compute classes and mean maps; a single film is read so quickly that it can be timed more often."""
     films = torch.rand(batch, 1, side, side)
     return race(lambda: export.look(films), lambda: run.look(films), 3 * rounds if batch == 1 else max(3, rounds // 2))
 
 
 def _quality(data: Path, folder: Path) -> Iterator[Ratio]:
-    """A ratio of what is lost to what may be lost; figures that got better have lost nothing."""
+    """Return the ratio of the loss to the allowed loss; a figure that improved has lost nothing."""
     run = _trained(data, folder / "run")
     loss = loss_of_export(run, export_onnx(run, folder / "run-int8.onnx", Calibration(data)), data, split="test")
     for name, allowed in ALLOWED.items():
@@ -71,7 +71,7 @@ def _quality(data: Path, folder: Path) -> Iterator[Ratio]:
 
 
 def _trained(data: Path, out: Path) -> LoadedRun:
-    """The demo's settings with less of everything: a model that knows what it does, within two minutes."""
+    """Train with smaller settings than the demo's: a model with usable answers within two minutes."""
     return load_run(train(TrainingJob(_brief(load_config(DEMO)), data, out)))
 
 

@@ -21,12 +21,12 @@ from medgrape.phantoms.film import draw
 TARGET = 10.0
 FILMS, SIDE = 32, 224
 FEW, SMALL = 2, 56
-"""For one pixel a step, which takes a pass through the network for every pixel of every film."""
+"""Number of films for one pixel a step, which takes a pass through the network for every pixel of every film."""
 GRID, CLASSES = (7, 7), 3
 
 
 def bench_faithfulness(rounds: int = 3) -> Iterator[Ratio]:
-    """Both curves of each film: in the same steps, and against Quantus as it comes, which changes one pixel a step."""
+    """Yield both curves of each film: with the same steps, and with the default of Quantus, one pixel a step."""
     quantus, network = _quantus(), _network()
     with one_core():
         yield _race(quantus, network, _films(FILMS, SIDE), SIDE * SIDE // STEPS, rounds)
@@ -40,7 +40,7 @@ def _race(
     step: int,
     rounds: int,
 ) -> Ratio:
-    """Quantus changes ``step`` pixels at a time."""
+    """Compare with Quantus when it changes ``step`` pixels at a time."""
     count, _, side, _ = films.shape
     saliency = random_order(count, GRID)
     theirs = _pixel_flipping(quantus, network, films, saliency, step)
@@ -58,7 +58,7 @@ def _quantus() -> Any:  # noqa: ANN401
 
 
 def _network() -> nn.Module:
-    """So cheap that most of the time goes into changing films, with random weights."""
+    """A network with random weights, so small that most of the time is spent on changing films."""
     torch.manual_seed(0)
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2, 1), nn.ReLU(),
@@ -82,7 +82,7 @@ def _pixel_flipping(
     saliency: Float[Tensor, "n h w"],
     step: int,
 ) -> Callable[[], object]:
-    """The same with Quantus, which knows deletion only: its insertion is a deletion that writes the film's pixels."""
+    """Compute the same with Quantus, which has deletion only; its insertion deletes by writing the film's pixels."""
     sharp, soft = films.numpy(), blurred(films).numpy()
     wide = F.interpolate(saliency.unsqueeze(1), size=films.shape[-2:], mode="bilinear").numpy()
     with torch.no_grad():
@@ -94,9 +94,9 @@ def _pixel_flipping(
         arr[rows, indices] = flat[rows, indices]
         return arr
 
-    told = {"features_in_step": step, "normalise": False, "disable_warnings": True}
-    delete = quantus.PixelFlipping(perturb_baseline="mean", **told)
-    insert = quantus.PixelFlipping(perturb_func=sharpened, **told)
+    options = {"features_in_step": step, "normalise": False, "disable_warnings": True}
+    delete = quantus.PixelFlipping(perturb_baseline="mean", **options)
+    insert = quantus.PixelFlipping(perturb_func=sharpened, **options)
 
     def run() -> None:
         with warnings.catch_warnings(action="ignore"):  # that one pixel of thousands changed little

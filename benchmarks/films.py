@@ -1,4 +1,4 @@
-"""Reading films against the bare decoders underneath, and the cache against decoding."""
+"""Reading films against the bare decoders, and the cache against decoding."""
 
 import io
 import tempfile
@@ -21,12 +21,12 @@ from medgrape.phantoms.film import draw
 
 READING_TARGET, CACHE_TARGET = 1.25, 20.0
 PROMISED_FILMS = 60
-"""Drawn in a second on one core, at 224 x 224."""
+"""Films drawn in a second on one core, at 224 x 224."""
 SIDE, DICOM_SIDE = 1024, 2048
 
 
 def bench_films(rounds: int = 15) -> Iterator[Ratio]:
-    """Decoding plus preprocessing against the bare decode, for each format; then the cache."""
+    """Yield decoding plus preprocessing against the bare decoding of each format; then the cache."""
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)  # both sides on one core, as in a decoder process
     try:
@@ -89,7 +89,7 @@ def _reading(what: str, path: Path, rounds: int) -> Ratio:
 
 
 def _cache(folder: Path, film: np.ndarray, rounds: int) -> Ratio:
-    """One epoch over some films from the cache against one that decodes them."""
+    """Compare one epoch over some films from the cache with one that decodes them."""
     paths = []
     for number in range(32):
         path = folder / f"cached-{number}.png"
@@ -108,7 +108,7 @@ def _cache(folder: Path, film: np.ndarray, rounds: int) -> Ratio:
 
 
 def _drawing(profile: str, rounds: int) -> Ratio:
-    """Films are drawn as fast as promised: the one row whose alternative is a clock."""
+    """Compare drawing with the promised speed: the only row whose alternative is a clock."""
     sittings = plan(profile, PROMISED_FILMS, seed=1)
     seconds, _ = race(lambda: [draw(sitting) for sitting in sittings], lambda: None, max(5, rounds // 3))
     return Ratio(f"drawing {PROMISED_FILMS} {profile} films, 224 px", f"{PROMISED_FILMS} films/s", seconds, 1.0, 1.0)

@@ -18,15 +18,15 @@ from medgrape.model.heads.gat import GatHead
 
 END_TO_END, SIDE, CLASSES = 1.02, 224, 3
 BATCHES = {1: 1.0, 8: 0.3, 32: 0.15}
-"""Films at once, and which part of the rounds they get: large batches take seconds."""
+"""Batch sizes, and their share of the rounds: large batches take seconds."""
 LIBRARY, LOOP = {3: 1.5, 14: 5.0}, {3: 30.0, 14: 15.0}
-"""How many times faster than GATConv and than the loop, for 3 and for 14 concepts."""
+"""Target speed-up over GATConv and over the loop, for 3 and for 14 concepts."""
 TOGETHER = 32
 RESNET = BackboneSettings(name="resnet-50", pretrained=False)
 
 
 def bench_head(rounds: int = 40, backbone: BackboneSettings = RESNET) -> Iterator[Ratio]:
-    """End to end for each batch; then the head alone. All outputs are compared before anything is timed."""
+    """Yield the whole model for each batch, then the head alone. All outputs are compared before timing."""
     yield from _end_to_end(rounds, backbone)
     heads = {concepts: _head(concepts) for concepts in LIBRARY}
     for concepts, (head, graph, found) in heads.items():
@@ -63,7 +63,7 @@ def _timed(model: Grape, films: Float[Tensor, "b 1 side side"]) -> tuple[float, 
 
 
 def _models(settings: BackboneSettings) -> tuple[Grape, Grape]:
-    """With the paper's sizes for TBX11K, alike in all but the head."""
+    """Build models with the paper's sizes for TBX11K that differ only in the head."""
     torch.manual_seed(0)
     backbone, graph = build_backbone(settings).eval(), ConceptGraph(torch.ones(3, 3), 0.1)
     gat, linear = (Grape(backbone, _model_settings(head), graph, CLASSES, None).eval() for head in ("gat", "linear"))
@@ -76,7 +76,7 @@ def _model_settings(head: str) -> ModelSettings:
 
 
 def _head(concepts: int) -> tuple[GatHead, ConceptGraph, Float[Tensor, "b k m"]]:
-    """A head in whose graph everybody listens to everybody, the dearest there is."""
+    """Build a head with a complete graph, the most expensive one."""
     torch.manual_seed(concepts)
     settings = _model_settings("gat")
     head = build_head("gat", concepts, settings.prototypes, CLASSES, settings.dropout).eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""The same GAT head, with the same weights, as others would write it."""
+"""The same GAT head, with the same weights, in other implementations."""
 
 import warnings
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from medgrape.model.heads.gat import GatHead, GraphAttention
 
 
 def graph_library(head: GatHead, graph: ConceptGraph, batch: int) -> Callable[[Tensor], Tensor]:
-    """Two GATConv layers on one large graph of all films, whose edges are prepared beforehand; the same readout."""
+    """Run two GATConv layers on one graph of all films, whose edges are prepared beforehand; then the same readout."""
     layers = [_convolution(own) for own in (head.first, head.second)]
     concepts = len(graph.edges)
     edges = torch.cat([_edges(graph) + film * concepts for film in range(batch)], dim=1)
@@ -45,14 +45,14 @@ def one_film_at_a_time(head: GatHead, graph: ConceptGraph) -> Callable[[Tensor],
 
 
 def _heard(layer: GraphAttention, nodes: Float[Tensor, "k m"], edges: Int[Tensor, "2 e"]) -> Float[Tensor, "k out"]:
-    """One film through one layer, edge by edge: gather both ends, weigh, add up at the listener."""
+    """Run one film through one layer edge by edge: gather both ends, weigh, sum at the listener."""
     speaker, listener = edges
     spoken = layer.transform(nodes).unflatten(-1, (layer.heads, -1))
     ends = torch.cat([spoken[listener], spoken[speaker]], dim=-1)
-    told = F.leaky_relu((ends * torch.cat([layer.listener, layer.speaker], dim=-1)).sum(dim=-1), layer.slope)
-    where = listener.unsqueeze(-1).expand_as(told)
-    highest = torch.full((len(nodes), layer.heads), -torch.inf).scatter_reduce(0, where, told, "amax")
-    weights = (told - highest[listener]).exp()
+    scores = F.leaky_relu((ends * torch.cat([layer.listener, layer.speaker], dim=-1)).sum(dim=-1), layer.slope)
+    where = listener.unsqueeze(-1).expand_as(scores)
+    highest = torch.full((len(nodes), layer.heads), -torch.inf).scatter_reduce(0, where, scores, "amax")
+    weights = (scores - highest[listener]).exp()
     shares = weights / torch.zeros_like(highest).scatter_add(0, where, weights)[listener]
     arrived = shares.unsqueeze(-1) * spoken[speaker]
     places = listener.view(-1, 1, 1).expand_as(arrived)
@@ -60,7 +60,7 @@ def _heard(layer: GraphAttention, nodes: Float[Tensor, "k m"], edges: Int[Tensor
 
 
 def _edges(graph: ConceptGraph) -> Int[Tensor, "2 e"]:
-    """Speaker above listener."""
+    """Return the speaker and the listener of every edge."""
     listener, speaker = graph.edges.nonzero(as_tuple=True)
     return torch.stack([speaker, listener])
 

@@ -1,4 +1,4 @@
-"""A question about a film that is open against opening it: a box, its check, the new classes and maps."""
+"""A question about an open film against opening it: a box, its check, the new classes and maps."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ SIDE = 224
 
 
 def bench_interaction(rounds: int = 25, backbone: BackboneSettings = BackboneSettings()) -> Iterator[Ratio]:  # noqa: B008
-    """For each vocabulary, against ``reader.open`` and against an opening whose decoder is at work already."""
+    """Yield for each vocabulary the ratios to ``reader.open`` and to an opening with a running decoder."""
     config = parse_config({"backbone": backbone.model_dump(), "preprocessing": {"size": SIDE}})
     with tempfile.TemporaryDirectory() as name, Decoder() as decoder:
         film = Path(name) / "film.png"
@@ -48,5 +48,5 @@ def _asked(study: Study) -> None:
 
 
 def _shown(study: Study) -> None:
-    """Everything that a page shows anew."""
+    """Compute everything that a page shows after a box."""
     _ = study.prediction, study.evidence.mean, study.evidence.disagreement

@@ -12,13 +12,13 @@ from medgrape.config import Config
 from medgrape.training.losses import contrastive_loss, masked_similarity
 
 PUBLISHED, AT_BEST = 10.0, 4.0
-"""How many times faster; a loop at its best multiplies the same matrices, which leaves less to win."""
+"""Target speed-up; an optimal loop multiplies the same matrices, so less can be gained."""
 CONCEPTS, BATCH = 14, 128
 Loss = Callable[[], Tensor]
 
 
 def bench_losses(rounds: int = 15) -> Iterator[Ratio]:
-    """Against a loop at its best, and against one that works like the code published with the paper."""
+    """Yield the ratios to an optimal loop and to a loop like the code published with the paper."""
     scene = _Scene(Config())
     ours = scene.at_once
     for theirs, named, target in (
@@ -32,7 +32,7 @@ def bench_losses(rounds: int = 15) -> Iterator[Ratio]:
 
 
 class _Scene:
-    """Vectors of several concepts and everybody's prototypes, with the sizes and constants of the settings."""
+    """Vectors of several concepts and all prototypes, with the sizes and constants of the settings."""
 
     def __init__(self, config: Config) -> None:
         torch.manual_seed(0)
@@ -42,7 +42,7 @@ class _Scene:
         self.truth = torch.arange(BATCH) % CONCEPTS
 
     def stepped(self, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
-        """The loss and both gradients."""
+        """Compute the loss and both gradients."""
         self.stored.grad = self.vectors.grad = None
         value = loss()
         value.backward()  # type: ignore[no-untyped-call]
@@ -51,17 +51,17 @@ class _Scene:
         return value.detach(), self.stored.grad, self.vectors.grad
 
     def at_once(self) -> Float[Tensor, ""]:
-        """As stage 3 does."""
+        """Compute the loss as stage 3 does."""
         found = masked_similarity(self.vectors, self._prototypes, self.stage.sharpness, self.stage.mask_above)
         return contrastive_loss(found, self.truth, self.stage.scale, self.stage.margin)
 
     def looped(self) -> Float[Tensor, ""]:
-        """Each concept's vectors against each concept's prototypes, nothing computed twice."""
+        """Loop over each concept's vectors and each concept's prototypes, computing nothing twice."""
         everybody = self._prototypes.unbind()
         return self._summed(lambda own, other: self._similarity(own @ everybody[other].T, own, everybody[other]))
 
     def published(self) -> Float[Tensor, ""]:
-        """The same, where the prototypes are normalised for each pair and cosines computed for the weights again."""
+        """The same loop, but prototypes are normalised for each pair and cosines computed again for the weights."""
 
         def similarity(own: Tensor, other: int) -> Tensor:
             weights = (self.stage.sharpness * (own @ self._prototypes[other].T)).softmax(dim=-1)

@@ -1,4 +1,4 @@
-"""The memory of an evaluation beyond its model, against keeping every similarity map: real peaks of real processes."""
+"""The memory of an evaluation beyond its model, against keeping every similarity map: peaks of real processes."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from medgrape.files import whole_folder
 TARGET = 1 / 10
 FILMS, DRAWN, SIDE = 640, 64, 112
 BACKBONE = {"name": "resnet-18", "pretrained": False, "leave_off": 2}
-"""Fast, with maps of 14 x 14 and little in memory on the way to them."""
+"""A fast backbone with maps of 14 x 14 that needs little memory itself."""
 
 
 def bench_memory(rounds: int = 1, films: int = FILMS) -> Iterator[Ratio]:
@@ -46,7 +46,7 @@ def bench_memory(rounds: int = 1, films: int = FILMS) -> Iterator[Ratio]:
 
 
 def _peak(run: Path, data: Path, how: str) -> float:
-    """Megabytes that a process of its own took at most."""
+    """Return the peak memory of a process in megabytes."""
     command = [sys.executable, "-m", "benchmarks.memory_process", str(run), str(data), how]
     ended = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
     return float(ended.stdout)

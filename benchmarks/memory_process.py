@@ -1,4 +1,4 @@
-"""The process whose memory the memory benchmark measures: it evaluates a run on a split, and tells its own peak."""
+"""The process whose memory is measured: it evaluates a run on a split and prints its peak."""
 
 import sys
 from dataclasses import replace
@@ -16,7 +16,7 @@ from medgrape.runs.checkpoint import LoadedRun, load_run
 
 
 def main() -> None:
-    """``RUN DATA batch|all|keep``: a single batch, the whole split, or the whole split with all maps kept."""
+    """Evaluate ``RUN DATA batch|all|keep``: a single batch, the whole split, or the whole split with all maps kept."""
     run, data, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     loaded, dataset = load_run(run), Dataset.load(data)
     if how == "batch":
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _first(dataset: Dataset, count: int) -> Dataset:
-    """The same data set with as many test films."""
+    """Return the same data set with this number of test films."""
     test = {film.id for film in dataset.in_split("test")[:count]}
     films = tuple(film for film in dataset.films if film.split != "test" or film.id in test)
     known = {film.id for film in films}
@@ -38,7 +38,7 @@ def _first(dataset: Dataset, count: int) -> Dataset:
 
 
 def _keep_maps(loaded: LoadedRun, kept: list[Tensor]) -> None:
-    """Let the model keep how much every patch of every film resembles every prototype."""
+    """Make the model keep the similarity of every patch of every film to every prototype."""
     model, plain = loaded.run.grape, loaded.run.grape.projector.patches
 
     def keeping(features: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def _keep_maps(loaded: LoadedRun, kept: list[Tensor]) -> None:
 
 
 def _peak() -> float:
-    """The most that was in memory at once. (``getrusage`` would count what its parent had, too.)"""
+    """Return the peak memory. (``getrusage`` would include that of the parent.)"""
     lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     return float(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 1024
 

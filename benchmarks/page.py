@@ -1,4 +1,4 @@
-"""The page in a real browser: how soon a film is seen, how smoothly a box is drawn, how far the check lags behind."""
+"""The page in a real browser: time until a film is shown, frames while a box is drawn, delay of the check."""
 
 import gzip
 import shutil
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Page
 
 SIDE, DRAWN = 2048, 512
-"""Of the film that is opened, and of the drawing that it is enlarged from."""
+"""Side of the film that is opened, and of the drawing from which it is enlarged."""
 FIRST_FILM, BEHIND, SMOOTH, BUNDLE = 1.0, 50.0, 0.9, 600
-"""Seconds to the first film; milliseconds behind the pointer; share of an idle page's frames; kilobytes, packed."""
+"""Targets: seconds to the first film, milliseconds of delay, share of an idle page's frames, packed kilobytes."""
 ROUNDS, MOVES = 5, 240
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -38,22 +38,22 @@ _PAGE = ROOT / "src" / "medgrape" / "server" / "page"
 
 @dataclass(frozen=True)
 class Drawing:
-    """What was seen while a box was drawn."""
+    """Measurements while a box was drawn."""
 
     frames: float
-    """A second."""
+    """Frames a second."""
     idle_frames: float
-    """The same while the same pointer moves over the list of films."""
+    """Frames a second while the same pointer moves over the list of films."""
     lags: tuple[float, ...]
-    """Milliseconds from a move of the pointer to the answer about the box that it made."""
+    """Milliseconds from a move of the pointer to the answer about its box."""
     stale: tuple[float, ...]
-    """Milliseconds since the pointer was where the shown answer is about, at the moment that the next one came."""
+    """Age of the shown answer in milliseconds at the moment that the next one arrived."""
     alone: float
-    """Milliseconds that the same question takes when nobody draws."""
+    """Milliseconds for the same question when nothing is drawn."""
 
 
 def chromium() -> str:
-    """A browser of this machine."""
+    """Return the path of this machine's browser."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
         raise UserError(
@@ -63,7 +63,7 @@ def chromium() -> str:
 
 
 def bench_page(run: Path, *, workers: int = 2) -> Iterator[Finding]:
-    """Everything about the page that was promised."""
+    """Yield all targets of the page."""
     files = [path for path in _PAGE.rglob("*") if path.is_file() and path.suffix != ".md"]
     packed = sum(len(gzip.compress(path.read_bytes())) for path in files) / 1024
     yield Finding("what a browser fetches, packed", f"{packed:.0f} kB", f"at most {BUNDLE} kB", packed <= BUNDLE)
@@ -101,14 +101,14 @@ def _film() -> bytes:
 
 
 def _first_film(page: "Page", address: str, film: str) -> Finding:
-    """From an empty tab to the whole film on the light box, against the same picture alone in the tab."""
+    """Compare the time from an empty tab to the whole film on the light box with the same picture alone in the tab."""
     opened, alone = [], []
     for _ in range(ROUNDS):
         alone.append(_timed(page, f"{address}/api/v1/films/{film}/picture.png?side={SIDE}&width=0.999", None))
         opened.append(_timed(page, f"{address}/#/films/{film}", ".film[data-shown=whole]"))
     ours, theirs = statistics.median(opened), statistics.median(alone)
-    told = f"{ours:.2f} s (the picture alone in a tab: {theirs:.2f} s)"
-    return Finding(f"a film of {SIDE} pixels is seen", told, f"within {FIRST_FILM:g} s", ours <= FIRST_FILM)
+    measured = f"{ours:.2f} s (the picture alone in a tab: {theirs:.2f} s)"
+    return Finding(f"a film of {SIDE} pixels is seen", measured, f"within {FIRST_FILM:g} s", ours <= FIRST_FILM)
 
 
 def _timed(page: "Page", address: str, waited_for: str | None) -> float:
@@ -136,7 +136,7 @@ def _drawn(page: "Page", address: str, film: str) -> Drawing:
 
 
 def _moved(page: "Page", place: "FloatRect", film_side: int = 0) -> dict[str, Any]:
-    """Drag across a place, there and back, while the page's own clock is watched."""
+    """Drag across a place and back while the page's own clock is recorded."""
     page.evaluate(f"({_WATCH.read_text('utf-8')})({film_side})")
     left, top = place["x"] + place["width"] * 0.35, place["y"] + place["height"] * 0.3
     page.mouse.move(left, top)
@@ -152,19 +152,19 @@ def _moved(page: "Page", place: "FloatRect", film_side: int = 0) -> dict[str, An
 
 def _drawing(found: Drawing) -> Iterator[Finding]:
     share = found.frames / found.idle_frames
-    told = f"{found.frames:.0f} a second ({found.idle_frames:.0f} with the same moves over the list of films)"
-    yield Finding("frames while a box is drawn", told, f"at least {SMOOTH:g} of those", share >= SMOOTH)
+    measured = f"{found.frames:.0f} a second ({found.idle_frames:.0f} with the same moves over the list of films)"
+    yield Finding("frames while a box is drawn", measured, f"at least {SMOOTH:g} of those", share >= SMOOTH)
     if not found.lags:
         yield Finding("the live check follows the pointer", "no answer came", f"within {BEHIND:g} ms", kept=False)
         return
     late, stale = _most(found.lags), _most(found.stale)
-    told = (
+    measured = (
         f"{statistics.median(found.lags):.0f} ms, 95 % within {late:.0f} ms "
         f"({len(found.lags)} answers; the question alone: {found.alone:.0f} ms)"
     )
-    yield Finding("from a move to the answer about it", told, f"95 % within {BEHIND:g} ms", late <= BEHIND)
-    told = f"{statistics.median(found.stale):.0f} ms, 95 % within {stale:.0f} ms"
-    yield Finding("how old an answer gets before the next one", told, "nothing", kept=True)
+    yield Finding("from a move to the answer about it", measured, f"95 % within {BEHIND:g} ms", late <= BEHIND)
+    measured = f"{statistics.median(found.stale):.0f} ms, 95 % within {stale:.0f} ms"
+    yield Finding("how old an answer gets before the next one", measured, "nothing", kept=True)
 
 
 def _most(values: tuple[float, ...]) -> float:
@@ -173,7 +173,7 @@ def _most(values: tuple[float, ...]) -> float:
 
 _ALONE = """async (film) => {
     const headers = { "Content-Type": "application/json" };
-    const ask = (path, told) => fetch(path, { method: "POST", headers, body: JSON.stringify(told) });
+    const ask = (path, body) => fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
     const study = await (await ask("/api/v1/studies", { film })).json();
     const [{ name: concept }] = await (await fetch(`/api/v1/models/${study.model}/concepts`)).json();
     const began = performance.now();

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, for as long as it is needed: on loopback, in a folder that is then removed."""
+"""A temporary PostgreSQL server on loopback, in a folder that is removed afterwards."""
 
 import os
 import pwd
@@ -19,7 +19,7 @@ ACCOUNT = "postgres"
 
 
 class NoPostgresError(UserError):
-    """A machine without PostgreSQL."""
+    """This machine has no PostgreSQL."""
 
 
 class TemporaryPostgres:
@@ -38,18 +38,18 @@ class TemporaryPostgres:
         self._run("initdb", "-D", str(folder / "data"), "-U", ACCOUNT, "-A", "trust", "-E", "UTF8", "--no-sync")
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
-        told = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1 -c max_connections=100"
+        """Start the server and wait until it answers."""
+        options = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1 -c max_connections=100"
         self._run(
-            "pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", str(self._folder / "log"), "-o", told
+            "pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", str(self._folder / "log"), "-o", options
         )
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it; ``immediate`` is as if it had crashed."""
+        """Stop the server; ``immediate`` stops it as a crash does."""
         self._run("pg_ctl", "stop", "-w", "-m", mode, "-D", str(self._folder / "data"))
 
     def new_database(self) -> str:
-        """The URL of an empty database."""
+        """Return the URL of an empty database."""
         self._databases += 1
         name = f"room{self._databases}"
         self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", ACCOUNT, name)
@@ -64,7 +64,7 @@ class TemporaryPostgres:
 
 @contextmanager
 def temporary_postgres() -> Iterator[TemporaryPostgres]:
-    """A cluster that runs, and is gone afterwards."""
+    """Yield a running cluster and remove it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="medgrape-postgres-"))
     try:
         cluster = TemporaryPostgres(folder)
@@ -78,7 +78,7 @@ def temporary_postgres() -> Iterator[TemporaryPostgres]:
 
 
 def programs() -> Path | None:
-    """Where PostgreSQL's programs lie; None where there are none."""
+    """Return the folder of PostgreSQL's programs, or None."""
     found = shutil.which("initdb")
     places = [*sorted(Path("/").glob(PLACES.lstrip("/"))), *([] if found is None else [Path(found).resolve().parent])]
     whole = [place for place in places if all((place / name).exists() for name in ("initdb", "pg_ctl", "createdb"))]

@@ -1,4 +1,4 @@
-"""Two ways to do one thing, timed in turn, so that a noisy machine disturbs both alike."""
+"""Time two ways to do one thing in turn, so that a noisy machine disturbs both alike."""
 
 import gc
 import statistics
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 FEW = 10
-"""Rounds below which the whole range counts as noise, and not only its middle half."""
+"""Below this number of rounds the whole range counts as noise, not only its middle half."""
 
 
 class Measured(float):
-    """The median of what several rounds took, which each round's own figure stays with."""
+    """The median of several rounds, with the figure of each round."""
 
     rounds: tuple[float, ...]
 
     def __new__(cls, rounds: Sequence[float]) -> "Measured":
-        """The median of the rounds."""
+        """Return the median of the rounds."""
         figure = super().__new__(cls, statistics.median(rounds))
         figure.rounds = tuple(rounds)
         return figure
@@ -25,7 +25,7 @@ class Measured(float):
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ours against an alternative, in seconds (or what ``unit`` says) for one piece of work."""
+    """Ours against an alternative, in seconds (or ``unit``) for one piece of work."""
 
     what: str
     alternative: str
@@ -33,17 +33,17 @@ class Ratio:
     theirs: float
     target: float
     at_most: bool = True
-    """Whether ours/theirs should stay below the target; else theirs/ours should reach it."""
+    """Whether ours/theirs should stay below the target; otherwise theirs/ours should reach it."""
     unit: str = "s"
 
     @property
     def value(self) -> float:
-        """Times the alternative's cost, or times faster than it: the median over the rounds."""
+        """Return the median ratio: times the alternative's cost, or times faster than it."""
         return statistics.median(self._each)
 
     @property
     def spread(self) -> tuple[float, float]:
-        """What the ratio of a single round was: the middle half of them, or of a few rounds the whole range."""
+        """Return the range of the rounds' ratios: the middle half, or the whole range of few rounds."""
         each = self._each
         if len(each) < FEW:
             return min(each), max(each)
@@ -52,12 +52,12 @@ class Ratio:
 
     @property
     def met(self) -> bool:
-        """Whether the target is met."""
+        """Return whether the target is met."""
         return self.value <= self.target if self.at_most else self.value >= self.target
 
     @property
     def _each(self) -> list[float]:
-        """The ratio in each round, in which both were timed one right after the other."""
+        """Return the ratio of each round, in which both were timed one right after the other."""
         ours, theirs = _rounds(self.ours), _rounds(self.theirs)
         if not isinstance(self.theirs, Measured):  # a promise, such as films in a second: the same for every round
             theirs = theirs * len(ours)
@@ -66,7 +66,7 @@ class Ratio:
         return [(a / b if self.at_most else b / a) for a, b in zip(ours, theirs, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; what each round took is left out, the spread says what is to know of it."""
+        """Return plain data without the single rounds, which the spread summarises."""
         low, high = self.spread
         return {
             "what": self.what, "alternative": self.alternative, "ours": float(self.ours), "theirs": float(self.theirs),
@@ -76,7 +76,7 @@ class Ratio:
 
 
 def race(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 15) -> tuple[Measured, Measured]:
-    """Seconds of each, in turn after one warm-up; who goes first changes from round to round.
+    """Return the seconds of each, timed in turn after one warm-up; the order changes from round to round.
 
     They can be handed to a ``Ratio`` as they are, and read as the median.
     """
@@ -90,7 +90,7 @@ def race(ours: Callable[[], object], theirs: Callable[[], object], rounds: int =
 
 
 def clocked(work: Callable[[], object]) -> float:
-    """Seconds that it takes once."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""What was measured, on which machine: kept in a file, to compare with later."""
+"""Results of a measurement and its machine, in a file to compare with later."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PACKAGES = ("medgrape", "torch", "numpy", "transformers", "torch_geometric", "on
 
 @dataclass(frozen=True)
 class Row:
-    """A ratio as it is kept."""
+    """A ratio as it is stored."""
 
     what: str
     alternative: str
@@ -30,7 +30,7 @@ class Row:
     value: float
     low: float
     high: float
-    """Between these two lay single rounds: the middle half of them, or all where they were few."""
+    """Range of the rounds: the middle half of them, or all where they are few."""
     rounds: int
     target: float
     at_most: bool
@@ -38,24 +38,24 @@ class Row:
 
     @classmethod
     def of(cls, ratio: Ratio) -> "Row":
-        """What is kept of a ratio."""
+        """Return the part of a ratio that is stored."""
         return cls(**ratio.to_json())
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is known by."""
+        """Return the key of the row."""
         return self.what, self.alternative
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a suite."""
+    """The result of a suite."""
 
     suite: str
     rows: tuple[Row, ...]
     seconds: float
     not_run: str | None = None
-    """Why the suite, or what is left of it, could not be run; None: all of it was."""
+    """Why the suite, or its rest, could not be run; None if all of it was."""
 
 
 @dataclass(frozen=True)
@@ -67,53 +67,53 @@ class Results:
 
     @property
     def rows(self) -> Iterator[tuple[str, Row]]:
-        """Every row with the name of its suite."""
+        """Return every row with the name of its suite."""
         return ((outcome.suite, row) for outcome in self.outcomes for row in outcome.rows)
 
     @property
     def missed(self) -> list[tuple[str, Row]]:
-        """The rows whose target is missed."""
+        """Return the rows whose target is missed."""
         return [(suite, row) for suite, row in self.rows if not row.met]
 
     @property
     def seconds(self) -> float:
-        """All suites together."""
+        """Return the seconds of all suites together."""
         return sum(outcome.seconds for outcome in self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"format": FORMAT, "machine": self.machine, "suites": [asdict(outcome) for outcome in self.outcomes]}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> "Results":
+    def from_json(cls, payload: dict[str, Any]) -> "Results":
         """The inverse of ``to_json``."""
-        return cls(dict(told["machine"]), tuple(_outcome(one) for one in told["suites"]))
+        return cls(dict(payload["machine"]), tuple(_outcome(one) for one in payload["suites"]))
 
     def save(self, path: Path) -> None:
-        """Write it, whole or not at all."""
+        """Write the results atomically."""
         with whole_file(path) as draft:
             draft.write_text(json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n", "utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Results":
-        """What ``save`` wrote."""
+        """Load the results that ``save`` wrote."""
         try:
-            told = json.loads(path.read_text("utf-8"))
-            if told["format"] != FORMAT:
-                raise UserError(f"{path} is of format {told['format']}, this version reads {FORMAT}; measure again.")
-            return cls.from_json(told)
+            payload = json.loads(path.read_text("utf-8"))
+            if payload["format"] != FORMAT:
+                raise UserError(f"{path} is of format {payload['format']}, this version reads {FORMAT}; measure again.")
+            return cls.from_json(payload)
         except FileNotFoundError:
             raise UserError(f"There is no {path}; python -m benchmarks all --save {path} writes it.") from None
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path} is not a file of python -m benchmarks --save: {error!r}.") from error
 
 
-def _outcome(told: dict[str, Any]) -> Outcome:
-    return Outcome(**told | {"rows": tuple(Row(**row) for row in told["rows"])})
+def _outcome(payload: dict[str, Any]) -> Outcome:
+    return Outcome(**payload | {"rows": tuple(Row(**row) for row in payload["rows"])})
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on beside the code."""
+    """Return the properties of the machine on which the figures depend."""
     import torch
 
     return {
@@ -134,8 +134,8 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """Its name; Linux keeps it in a file of its own."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text("utf-8").splitlines() if told.is_file() else []
+    """Return the name of the processor; on Linux it is in a file."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text("utf-8").splitlines() if cpuinfo.is_file() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())

@@ -13,10 +13,10 @@ from benchmarks.scale_costs import ARCHIVED, PUBLISHED, Costs
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365.25 * 86400.0
 NIH_FILMS, NIH_EPOCHS, NIH_LATER_EPOCHS = 112_120, 30, 20
 HOSPITAL_FILMS, BUSIEST = 1_000_000, 5.0
-"""A year, and how much busier the busiest hour is than the mean."""
+"""Films of a year, and the load of the busiest hour relative to the mean."""
 MANY_FILMS = 1_000_000_000
 MACHINE_CORES = 32
-"""Of the machines in a plan."""
+"""Cores of the machines in a plan."""
 WORKERS = (2, 32, 320, 3200, 32_000)
 
 
@@ -28,19 +28,19 @@ class Planned:
     what: str
     figure: str
     rests_on: str
-    """``measured``, ``simulated`` or ``assumed: ...``, with what it was worked out from."""
+    """``measured``, ``simulated`` or ``assumed: ...``, with the origin of the figure."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Some workers and one driver, simulated."""
+    """A simulation of some workers and one driver."""
 
     workers: int
     parts_per_second: float
     busy: float
-    """Share of the workers' time in which they read."""
+    """Share of the workers' time spent on reading."""
     driver: float
-    """Share of the driver's time in which it writes."""
+    """Share of the driver's time spent on writing."""
 
 
 def simulate(workers: int, reading: float, writing: float, parts: int, *, uneven: float = 0.1) -> Crowd:
@@ -65,18 +65,18 @@ def simulate(workers: int, reading: float, writing: float, parts: int, *, uneven
 
 
 def crowds(costs: Costs) -> list[Crowd]:
-    """Bulk reading of films as a hospital keeps them, with ever more workers and one driver."""
+    """Simulate bulk reading of a hospital's films with more and more workers and one driver."""
     reading = costs.part * per_film(costs)
     return [simulate(workers, reading, costs.handing_out, 20 * workers + 200) for workers in WORKERS]
 
 
 def per_film(costs: Costs) -> float:
-    """Seconds of one core: decoding a film of the archive, and the int8 model."""
+    """Return the seconds of one core for a film: decoding from the archive, and the int8 model."""
     return costs.decoding[ARCHIVED.title] + costs.forward["int8"]
 
 
 def plans(costs: Costs, gpu: float) -> Iterator[Planned]:
-    """Every line; ``gpu`` is how many films a second a GPU is assumed to learn from."""
+    """Yield every line; ``gpu`` is the assumed number of films a second that a GPU trains on."""
     yield from _nih(costs, gpu)
     yield from _hospital(costs)
     yield from _billion(costs)

@@ -1,4 +1,4 @@
-"""What one film costs on this machine, part by part: what plans for many films start from."""
+"""The cost of one film on this machine, part by part, from which plans for many films are made."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,41 +30,41 @@ from medgrape.runs.export import Calibration, export_onnx
 
 BACKBONE, VOCABULARY, BATCH = "resnet-50", "nih", 8
 ARCHIVED, PUBLISHED = Kind("dcm", 2048), Kind("png", 1024)
-"""Films as a hospital keeps them, and as NIH publishes them."""
+"""Films as hospitals store them, and as NIH publishes them."""
 _ROUNDS, _DECODED = 5, 12
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds on one core for one film, unless said otherwise."""
+    """Seconds for one film on one core, unless stated otherwise."""
 
     cores: int
     forward: dict[str, float]
-    """By what computes it: torch, fp32, int8. ResNet-50, 224 pixels, 14 concepts, eight films at once."""
+    """By runtime: torch, fp32, int8. ResNet-50, 224 pixels, 14 concepts, eight films at once."""
     decoding: dict[str, float]
-    """By what is decoded."""
+    """By film format."""
     learning: float
-    """Of stage 1, forwards and backwards, on all cores together."""
+    """A step of stage 1, forwards and backwards, on all cores together."""
     stages_3_and_4: float
-    """Of an epoch of both, on all cores together."""
+    """An epoch of stages 3 and 4, on all cores together."""
     handing_out: float
-    """Of the driver, for one part of bulk reading: checking its rows, writing and renaming the file."""
+    """Time of the driver for one part of bulk reading: checking its rows, writing and renaming the file."""
     part: int
-    """Films to a part."""
+    """Films in a part."""
     row_bytes: float
-    """Of a film in the Parquet table."""
+    """Bytes of a film in the Parquet table."""
     cached_bytes: int
-    """Of a decoded film in the cache."""
+    """Bytes of a decoded film in the cache."""
     score_bytes: int
-    """Of a film's scores, which stage 4 learns from."""
+    """Bytes of a film's scores, which stage 4 trains on."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return asdict(self)
 
 
 def measure_costs() -> Costs:
-    """Takes a minute or two."""
+    """Measure all costs, which takes a minute or two."""
     config = parse_config({"backbone": {"name": BACKBONE, "pretrained": False}})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -118,7 +118,7 @@ def _decoding(config: Config, folder: Path) -> Iterator[tuple[str, float]]:
 
 
 def _learning(loaded: LoadedRun, side: int) -> float:
-    """A step of stage 1 without what little the optimiser takes."""
+    """Time a step of stage 1 without the optimiser, which takes little."""
     model, films = loaded.run.grape, torch.rand(BATCH, 1, side, side)
     labels = torch.zeros(BATCH, len(loaded.run.concepts))
     model.backbone.requires_grad_(True).train()
@@ -136,7 +136,7 @@ def _stages(folder: Path) -> float:
 
 
 def _driver(folder: Path, loaded: LoadedRun) -> tuple[float, float]:
-    """Seconds of the driver for a whole part, and bytes of a row."""
+    """Return the driver's seconds for a whole part, and the bytes of a row."""
     names, classes, version = loaded.run.concepts.names, loaded.run.classes, "0" * 16
     films = tuple(ListedFilm.of(f"/archive/2026/11/18/{number:08d}/film.dcm") for number in range(LARGEST_PART))
     chance, columns, size = np.random.default_rng(0), Columns(classes, names, version), FilmSize(2048, 2500)

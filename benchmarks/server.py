@@ -1,4 +1,4 @@
-"""The server under load, under kills and over time: what is promised, and what was found."""
+"""The server under load, under kills and over time: targets and measurements."""
 
 import socket
 import tempfile
@@ -21,16 +21,16 @@ from medgrape.progress import Track, quietly
 
 FILMS, SIDE = 12, 224
 SLOWDOWN, GROWTH, RESTART = 10.0, 1.10, 5.0
-"""Most that a box may take among many readers, times its time alone; that memory may grow; that a start may take."""
+"""Targets: time of a box among many readers relative to one reader, growth of memory, seconds to start."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be tried."""
+    """What to measure."""
 
     run: Path
     database: str = "sqlite"
-    """Or postgresql, for which a server of its own is started."""
+    """Or postgresql, for which a temporary server is started."""
     kills: int = 20
     readers: int = 50
     boxes: int = 20
@@ -42,7 +42,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Finding:
-    """One promise."""
+    """One target and its measurement."""
 
     what: str
     found: str
@@ -50,12 +50,12 @@ class Finding:
     kept: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"what": self.what, "found": self.found, "promised": self.promised, "kept": self.kept}
 
 
 def bench_server(order: Order, track: Track = quietly) -> Iterator[Finding]:
-    """Each part in a room of its own; a part of which 0 is ordered is left out."""
+    """Yield the results of each part, each in a new room; a part with number 0 is left out."""
     films = _films()
     with _database(order.database) as new_database, tempfile.TemporaryDirectory(prefix="medgrape-bench-") as name:
         folder = Path(name)
@@ -76,7 +76,7 @@ def bench_server(order: Order, track: Track = quietly) -> Iterator[Finding]:
 
 
 def _of_crowds(order: Order, films: list[bytes], folder: Path, new_database: Any) -> Iterator[Finding]:  # noqa: ANN401
-    """With the pause that a person makes between two boxes, and, for comparison, with none."""
+    """Measure with the pause that a person makes between two boxes, and for comparison without a pause."""
     with server(order.run, folder / "crowd", new_database(), port=free_port(), workers=order.workers) as (_, admin):
         yield from _of_crowd(crowd(admin, films, order.readers, order.boxes, order.pause, "reader"), promised=True)
         yield from _of_crowd(crowd(admin, films, order.readers, order.boxes, 0.0, "hasty"), promised=False)
@@ -86,31 +86,31 @@ def _of_crowd(found: Crowd, *, promised: bool) -> Iterator[Finding]:
     times = found.p95 / found.alone
     who = f"{found.readers} readers, {found.boxes} boxes each, {found.pause:g} s between two"
     yield Finding(f"errors: {who}", f"{found.errors}", "0", found.errors == 0)
-    told = (
+    measured = (
         f"{times:.1f} times ({found.p95 * 1e3:.0f} ms; alone {found.alone * 1e3:.1f} ms; median "
         f"{found.p50 * 1e3:.0f} ms; {found.rate:.0f} boxes/s)"
     )
     most = f"at most {SLOWDOWN:g} times" if promised else "nothing: readers without a pause, for comparison"
-    yield Finding(f"p95 of a box against one reader alone: {who}", told, most, not promised or times <= SLOWDOWN)
+    yield Finding(f"p95 of a box against one reader alone: {who}", measured, most, not promised or times <= SLOWDOWN)
 
 
 def _of_memory(found: Memory) -> Iterator[Finding]:
     grown = found.late / found.early
-    told = f"{grown:.3f} times ({found.early / 2**20:.0f} MiB, then {found.late / 2**20:.0f} MiB)"
+    measured = f"{grown:.3f} times ({found.early / 2**20:.0f} MiB, then {found.late / 2**20:.0f} MiB)"
     what = f"memory after {found.late_requests:,} requests against after {found.early_requests:,}"
-    yield Finding(what, told, f"at most {GROWTH:g} times", grown <= GROWTH)
+    yield Finding(what, measured, f"at most {GROWTH:g} times", grown <= GROWTH)
     yield Finding(f"errors in {found.late_requests:,} requests", f"{found.errors}", "0", found.errors == 0)
 
 
 def _of_kills(found: Kills) -> Iterator[Finding]:
-    told = f"{found.missing} of {found.acknowledged:,}"
-    yield Finding(f"acknowledged steps missing after {found.kills} kills", told, "0", found.missing == 0)
+    measured = f"{found.missing} of {found.acknowledged:,}"
+    yield Finding(f"acknowledged steps missing after {found.kills} kills", measured, "0", found.missing == 0)
     yield Finding("the log verifies after every kill", "yes" if found.whole else "no", "yes", found.whole)
     start = found.slowest_start
     yield Finding("slowest start after a kill", f"{start:.1f} s", f"at most {RESTART:g} s", start <= RESTART)
     replaced = found.worker_replaced
-    told = "no" if replaced is None else f"after {replaced:.1f} s"
-    yield Finding("a killed worker is replaced unasked", told, "yes", replaced is not None)
+    measured = "no" if replaced is None else f"after {replaced:.1f} s"
+    yield Finding("a killed worker is replaced unasked", measured, "yes", replaced is not None)
     yield Finding("requests refused while it ran", f"{found.refused}", "0", found.refused == 0)
 
 
@@ -133,6 +133,6 @@ def _films() -> list[bytes]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A server that is killed under load, again and again: is anything missing that it had acknowledged?"""
+"""Kill a server under load repeatedly, and check that nothing it acknowledged is missing."""
 
 import json
 import os
@@ -22,18 +22,18 @@ PATIENCE = 60.0
 
 @dataclass
 class Reader:
-    """Somebody who draws boxes and remembers what the server said to each."""
+    """A reader who draws boxes and records the server's answers."""
 
     caller: Caller
     film: str
     study: str
     acknowledged: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """By step, what the study was told to be after it."""
+    """State of the study after each acknowledged step."""
     refused: list[str] = field(default_factory=list)
     """Answers that were neither a success nor a lost connection."""
 
     def draw(self, chance: random.Random, stop: threading.Event) -> None:
-        """Boxes and, to keep the study short, undos, until the server is gone."""
+        """Draw boxes, with undos to keep the study short, until the server is gone."""
         while not stop.is_set() and max(self.acknowledged, default=0) < MOST_STEPS:
             back = chance.random() < 0.45 and bool(self.acknowledged)
             try:
@@ -45,34 +45,34 @@ class Reader:
             self._note(status, body)
 
     def _note(self, status: int, body: bytes) -> None:
-        told = json.loads(body)
+        answer = json.loads(body)
         if status == 200:
-            self.acknowledged[told["study"]["revision"]] = told["study"]
-        elif told.get("code") != "nothing_to_undo":
-            self.refused.append(f"{status} {told.get('code')}")
+            self.acknowledged[answer["study"]["revision"]] = answer["study"]
+        elif answer.get("code") != "nothing_to_undo":
+            self.refused.append(f"{status} {answer.get('code')}")
 
 
 @dataclass(frozen=True)
 class Kills:
-    """What came of it."""
+    """The result of all kills."""
 
     kills: int
     acknowledged: int
     missing: int
-    """Acknowledged steps that were not there afterwards, or were others."""
+    """Acknowledged steps that were missing or different afterwards."""
     refused: int
     slowest_start: float
-    """Seconds until it served again."""
+    """Seconds until the server answered again."""
     whole: bool
-    """Whether the log was verified whole after every kill and at the end."""
+    """Whether the log was verified after every kill and at the end."""
     worker_replaced: float | None
-    """Seconds until a worker that was killed alone had been replaced; None: it was not."""
+    """Seconds until a killed worker was replaced; None if it was not."""
 
 
 def kill_again_and_again(
     tested: ServerUnderTest, admin: Caller, films: Sequence[bytes], kills: int, seed: int, track: Track = quietly
 ) -> Kills:
-    """Load, kill, start, look; ``kills`` times."""
+    """Load, kill, start and check, ``kills`` times."""
     chance = random.Random(seed)  # noqa: S311 (moments, not secrets)
     readers = [_reader(admin, number, films) for number in range(READERS)]
     missing, starts, whole = 0, [], True
@@ -111,21 +111,21 @@ def _load(tested: ServerUnderTest, readers: Sequence[Reader], chance: random.Ran
 
 
 def _missing(reader: Reader) -> int:
-    """Steps that were acknowledged and are not there as they were told; and the study, where nothing came after."""
+    """Count the acknowledged steps that are missing or different, and check the study's last state."""
     history = reader.caller.get(f"/studies/{reader.study}/history")
     lost = [
-        step for step, told in reader.acknowledged.items()
-        if step > len(history) or history[step - 1]["after"] != told["prediction"]
+        step for step, state in reader.acknowledged.items()
+        if step > len(history) or history[step - 1]["after"] != state["prediction"]
     ]  # fmt: skip
     last = max(reader.acknowledged, default=0)
     if last:
-        now, told = reader.caller.get(f"/studies/{reader.study}?at={last}"), reader.acknowledged[last]
-        lost += [last] if (now["prediction"], now["corrections"]) != (told["prediction"], told["corrections"]) else []
+        now, state = reader.caller.get(f"/studies/{reader.study}?at={last}"), reader.acknowledged[last]
+        lost += [last] if (now["prediction"], now["corrections"]) != (state["prediction"], state["corrections"]) else []
     return len(lost)
 
 
 def _replaced(tested: ServerUnderTest) -> float | None:
-    """Seconds until the place of one killed worker was taken by another and the server is ready; None: never."""
+    """Return the seconds until a killed worker was replaced and the server is ready; None if it never was."""
     before = _workers(tested)
     if not before:
         raise ServerFailedError("The server has no worker to kill.")
@@ -141,7 +141,7 @@ def _replaced(tested: ServerUnderTest) -> float | None:
 
 
 def _workers(tested: ServerUnderTest) -> set[int]:
-    """Process ids of those that answer."""
+    """Return the ids of the processes that answer."""
     import psutil
 
     found = [one for one in psutil.Process(tested.process_id).children() if one.status() != psutil.STATUS_ZOMBIE]

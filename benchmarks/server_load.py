@@ -1,4 +1,4 @@
-"""Many readers at once, against one alone; and memory after many requests, against after few."""
+"""Many readers at once against a single one; and memory after many requests against memory after few."""
 
 import random
 import statistics
@@ -15,7 +15,7 @@ from medgrape.progress import Track, quietly
 
 @dataclass(frozen=True)
 class Crowd:
-    """Boxes of many readers, against boxes of one."""
+    """Times of boxes with many readers and with one."""
 
     readers: int
     boxes: int
@@ -23,17 +23,17 @@ class Crowd:
     """Mean seconds between two boxes of a reader."""
     errors: int
     alone: float
-    """Median seconds of a box that one reader draws."""
+    """Median seconds of a box with one reader."""
     p50: float
     p95: float
-    """Of a box when all draw."""
+    """Seconds of a box with all readers: median and 95th percentile."""
     rate: float
     """Boxes a second."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that the server's processes hold together."""
+    """Bytes of memory of all server processes together."""
 
     early_requests: int
     early: int
@@ -43,7 +43,7 @@ class Memory:
 
 
 def crowd(admin: Caller, films: Sequence[bytes], readers: int, boxes: int, pause: float, name: str) -> Crowd:
-    """Everybody opens a film, then draws; first one alone, then all."""
+    """Let every reader open a film and draw: first one alone, then all."""
     people = [new_reader(admin, f"{name}{number}") for number in range(readers)]
     uploaded = [people[0].upload(film) for film in films]
     studies = [
@@ -68,7 +68,7 @@ def crowd(admin: Caller, films: Sequence[bytes], readers: int, boxes: int, pause
 
 
 def _boxes(caller: Caller, study: str, count: int, pause: float, seed: int) -> tuple[list[float], int]:
-    """How long each box took, and how many failed."""
+    """Return the seconds of each box, and the number of failed ones."""
     chance, times, errors = random.Random(seed), [], 0  # noqa: S311
     for _ in range(count):
         time.sleep(chance.uniform(0.5, 1.5) * pause)
@@ -85,7 +85,7 @@ def _boxes(caller: Caller, study: str, count: int, pause: float, seed: int) -> t
 def memory(
     tested: ServerUnderTest, admin: Caller, films: Sequence[bytes], early: int, late: int, track: Track = quietly
 ) -> Memory:
-    """What the processes hold after ``early`` requests and after ``late``: a mixture of everything readers do."""
+    """Measure the memory of the processes after ``early`` and after ``late`` requests of all kinds."""
     people = [new_reader(admin, f"mixed{number}") for number in range(8)]
     uploaded = [people[0].upload(film) for film in films]
     work = _Mixture(people, uploaded)
@@ -97,7 +97,7 @@ def memory(
 
 
 class _Mixture:
-    """Eight people who do a bit of everything."""
+    """Eight readers who send requests of all kinds."""
 
     def __init__(self, people: Sequence[Caller], films: Sequence[str]) -> None:
         self.errors = 0
@@ -109,7 +109,7 @@ class _Mixture:
         self._round = 0
 
     def do(self, requests: int) -> None:
-        """So many, by all of them together."""
+        """Send this number of requests with all readers together."""
         self._round += 1
         each = requests // len(self._people)
         with ThreadPoolExecutor(len(self._people)) as threads:
@@ -119,8 +119,8 @@ class _Mixture:
         caller, chance = self._people[number], random.Random(self._round * 1000 + number)  # noqa: S311
         for _ in range(requests):
             study = chance.choice(self._studies[number])
-            method, path, told = chance.choice(_DEEDS)(study, chance.choice(self._films), chance)
-            status, _body = caller.ask(method, path, told)
+            method, path, payload = chance.choice(_DEEDS)(study, chance.choice(self._films), chance)
+            status, _body = caller.ask(method, path, payload)
             if status >= 400 and status != 409:  # 409: there was nothing to undo
                 with self._lock:
                     self.errors += 1

@@ -1,4 +1,4 @@
-"""A real server in processes of its own, and callers over real connections, all on this machine."""
+"""A real server in its own processes, and clients over real connections, all on this machine."""
 
 import http.client
 import json
@@ -17,36 +17,36 @@ from medgrape.errors import UserError
 
 API = "/api/v1"
 START = 60.0
-"""Seconds that a server may take to start before the benchmark gives up."""
+"""Seconds until a start of the server counts as failed."""
 IDLE = 15.0
-"""Seconds after which a connection is made anew: servers close those that nobody uses."""
+"""Seconds after which a connection is replaced, because servers close idle ones."""
 LOST = (OSError, http.client.HTTPException)
-"""What a caller sees of a server that was killed."""
+"""Errors that a client gets from a killed server."""
 
 
 class ServerFailedError(UserError):
-    """A server that did not do what a benchmark needs of it."""
+    """The server did not do what a benchmark needs."""
 
 
 @dataclass
 class Caller:
-    """Somebody with a token and a connection."""
+    """A client with a token and a connection."""
 
     port: int
     token: str
     _connection: http.client.HTTPConnection | None = field(default=None, repr=False)
     _used: float = 0.0
     guests: list["Caller"] = field(default_factory=list, repr=False)
-    """Whom this one let in."""
+    """Clients that this one has admitted."""
 
-    def ask(self, method: str, path: str, told: object = None, content: bytes | None = None) -> tuple[int, bytes]:
-        """Status and body; what goes wrong on the way is raised, and the next call connects anew."""
+    def ask(self, method: str, path: str, payload: object = None, content: bytes | None = None) -> tuple[int, bytes]:
+        """Return status and body; raise connection errors, after which the next call connects again."""
         headers = {"Authorization": f"Bearer {self.token}"}
         body = content
         if content is not None:
             headers["Content-Type"] = "multipart/form-data; boundary=film"
-        elif told is not None:
-            body, headers["Content-Type"] = json.dumps(told).encode(), "application/json"
+        elif payload is not None:
+            body, headers["Content-Type"] = json.dumps(payload).encode(), "application/json"
         if self._connection is not None and time.monotonic() - self._used > IDLE:
             self._connection.close()
             self._connection = None
@@ -62,7 +62,7 @@ class Caller:
             raise
 
     def hang_up(self) -> None:
-        """Close the connection, and those of all guests; the next call makes another."""
+        """Close the connection, and those of all guests; the next call opens another."""
         for guest in self.guests:
             guest.hang_up()
         if self._connection is not None:
@@ -70,23 +70,23 @@ class Caller:
             self._connection = None
 
     def get(self, path: str) -> Any:  # noqa: ANN401 (JSON)
-        """What an address tells; anything but success is a failure of the bench."""
-        return self._told("GET", path, None)
+        """Return the body of a GET request; any status but success is an error."""
+        return self._request("GET", path, None)
 
-    def post(self, path: str, told: object) -> Any:  # noqa: ANN401 (JSON)
-        """The same for a change."""
-        return self._told("POST", path, told)
+    def post(self, path: str, payload: object) -> Any:  # noqa: ANN401 (JSON)
+        """Return the body of a POST request; any status but success is an error."""
+        return self._request("POST", path, payload)
 
     def upload(self, film: bytes) -> str:
-        """A film's id."""
+        """Upload a film and return its id."""
         start = b'--film\r\nContent-Disposition: form-data; name="file"; filename="film.png"\r\n\r\n'
         status, body = self.ask("POST", "/films", content=start + film + b"\r\n--film--\r\n")
         if status not in (200, 201):
             raise ServerFailedError(f"An upload was answered with {status}: {body[:200]!r}.")
         return str(json.loads(body)["film"]["id"])
 
-    def _told(self, method: str, path: str, told: object) -> Any:  # noqa: ANN401
-        status, body = self.ask(method, path, told)
+    def _request(self, method: str, path: str, payload: object) -> Any:  # noqa: ANN401
+        status, body = self.ask(method, path, payload)
         if not 200 <= status < 300:
             raise ServerFailedError(f"{method} {path} was answered with {status}: {body[:300]!r}.")
         return json.loads(body)
@@ -104,7 +104,7 @@ class ServerUnderTest:
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
-        """Start it; seconds until it can read films."""
+        """Start the server; return the seconds until it can read films."""
         began = time.perf_counter()
         command = [*_MEDGRAPE, "serve", str(self.run), "--port", str(self.port), "--workers", str(self.workers)]
         with (self.room.parent / "server.log").open("ab") as log:
@@ -121,7 +121,7 @@ class ServerUnderTest:
         raise ServerFailedError(f"The server did not start; see {self.room.parent / 'server.log'}.")
 
     def is_ready(self) -> bool:
-        """Whether it says that it can read films."""
+        """Return whether the server reports that it can read films."""
         caller = Caller(self.port, "-")
         try:
             return caller.ask("GET", "/ready")[0] == 200
@@ -131,7 +131,7 @@ class ServerUnderTest:
             caller.hang_up()
 
     def kill(self) -> None:
-        """End every process of it at once."""
+        """Kill all processes of the server at once."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -140,18 +140,18 @@ class ServerUnderTest:
 
     @property
     def process_id(self) -> int:
-        """Of the process that watches the others."""
+        """Return the id of the process that supervises the others."""
         if self._process is None:
             raise ServerFailedError("The server is not running.")
         return self._process.pid
 
     def admin(self) -> str:
-        """A token that may do everything; before the server's first start."""
+        """Return an administrator's token; call it before the server's first start."""
         self._command("user", "add", "alma", "--role", "admin", "--no-password")
         return self._command("token", "create", "--user", "alma", "--role", "admin").strip()
 
     def verified(self) -> dict[str, Any]:
-        """What ``medgrape audit-log verify`` says."""
+        """Return the output of ``medgrape audit-log verify``."""
         return dict(json.loads(self._command("audit-log", "verify", "--json")))
 
     @property
@@ -174,7 +174,7 @@ _MEDGRAPE = [sys.executable, "-m", "medgrape"]
 def server(
     run: Path, folder: Path, database: str, *, port: int, workers: int = 1
 ) -> Iterator[tuple[ServerUnderTest, Caller]]:
-    """A server that runs, and an admin; it is killed afterwards."""
+    """Yield a running server and an administrator; kill the server afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
     tested = ServerUnderTest(run, folder / "room", database, port, workers)
     admin = Caller(port, tested.admin())
@@ -187,8 +187,8 @@ def server(
 
 
 def new_reader(admin: Caller, name: str) -> Caller:
-    """A reader with a token of their own."""
+    """Return a reader with a new token."""
     admin.post("/users", {"name": name, "role": "reader"})
-    told = admin.post("/tokens", {"name": "bench", "role": "reader", "user": name})
-    admin.guests.append(Caller(admin.port, str(told["token"])))
+    payload = admin.post("/tokens", {"name": "bench", "role": "reader", "user": name})
+    admin.guests.append(Caller(admin.port, str(payload["token"])))
     return admin.guests[-1]

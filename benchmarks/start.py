@@ -1,4 +1,4 @@
-"""``medgrape read`` from nothing, as a process of its own, against a process that only imports its libraries."""
+"""A cold ``medgrape read`` in its own process, against a process that only imports its libraries."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ TARGET, SIDE = 1.3, 224
 
 
 def bench_start(rounds: int = 7, backbone: BackboneSettings = BackboneSettings()) -> Iterator[Ratio]:  # noqa: B008
-    """One film, read by a model of the paper's sizes; what lies on disk is in memory after the warm-up."""
+    """Read one film with a model of the paper's sizes; files are in the disk cache after the warm-up."""
     if find_spec("transformers") is None:
         raise UserError(
             "The start benchmark compares with importing transformers, which needs: pip install 'medgrape[text]'."

@@ -17,21 +17,21 @@ from medgrape.errors import UserError
 
 @dataclass(frozen=True)
 class Suite:
-    """Some ratios that belong together."""
+    """Ratios that belong together."""
 
     name: str
     about: str
-    """What is measured against what, in one sentence."""
+    """The comparison in one sentence."""
     function: str
     """``module:function`` in this package, which takes the number of rounds and yields ratios."""
     rounds: int
-    """How often each side is timed where nobody says otherwise; slow rows take fewer."""
+    """Default number of rounds; slow rows take fewer."""
     fewest: int = 3
     install: str | None = None
-    """What to give pip, where the package does not bring all that is needed."""
+    """The requirement to install with pip, where the package does not bring it."""
 
     def run(self, rounds: int | None = None) -> Iterator[Ratio]:
-        """One ratio after the other; nothing is imported before, since torch is slow to import."""
+        """Yield the ratios; the module is imported only here, since torch is slow to import."""
         module, name = self.function.split(":")
         measure: Callable[[int], Iterator[Ratio]] = getattr(import_module(f"{__package__}.{module}"), name)
         return measure(self.rounds if rounds is None else rounds)
@@ -61,7 +61,7 @@ SUITES = (
 
 
 def measured(suite: Suite, rounds: int | None = None) -> Outcome:
-    """Run a suite; where something that it needs is not installed, what was measured before that counts."""
+    """Run a suite; if a requirement is not installed, keep the rows measured before that."""
     began, rows, not_run = time.perf_counter(), list[Row](), None
     gc.collect()
     try:
@@ -75,7 +75,7 @@ def measured(suite: Suite, rounds: int | None = None) -> Outcome:
 
 
 def measured_apart(suite: Suite) -> Outcome:
-    """Run a suite in a process of its own, so that its figures do not depend on the suites before it."""
+    """Run a suite in its own process, so that its figures do not depend on the suites before it."""
     began, command = time.perf_counter(), [sys.executable, "-m", "benchmarks", suite.name, "--json"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
     try:
@@ -88,7 +88,7 @@ def measured_apart(suite: Suite) -> Outcome:
 
 
 def suite_named(name: str) -> Suite:
-    """The suite of that name."""
+    """Return the suite of that name."""
     for suite in SUITES:
         if suite.name == name:
             return suite

@@ -35,7 +35,7 @@ READ, SIDE = 8, 512
 
 
 def bench_training(rounds: int = 3, backbone: BackboneSettings = BackboneSettings()) -> Iterator[Ratio]:  # noqa: B008
-    """One epoch of each stage, on the same films, with the paper's sizes (M = 100, D = 256)."""
+    """Yield one epoch of each stage, on the same films, with the paper's sizes (M = 100, D = 256)."""
     with tempfile.TemporaryDirectory() as name:
         look, prototypes, head = stage_epochs(parse_config({"backbone": backbone.model_dump()}), Path(name))
         taken = race(lambda: (prototypes(), head()), lambda: (look(), prototypes(), look(), head()), rounds)
@@ -46,7 +46,7 @@ def bench_training(rounds: int = 3, backbone: BackboneSettings = BackboneSetting
 
 
 def _reading(rounds: int) -> Ratio:
-    """What every reading waits for, against a plane for each feature and one layer after the other."""
+    """Compare the pass through the backbone that every reading needs with one layer after the other."""
     backbone, films = build_backbone(BackboneSettings()).eval(), torch.rand(READ, 1, SIDE, SIDE)
     grey = (films - backbone.mean) / backbone.spread
     plain = copy.deepcopy(backbone.parts)
@@ -65,7 +65,7 @@ def _reading(rounds: int) -> Ratio:
 
 
 def _dilated(rounds: int) -> Ratio:
-    """The layer that a backbone without its last stride spends most of its training in."""
+    """Compare the layer that takes most training time in a backbone without its last stride."""
     maps = torch.randn(8, WIDE, 24, 24).contiguous(memory_format=torch.channels_last)
     ours = DilatedConv2d(WIDE, WIDE, 5, dilation=2, groups=WIDE, bias=False)
     theirs = nn.Conv2d(WIDE, WIDE, 5, padding=4, dilation=2, groups=WIDE, bias=False)
@@ -78,7 +78,7 @@ def _dilated(rounds: int) -> Ratio:
 
 
 def stage_epochs(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
-    """A pass of the backbone, an epoch of stage 3 and one of stage 4, over the same ``FILMS`` films."""
+    """Return a pass of the backbone, an epoch of stage 3 and one of stage 4 over the same ``FILMS`` films."""
     rule = SplitRule(test=0.1)
     dataset = draw_dataset(PhantomOrder(films=FILMS, size=config.preprocessing.size), folder / "films", rule)
     cached = FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
@@ -98,7 +98,7 @@ def stage_epochs(config: Config, folder: Path) -> tuple[Callable[[], None], ...]
 
 
 def _looking(model: Grape, films: TrainingFilms, places: Sequence[int]) -> Callable[[], None]:
-    """One pass of the frozen backbone over all films, the least that an epoch without anything on disk must do."""
+    """Run the frozen backbone once over all films, the minimum for an epoch without stored features."""
 
     @torch.no_grad()
     def run() -> None:

@@ -1,4 +1,4 @@
-"""A model that learnt nothing, with the paper's sizes: as fast as one that did, and there in a second."""
+"""An untrained model with the paper's sizes: as fast as a trained one, and made in a second."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ CLASSES = ("healthy", "sick_non_tb", "active_tb")
 
 
 def untrained_run(config: Config, concepts: ConceptSet, classes: tuple[str, ...] = CLASSES) -> Run:
-    """Every concept listens to every other: the dearest graph."""
+    """Return an untrained run; every concept listens to every other, which is the most expensive graph."""
     torch.manual_seed(config.seed)
     count, prototypes = len(concepts), config.model.prototypes
     graph = ConceptGraph(torch.ones(count, count), config.model.tau)
@@ -32,7 +32,7 @@ def untrained_run(config: Config, concepts: ConceptSet, classes: tuple[str, ...]
 
 
 def untrained_reader(config: Config, concepts: ConceptSet) -> Reader:
-    """The same at the light box; it is on no disk."""
+    """Return a reader of an untrained run, which is on no disk."""
     return Reader(LoadedRun(Path("nowhere"), untrained_run(config, concepts), Manifest({}, {}, {})))
 
 

@@ -86,10 +86,10 @@ def test_films_are_timed_against_pillow_pydicom_the_cache_and_a_promise():
 
 @pytest.mark.usefixtures("two_suites")
 def test_all_lists_what_was_missed_and_what_was_not_run_and_fails_only_if_asked_to():
-    told = CliRunner().invoke(app, ["all"])
-    assert told.exit_code == 0
-    assert "missed: lacks: a thing, against another way: 3, not at most 2" in told.output.replace("\n", " ")
-    assert "not run: lacks: It needs: pip install something." in told.output
+    outcome = CliRunner().invoke(app, ["all"])
+    assert outcome.exit_code == 0
+    assert "missed: lacks: a thing, against another way: 3, not at most 2" in outcome.output.replace("\n", " ")
+    assert "not run: lacks: It needs: pip install something." in outcome.output
     assert CliRunner().invoke(app, ["all", "--strict"]).exit_code == 1
     assert CliRunner().invoke(app, ["all", "--skip", "lacks", "--strict"]).exit_code == 0
 
@@ -97,8 +97,8 @@ def test_all_lists_what_was_missed_and_what_was_not_run_and_fails_only_if_asked_
 @pytest.mark.usefixtures("two_suites")
 def test_all_of_it_can_be_saved_shown_and_compared_with(tmp_path):
     kept = tmp_path / "speed.json"
-    told = CliRunner().invoke(app, ["all", "--only", "works", "--save", str(kept), "--json"])
-    assert json.loads(told.stdout)["suites"] == json.loads(kept.read_text())["suites"]
+    outcome = CliRunner().invoke(app, ["all", "--only", "works", "--save", str(kept), "--json"])
+    assert json.loads(outcome.stdout)["suites"] == json.loads(kept.read_text())["suites"]
     assert [path.name for path in tmp_path.iterdir()] == ["speed.json"]
 
     again = CliRunner().invoke(app, ["all", "--only", "works", "--compare", str(kept), "--json"])
@@ -108,18 +108,18 @@ def test_all_of_it_can_be_saved_shown_and_compared_with(tmp_path):
 
 @pytest.mark.usefixtures("two_suites")
 def test_a_suite_that_does_not_exist_is_refused_by_name():
-    told = CliRunner().invoke(app, ["all", "--only", "heads"])
-    assert isinstance(told.exception, UserError)
-    assert "works, lacks" in str(told.exception)
+    outcome = CliRunner().invoke(app, ["all", "--only", "heads"])
+    assert isinstance(outcome.exception, UserError)
+    assert "works, lacks" in str(outcome.exception)
 
 
 @pytest.mark.usefixtures("two_suites")
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 1, "machine": {}, "suites": [{"suite": "head"}]}'])
 def test_a_file_that_nobody_saved_is_refused_before_anything_is_measured(content, tmp_path):
     (tmp_path / "other.json").write_text(content)
-    told = CliRunner().invoke(app, ["all", "--compare", str(tmp_path / "other.json")])
-    assert isinstance(told.exception, UserError)
-    assert "a thing" not in told.output
+    outcome = CliRunner().invoke(app, ["all", "--compare", str(tmp_path / "other.json")])
+    assert isinstance(outcome.exception, UserError)
+    assert "a thing" not in outcome.output
 
 
 def test_what_is_saved_is_read_back_as_it_was(tmp_path):
@@ -187,6 +187,6 @@ def test_figures_are_told_with_the_digits_that_matter():
 
 
 def test_what_could_not_be_run_stands_in_the_markdown_table_too():
-    told = markdown(results(ratio(1.0), not_run="It needs Quantus."))
-    assert "| head | not run: It needs Quantus. |" in told
-    assert machine()["processor"] in told
+    outcome = markdown(results(ratio(1.0), not_run="It needs Quantus."))
+    assert "| head | not run: It needs Quantus. |" in outcome
+    assert machine()["processor"] in outcome

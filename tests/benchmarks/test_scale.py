@@ -42,9 +42,9 @@ def test_no_simulation_is_faster_than_its_workers_or_its_driver():
 
 
 def test_every_line_of_a_plan_says_what_it_rests_on():
-    told = list(plans(COSTS, gpu=500))
-    assert {one.plan.split(",")[0] for one in told} == {"NIH", "hospital", "1"}
-    assert all(one.rests_on.startswith(("measured", "assumed", "arithmetic")) for one in told)
+    lines = list(plans(COSTS, gpu=500))
+    assert {one.plan.split(",")[0] for one in lines} == {"NIH", "hospital", "1"}
+    assert all(one.rests_on.startswith(("measured", "assumed", "arithmetic")) for one in lines)
 
 
 def test_a_film_that_costs_twice_as_much_takes_twice_as_long():

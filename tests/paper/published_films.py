@@ -21,25 +21,25 @@ HEADER = "Image Index,Finding Labels,Patient ID,Patient Age,Patient Gender,View 
 
 def publish_tbx11k(folder: Path, films: int = 72) -> Path:
     """An official training list with boxes, an official validation list of four films, and eight borrowed films."""
-    drawn = [draw(sitting, SIDE) for sitting in plan("tb", films, seed=5)]
+    drawn = [draw(exam, SIDE) for exam in plan("tb", films, seed=5)]
     names = [f"{FOLDERS[film.exam.class_name]}/t{number:04}.png" for number, film in enumerate(drawn)]
     for name, film in zip(names, drawn, strict=True):
         _save(film, folder / "imgs" / name)
     for split, part in (("val", slice(0, 4)), ("train", slice(4, None))):
         _list_tbx11k(folder, f"TBX11K_{split}", dict(zip(names[part], drawn[part], strict=True)))
-    for number, sitting in enumerate(plan("tb", 8, seed=6)):
-        _save(draw(sitting, SIDE), folder / f"imgs/extra/CHNCXR_{number:04}_0.png")
+    for number, exam in enumerate(plan("tb", 8, seed=6)):
+        _save(draw(exam, SIDE), folder / f"imgs/extra/CHNCXR_{number:04}_0.png")
     return folder
 
 
 def publish_nih(folder: Path, films: int = 60) -> Path:
     """Films of the official training list alone."""
-    drawn = [draw(sitting, SIDE) for sitting in plan("nih", films, seed=5)]
+    drawn = [draw(exam, SIDE) for exam in plan("nih", films, seed=5)]
     concepts, rows, listed = ConceptSet.built_in("nih"), [HEADER], []
     for number, film in enumerate(drawn):
-        sitting, name = film.exam, f"{number:08}_000.png"
-        findings = "|".join(concepts[concept].title for concept in sitting.concepts) or "No Finding"
-        rows.append(f"{name},{findings},{sitting.patient},{sitting.age},{sitting.sex},{sitting.view}")
+        exam, name = film.exam, f"{number:08}_000.png"
+        findings = "|".join(concepts[concept].title for concept in exam.concepts) or "No Finding"
+        rows.append(f"{name},{findings},{exam.patient},{exam.age},{exam.sex},{exam.view}")
         listed.append(name)
         _save(film, folder / "images" / name)
     (folder / "Data_Entry_2017_v2020.csv").write_text("\n".join(rows) + "\n")

@@ -11,7 +11,7 @@ import pytest
 
 from medgrape.bulk.ray_cluster import cluster
 from medgrape.errors import UserError
-from medgrape.paper.ray_jobs import MOST_DEATHS, Board, Waiting, claims, do_all_on_cluster
+from medgrape.paper.ray_jobs import MOST_DEATHS, JobQueue, QueuedJob, claims, do_all_on_cluster
 from medgrape.paper.reproduce import PaperRequest, reproduce
 from medgrape.paper.suites import chosen_suites
 
@@ -24,45 +24,45 @@ pytestmark = [
 ]
 
 
-def board(request):
-    return Board([Waiting(number, job, claims(job)) for number, job in enumerate(request.jobs(), 1)])
+def queue_of(request):
+    return JobQueue([QueuedJob(number, job, claims(job)) for number, job in enumerate(request.jobs(), 1)])
 
 
-def started(board):
-    waiting = board.next()
-    if waiting is not None:
-        board.running[waiting.number] = waiting
-    return waiting and waiting.job.name
+def started(queue):
+    queued = queue.next()
+    if queued is not None:
+        queue.running[queued.number] = queued
+    return queued and queued.job.name
 
 
-def test_jobs_with_a_common_stage_wait_for_each_other_and_other_seeds_do_not(drawn_dataset, brief, tmp_path):
-    shared = board(
+def test_jobs_that_share_a_stage_wait_for_each_other_but_other_seeds_do_not(drawn_dataset, brief, tmp_path):
+    shared = queue_of(
         PaperRequest(
             chosen_suites(["compare"]), drawn_dataset, tmp_path / "out", seeds=(0, 1), config=brief, quick=True
         )
     )
     assert [started(shared) for _ in range(3)] == ["films-first-csr-seed0", "films-first-csr-seed1", None]
-    shared.made |= shared.running.pop(1).claims
+    shared.done |= shared.running.pop(1).claims
     assert started(shared) == "films-first-grape-seed0"
     assert started(shared) is None
 
 
 def test_latency_is_measured_last_and_alone(drawn_dataset, brief, tmp_path):
-    shared = board(
+    shared = queue_of(
         PaperRequest(
             chosen_suites(["latency", "eta"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True
         )
     )
     assert [started(shared), started(shared)] == ["safety-first-grape-seed0", None]
-    shared.made |= shared.running.popitem()[1].claims
+    shared.done |= shared.running.popitem()[1].claims
     assert started(shared) == "latency-first-grape-seed0"
     assert shared.next() is None
 
 
-def test_a_job_that_ends_every_worker_is_given_up(drawn_dataset, brief, tmp_path):
+def test_a_job_that_kills_three_workers_is_given_up(drawn_dataset, brief, tmp_path):
     request = PaperRequest(chosen_suites(["compare"]), drawn_dataset, tmp_path, seeds=(0,), config=brief, quick=True)
-    lone = Waiting(1, request.jobs()[0], frozenset())
-    shared = Board([])
+    lone = QueuedJob(1, request.jobs()[0], frozenset())
+    shared = JobQueue([])
     for _ in range(MOST_DEATHS - 1):
         shared.give_back(lone)
     with pytest.raises(UserError, match="films-first-csr-seed0 ended 3 workers"):
@@ -70,11 +70,11 @@ def test_a_job_that_ends_every_worker_is_given_up(drawn_dataset, brief, tmp_path
 
 
 def kill_one_worker(out, killed) -> None:
-    """By its id: a process of our own cluster that is training."""
+    """Kill one process of this test's cluster that is training, by its id."""
     deadline = time.monotonic() + 120
     while not killed and time.monotonic() < deadline:
         if list(out.glob("runs/.*.training/plan.json")):
-            busy = [one for one in psutil.Process().children(recursive=True) if one.name() == "ray::_do"]
+            busy = [child for child in psutil.Process().children(recursive=True) if child.name() == "ray::_do"]
             if busy:
                 os.kill(busy[0].pid, signal.SIGKILL)
                 killed.append(busy[0].pid)
@@ -82,7 +82,7 @@ def kill_one_worker(out, killed) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_no_result(drawn_dataset, brief, tmp_path):
+def test_no_result_is_lost_when_a_worker_is_killed(drawn_dataset, brief, tmp_path):
     request = PaperRequest(
         chosen_suites(["compare"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True
     )
@@ -101,7 +101,7 @@ def test_a_killed_worker_costs_no_result(drawn_dataset, brief, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_mistake_of_the_user_comes_back_from_a_node_as_one_sentence(drawn_dataset, brief, tmp_path):
+def test_an_error_of_the_user_on_a_node_is_reported_as_one_sentence(drawn_dataset, brief, tmp_path):
     request = PaperRequest(
         chosen_suites(["eta"]), drawn_dataset, tmp_path / "out", seeds=(0,), config=brief, quick=True
     )

@@ -44,14 +44,14 @@ def test_a_higher_lead_and_a_lower_gate_never_warn_more(safety):
     assert checks["eta.0.05"]["caught"] == checks["gate.inf"]["caught"] == checks["mean"]["caught"]
 
 
-def test_without_mistakes_nothing_is_caught_and_with_nothing_else_no_alarm_is_false(safety):
+def test_without_wrong_boxes_nothing_is_caught_and_with_only_wrong_boxes_no_alarm_is_false(safety):
     first, *_, last = safety["rates"]
     assert (first["rate"], first["caught"]) == (0.0, None)
     assert (last["rate"], last["false_alarms"]) == (1.0, None)
     assert len(safety["rates"]) == len(RATES)
 
 
-def test_miscorrections_are_caught_as_often_as_every_wrong_claim_counted_says(safety):
+def test_random_wrong_boxes_are_caught_as_often_as_all_wrong_claims_counted(safety):
     """What is drawn a thousand times scatters about what is counted."""
     for figures in safety["rates"][1:]:
         counted = safety["checks"]["mean"]["caught"]["share"]
@@ -59,7 +59,7 @@ def test_miscorrections_are_caught_as_often_as_every_wrong_claim_counted_says(sa
         assert figures["caught"]["mean"] == pytest.approx(counted, abs=0.1)
 
 
-def test_a_check_that_warns_always_catches_everything(loaded, drawn_dataset):
+def test_a_check_that_always_warns_catches_every_wrong_box(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
     seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
     claims = Claims.on(seen, dataset)
@@ -90,7 +90,7 @@ def test_the_highest_value_in_a_box_is_no_less_than_the_mean(loaded, drawn_datas
         assert average.variances.equal(maximum.variances)
 
 
-def test_reading_once_gives_figures_histograms_and_the_answer_for_each_film(loaded, drawn_dataset):
+def test_one_reading_gives_figures_histograms_and_the_answer_for_each_film(loaded, drawn_dataset):
     figures = measure_films(loaded, drawn_dataset, quietly)
     dataset = Dataset.load(drawn_dataset)
     assert figures["films"] == len(dataset.in_split("test")) == len(figures["by_film"]["answers"])
@@ -106,7 +106,7 @@ def test_reading_once_gives_figures_histograms_and_the_answer_for_each_film(load
     assert 0 < figures["energy.flat"] < 1
 
 
-def test_faithfulness_stands_beside_a_random_order(loaded, drawn_dataset):
+def test_faithfulness_is_measured_with_a_random_order_beside_it(loaded, drawn_dataset):
     figures = measure_faithfulness(loaded, drawn_dataset, 3, quietly)
     assert figures["films"] == 3
     for kind in ("deletion", "insertion"):
@@ -121,7 +121,7 @@ def test_latency_reports_the_overhead_of_medians(loaded):
         assert figures[f"{batch}.overhead"] == pytest.approx(ratio)
 
 
-def test_pictures_are_drawn_of_films_that_a_rule_chooses(loaded, drawn_dataset, tmp_path):
+def test_pictures_show_films_chosen_by_a_rule(loaded, drawn_dataset, tmp_path):
     figures = draw_methods({"one": loaded, "other": loaded}, drawn_dataset, tmp_path, loaded)
     assert {picture["file"] for picture in figures["pictures"]} >= {
         "pictures-maps.jpg",

@@ -78,7 +78,7 @@ def figures(report, name):
     return {figure: None if spread is None else spread["mean"] for figure, spread in row["figures"].items()}
 
 
-def test_every_figure_has_its_trivial_answer_beside_it(report):
+def test_every_figure_is_reported_with_its_trivial_baseline(report):
     found = figures(report, "recipe")
     for concept in ("all", "active_tb", "obsolete_tb"):
         for kind in ("mean", "max", "cam", "chance", "fixed"):
@@ -93,7 +93,7 @@ def test_every_figure_has_its_trivial_answer_beside_it(report):
     assert 0 < found["macro_f1"] <= 1
 
 
-def test_figures_are_those_of_the_report(suite, report):
+def test_figures_equal_those_of_the_evaluation_report(suite, report):
     evaluation = json.loads((suite.out / "reports/recipe-seed0/report.json").read_text())
     pooled, found = evaluation["localisation"]["per_pair"], figures(report, "recipe")
     assert found["pointing.all.mean"] == pooled["mean"]["share"]
@@ -123,7 +123,7 @@ def test_variants_of_later_stages_share_films_and_first_stage_and_count_its_time
         assert 0.1 < figures(report, name)["peak_gib"] < 8
 
 
-def test_rows_that_are_there_are_not_made_again(suite, report):
+def test_finished_rows_are_not_computed_again(suite, report):
     before = {path: path.stat().st_mtime_ns for path in suite.out.rglob("*.safetensors")}
     results = [path.read_bytes() for path in sorted((suite.out / "results").iterdir())]
     sentences = []
@@ -133,7 +133,7 @@ def test_rows_that_are_there_are_not_made_again(suite, report):
     assert {path: path.stat().st_mtime_ns for path in suite.out.rglob("*.safetensors")} == before
 
 
-def test_the_table_says_which_seeds_are_missing(suite, report):
+def test_the_table_names_the_missing_seeds(suite, report):
     page = (suite.out / "real-films.md").read_text()
     assert page.count("| 1 of 2 (missing: seed 1) |") == 6, "three variants, each in two tables"
     assert f"| the recipe | active_tb | {figures(report, 'recipe')['pointing.active_tb.pairs']:.0f} |" in page
@@ -141,7 +141,7 @@ def test_the_table_says_which_seeds_are_missing(suite, report):
     assert all(row["missing"] == [1] for row in report["variants"])
 
 
-def test_pictures_show_test_films_with_boxes_and_say_which(suite, report):
+def test_pictures_show_test_films_with_boxes_and_name_them(suite, report):
     dataset = Dataset.load(suite.out / "data/tbx11k-extra-seed0")
     tested = {film.id for film in dataset.in_split("test")}
     drawn = report["variants"][0]["by_seed"]["0"]["pictures"]
@@ -169,7 +169,7 @@ def with_variant(suite, place, **update):
     return replace(suite, variants=(*suite.variants[:place], changed, *suite.variants[place + 1 :]))
 
 
-def test_figures_of_other_settings_are_not_taken_for_these_and_count_in_no_mean(suite, report):
+def test_results_of_other_settings_are_refused_and_count_in_no_mean(suite, report):
     other = with_variant(suite, 0, change={"stages.head.epochs": 9})
     with pytest.raises(UserError, match=r"recipe-seed0\.json was made with other settings; remove it"):
         reproduce(replace(other, names=("recipe",)))
@@ -179,12 +179,12 @@ def test_figures_of_other_settings_are_not_taken_for_these_and_count_in_no_mean(
     suite.report()
 
 
-def test_figures_of_other_films_or_of_another_backbone_are_not_taken_for_these(suite, report, tmp_path):  # noqa: ARG001
+def test_results_of_other_films_or_another_backbone_are_refused(suite, report, tmp_path):  # noqa: ARG001
     moved = replace(suite, sources=suite.sources | {"tbx11k": tmp_path})
     with pytest.raises(UserError, match=r"recipe-seed0\.json was made with films of another folder"):
         reproduce(replace(moved, names=("recipe",)))
     unnamed = replace(suite, sources={"tbx11k": None, "nih": None})
-    assert all(job.found(strict=False) is not None for job in unnamed.jobs()), "tables need no folder"
+    assert all(job.load_result(strict=False) is not None for job in unnamed.jobs()), "tables need no folder"
     job = job_of(suite, "no-background")
     parents = [replace(job, variant=job.variant.model_copy(update={"after": name}), config=weights(job, suite, name))
                for name in ("recipe", "no-background", "nih")]  # fmt: skip
@@ -192,21 +192,21 @@ def test_figures_of_other_films_or_of_another_backbone_are_not_taken_for_these(s
     assert recipe == same_first_stage != nih, "backbone and CAM are what another run takes"
 
 
-def test_a_row_whose_parent_was_made_anew_is_not_taken_for_done(suite, report, tmp_path):  # noqa: ARG001
+def test_a_row_is_not_done_after_its_parent_was_trained_again(suite, report, tmp_path):  # noqa: ARG001
     job = job_of(suite, "no-background")
     job = replace(job, variant=job.variant.model_copy(update={"after": "recipe"}), config=weights(job, suite, "recipe"))
     job = replace(job, out=tmp_path)
     job.result.parent.mkdir()
     for parent, done in ((job.begun_with["parent"], True), ("another", False)):
         job.result.write_text(json.dumps({"begun_with": job.begun_with | {"parent": parent}}))
-        assert (job.found(strict=False) is not None) == done
-    with pytest.raises(UserError, match="another backbone to go on from"):
-        job.found()
+        assert (job.load_result(strict=False) is not None) == done
+    with pytest.raises(UserError, match="another backbone to start from"):
+        job.load_result()
     elsewhere = replace(job, config=weights(job, replace(suite, out=suite.out / "../out"), "recipe"))
     assert elsewhere.begun_with == job.begun_with, "what is in the run counts, not where it lies"
 
 
-def test_a_run_that_was_trained_with_something_else_is_not_evaluated_for_a_row(suite, report, tmp_path):  # noqa: ARG001
+def test_a_run_trained_on_other_films_is_not_evaluated_for_a_row(suite, report, tmp_path):  # noqa: ARG001
     job = replace(job_of(suite, "recipe"), out=tmp_path)
     shutil.copytree(suite.out / "data/tbx11k-extra-seed0", job.data)
     shutil.copytree(suite.out / "runs/recipe-seed0", job.run)
@@ -224,12 +224,12 @@ def weights(job, suite, name):
     return job.config.model_copy(update={"backbone": given})
 
 
-def test_every_result_tells_which_software_made_it(suite, report):
+def test_every_result_names_the_software_that_made_it(suite, report):
     assert {row["by_seed"]["0"]["software"] for row in report["variants"]} == {software()}
     assert software() in (suite.out / "real-films.md").read_text()
 
 
-def test_borrowed_films_that_are_not_there_are_missed_before_anything_is_trained(suite, tmp_path):
+def test_missing_borrowed_films_are_reported_before_training(suite, tmp_path):
     shutil.copytree(suite.sources["tbx11k"], tmp_path / "TBX11K", ignore=shutil.ignore_patterns("extra"))
     bare = replace(suite, sources={"tbx11k": tmp_path / "TBX11K", "nih": None}, out=tmp_path / "out")
     with pytest.raises(UserError, match=r"needs the films that TBX11K borrowed, in imgs/extra"):
@@ -237,38 +237,38 @@ def test_borrowed_films_that_are_not_there_are_missed_before_anything_is_trained
     assert not (tmp_path / "out/runs").exists()
 
 
-def test_a_place_that_cannot_be_written_to_is_told_in_one_sentence(suite, tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported_in_one_sentence(suite, tmp_path):
     (tmp_path / "full").write_text("a file, where a folder is wanted")
     job = job_of(suite, "recipe")
     with pytest.raises(UserError, match=r"^Cannot use .*full.*\.$"):
         train_in_child(TrainingJob(job.config, job.data, tmp_path / "full/run"))
 
 
-def test_a_result_that_cannot_be_read_is_told(suite, report, tmp_path):  # noqa: ARG001 (it must have run)
+def test_a_result_that_cannot_be_read_is_reported(suite, report, tmp_path):  # noqa: ARG001 (it must have run)
     job = replace(job_of(suite, "recipe"), out=tmp_path)
     job.result.parent.mkdir()
     job.result.write_text("{")
     with pytest.raises(UserError, match=r"recipe-seed0\.json cannot be read .*; remove it"):
-        job.found()
+        job.load_result()
     job.result.write_text("{}")  # of an earlier version
     with pytest.raises(UserError, match="other settings"):
-        job.found()
+        job.load_result()
 
 
-def test_films_that_were_prepared_from_another_folder_are_not_mixed_in(suite, report, tmp_path):  # noqa: ARG001
+def test_films_prepared_from_another_folder_are_refused(suite, report, tmp_path):  # noqa: ARG001
     moved = replace(suite, sources={"tbx11k": tmp_path, "nih": None})
     with pytest.raises(UserError, match="prepared from another folder"):
         job_of(moved, "recipe").make(quietly, unwatched)
 
 
-def test_a_training_that_cannot_be_is_told_in_the_words_of_the_training(suite, tmp_path):
+def test_an_impossible_training_is_reported_with_its_own_error(suite, tmp_path):
     spoilt = suite.variants[2].model_copy(update={"change": {"stages.vectors.normal": ["healthy"]}})
     with pytest.raises(UserError, match=r"stages\.vectors\.normal: the data set has no class 'healthy'"):
         reproduce(replace(suite, variants=(spoilt,), out=tmp_path / "out"))
     assert not (tmp_path / "out/results").exists()
 
 
-def test_one_film_is_measured_by_what_full_supervision_gets():
+def test_learning_from_one_film_is_reported_as_share_of_full_supervision():
     def tried(name, full):
         return ConceptTrial(name, name, 10, 20, full, 0.4, 0.1, (Shots(1, (0.3, 0.5), 0.1),))
 
@@ -280,7 +280,7 @@ def test_one_film_is_measured_by_what_full_supervision_gets():
     assert figures_of(0.0)["one_shot"] is None, "full supervision points nowhere"
 
 
-def test_pictures_are_drawn_by_lot_whatever_order_films_come_in():
+def test_pictured_films_are_chosen_at_random_and_do_not_depend_on_their_order():
     nowhere = Pointed((1.0, 1.0), True)
     pairs = [Pair(f"f{n:02}", "active_tb", nowhere, nowhere, nowhere, 0.1, 1.0) for n in range(30)]
     assert random_pairs(pairs, 0) == random_pairs(pairs[::-1], 0)

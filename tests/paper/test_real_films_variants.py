@@ -4,19 +4,20 @@ from medgrape.config import RECIPES, load_config
 from medgrape.errors import UserError
 from medgrape.paper.recipes import Variant, chosen_variants, load_variants
 from medgrape.paper.reproduce import reproduce
-from medgrape.paper.suites.real_films import RealFilms, Summary, page
+from medgrape.paper.suites.real_film_tables import Summary, page
+from medgrape.paper.suites.real_films import RealFilms
 
 
 def variant(**given):
     return Variant.model_validate({"name": "one", "title": "One", "data": "tbx11k", "settings": "demo"} | given)
 
 
-def test_the_variants_of_the_package_have_their_own_names_and_known_data():
+def test_the_variants_of_the_package_can_be_loaded():
     names = [variant.name for variant in load_variants()]
     assert {"recipe", "image-labels", "paper", "nih"} <= set(names)
 
 
-def test_a_variant_changes_what_it_names_and_nothing_else():
+def test_a_variant_changes_the_settings_that_it_names_and_no_others():
     changed = variant(change={"stages.prototypes.background": False, "model.tau": 0.2}).config(7)
     plain = variant().config(7)
     assert changed.seed == 7
@@ -35,7 +36,7 @@ def test_a_variant_changes_what_it_names_and_nothing_else():
         ({"stages.concepts.epochs": "many"}, "stages.concepts.epochs"),
     ],
 )
-def test_a_change_of_an_unknown_setting_is_refused_and_the_nearest_is_named(change, message):
+def test_a_change_of_an_unknown_setting_is_refused_with_the_nearest_name(change, message):
     with pytest.raises(UserError, match=message):
         variant(change=change).config(0)
 
@@ -56,13 +57,13 @@ def test_settings_that_do_not_come_with_the_package_are_refused():
         (2 * '[[variants]]\nname = "a"\ntitle = ""\ndata = "nih"\nsettings = "nih"\n', "two variants 'a'"),
     ],
 )
-def test_a_file_of_variants_that_cannot_be_used_is_one_sentence(text, message, tmp_path):
+def test_an_invalid_file_of_variants_is_reported_in_one_sentence(text, message, tmp_path):
     (tmp_path / "variants.toml").write_text(text)
     with pytest.raises(UserError, match=message):
         load_variants(tmp_path / "variants.toml")
 
 
-def test_unknown_variants_and_missing_folders_are_reported_before_anything_is_done(tmp_path):
+def test_unknown_variants_and_missing_folders_are_reported_before_any_job(tmp_path):
     variants = (variant(), variant(name="two", data="nih"))
     with pytest.raises(UserError, match=r"no variant 'tow' \(did you mean 'two'"):
         chosen_variants(variants, ["tow"])

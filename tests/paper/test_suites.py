@@ -66,7 +66,7 @@ def test_the_report_opens_offline_and_holds_every_table(some_tables):
         assert f"medgrape reproduce {table['suite']} {typed}" in html
 
 
-def test_a_table_has_the_papers_figure_and_the_trivial_answer_beside_ours(some_tables):
+def test_a_table_has_our_figure_the_papers_and_the_trivial_baseline(some_tables):
     request, _ = some_tables
     with (request.out / "report/modules.csv").open() as file:
         rows = {(row["row"], row["figure"]): row for row in csv.DictReader(file)}
@@ -92,7 +92,7 @@ def test_latex_of_every_table_is_balanced(some_tables):
         assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns.group(1))}
 
 
-def test_what_is_done_is_not_done_again(some_tables):
+def test_finished_jobs_are_not_repeated(some_tables):
     request, _ = some_tables
     before = {path: path.stat().st_mtime_ns for path in (request.out / "results").iterdir()}
     sentences = []
@@ -101,7 +101,7 @@ def test_what_is_done_is_not_done_again(some_tables):
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_rows_that_differ_in_the_head_share_all_stages_before_it(some_tables):
+def test_rows_that_differ_only_in_the_head_share_all_earlier_stages(some_tables):
     request, _ = some_tables
     kept = request.out / "stages"
     assert len(list(kept.glob("*/early"))) == 2, "PIP-Net has views of its own"
@@ -122,7 +122,7 @@ def test_a_report_can_be_made_from_results_alone(some_tables, tmp_path):
     assert (tmp_path / "report/modules.csv").read_text() == same
 
 
-def test_the_plan_counts_shared_stages_once_and_knows_what_is_done(some_tables, drawn_dataset, brief, tmp_path):
+def test_the_plan_counts_shared_stages_once_and_marks_finished_jobs(some_tables, drawn_dataset, brief, tmp_path):
     request, _ = some_tables
     assert all(planned.done for planned in plan(request.jobs()))
     fresh = PaperRequest(chosen_suites(["heads"]), drawn_dataset, tmp_path / "new", seeds=(0,), config=brief)
@@ -139,13 +139,13 @@ def test_results_of_other_settings_or_films_are_refused(some_tables):
     def with_base(changed):
         return replace(job, workspace=replace(job.workspace, bases={"first": changed}))
 
-    assert with_base(base.model_copy(update={"seed": 7})).found() is not None, "a job has its own seed"
+    assert with_base(base.model_copy(update={"seed": 7})).load_result() is not None, "a job has its own seed"
     other = base.model_copy(update={"model": base.model.model_copy(update={"prototypes": 5})})
     with pytest.raises(UserError, match=r"was made with other settings; remove it and .*runs/first-csr-seed0"):
-        with_base(other).found()
+        with_base(other).load_result()
     relabelled = job.data.model_copy(update={"checksum": "0"})
     with pytest.raises(UserError, match="was made with other films or labels"):
-        replace(job, workspace=replace(job.workspace, data={"first": relabelled})).found()
+        replace(job, workspace=replace(job.workspace, data={"first": relabelled})).load_result()
 
 
 def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
@@ -158,7 +158,7 @@ def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_report_holds_what_earlier_commands_made(some_tables):
+def test_a_report_contains_the_tables_of_earlier_commands(some_tables):
     request, report = some_tables
     again = reproduce(replace(request, suites=chosen_suites(["latency"])))
     before, after = ({table["suite"] for table in made["tables"]} for made in (report, again))
@@ -180,7 +180,7 @@ def test_settings_that_some_recipe_cannot_use_are_refused_before_the_first_job(d
     assert not (tmp_path / "out").exists()
 
 
-def test_recipes_are_what_their_names_say_whatever_the_base(brief):
+def test_a_recipe_sets_method_order_and_head_for_any_base_settings(brief):
     base = load_config(brief)
     odd = base.model_copy(update={"training": base.training.model_copy(update={"order": "end-to-end"})})
     config = fixed_recipes()["csr"].config(odd, 0)
@@ -190,7 +190,7 @@ def test_recipes_are_what_their_names_say_whatever_the_base(brief):
         fixed_recipes()["grape-text"].config(mute, 0)
 
 
-def test_the_second_set_has_the_papers_other_settings(brief):
+def test_the_second_set_has_tau_0_05_and_half_the_learning_rate_as_in_the_paper(brief):
     base = load_config(brief)
     second = second_base(base)
     assert second.model.tau == 0.05
@@ -198,7 +198,7 @@ def test_the_second_set_has_the_papers_other_settings(brief):
     assert second.stages.concepts.epochs == base.stages.concepts.epochs
 
 
-def test_seeds_are_compared_with_the_same_seeds(some_tables):
+def test_each_seed_is_compared_with_the_same_seed(some_tables):
     request, _ = some_tables
     results = request.results()
     more = Results(results.workspace, (0, 9))
@@ -206,14 +206,14 @@ def test_seeds_are_compared_with_the_same_seeds(some_tables):
     assert Results(results.workspace, (9,)).compared("grape", "csr", "macro_f1") is None
 
 
-def test_a_broken_result_is_named(some_tables, tmp_path):
+def test_an_error_names_the_broken_result_file(some_tables, tmp_path):
     request, _ = some_tables
     job = request.jobs()[0]
     job = replace(job, workspace=replace(job.workspace, out=tmp_path))
     job.result.parent.mkdir()
     job.result.write_text("{")
     with pytest.raises(UserError, match=r"cannot be read .* remove it"):
-        job.found()
+        job.load_result()
 
 
 def test_tables_of_the_second_set_are_left_out_without_one(drawn_dataset, brief, tmp_path):
@@ -226,7 +226,7 @@ def test_tables_of_the_second_set_are_left_out_without_one(drawn_dataset, brief,
 
 
 @pytest.mark.slow
-def test_a_suite_that_was_killed_goes_on_and_does_nothing_twice(drawn_dataset, brief, tmp_path):
+def test_a_killed_suite_continues_and_repeats_no_finished_job(drawn_dataset, brief, tmp_path):
     out = tmp_path / "out"
     words = f"reproduce heads --data {drawn_dataset} --out {out} --seeds 0 --config {brief}".split()
     command = [sys.executable, "-m", "medgrape", *words]

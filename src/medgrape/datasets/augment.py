@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+# Largest values: radians, share of the side, share of the size, logarithm of the exponent of the greys
 TURN, SHIFT, ZOOM, GAMMA = 0.14, 0.10, 0.10, 0.22
-"""Largest values: radians, share of the side, share of the size, logarithm of the exponent of the greys."""
 
 
 @dataclass(frozen=True)

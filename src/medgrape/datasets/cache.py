@@ -32,8 +32,7 @@ class CachedFilms:
 
     shards: tuple[UInt8[np.ndarray, "_films size size"], ...]
     contents: tuple[str, ...]  # SHA-256 of each film's file; empty where there is no file
-    refused: dict[int, str] = field(default_factory=dict)
-    """Positions of films that could not be read, and why; their pixels are all zero."""
+    refused: dict[int, str] = field(default_factory=dict)  # why films at these positions could not be read
 
     def __len__(self) -> int:
         return len(self.contents)

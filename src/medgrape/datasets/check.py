@@ -1,6 +1,6 @@
 """Checks of a prepared data set: whether it is fit to train and test on."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -79,27 +79,22 @@ class CheckReport:
     def concept_counts(self) -> dict[str, dict[str, int]]:
         """Return for each concept: films that show it, films on which it is not known, and boxes."""
         boxes = Counter(box.concept for box in self.dataset.boxes)
+        labels = {
+            name: Counter(film.labels[name] for film in self.dataset.films) for name in self.dataset.concepts.names
+        }
         return {
-            name: {
-                "films": sum(film.labels[name] is True for film in self.dataset.films),
-                "unknown": sum(film.labels[name] is None for film in self.dataset.films),
-                "boxes": boxes[name],
-            }
-            for name in self.dataset.concepts.names
+            name: {"films": counts[True], "unknown": counts[None], "boxes": boxes[name]}
+            for name, counts in labels.items()
         }
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, ready for ``json.dumps``."""
-        names, edges = self.dataset.concepts.names, self.graph.edges(self.tau)
+        names, graph, edges = self.dataset.concepts.names, self.graph, self.graph.edges(self.tau)
         listening = [
-            {
-                "listener": names[k],
-                "speaker": names[j],
-                "probability": float(self.graph.probability[k, j]),
-                "films": int(self.graph.counts[j]),
-            }
+            {"listener": names[k], "speaker": names[j], "probability": float(graph.probability[k, j]),
+             "films": int(graph.counts[j])}
             for k, j in zip(*edges.nonzero(), strict=True)
-        ]
+        ]  # fmt: skip
         return {
             "name": self.dataset.name,
             "films": len(self.dataset.films),
@@ -125,10 +120,9 @@ def check(
     _check_classes(dataset, warnings)
     _check_files(dataset, films, errors, warnings)
     _check_duplicates(dataset, films, errors, warnings)
-    if dataset.source.kind == "tbx11k":
-        for film in dataset.films:
-            if is_borrowed(film.path):
-                warnings.add("films borrowed from other public sets (Shenzhen, Montgomery, DA, DB)", film.id)
+    for film in dataset.films:
+        if dataset.source.kind == "tbx11k" and is_borrowed(film.path):
+            warnings.add("films borrowed from other public sets (Shenzhen, Montgomery, DA, DB)", film.id)
     if against is not None:
         other, other_films = against
         for pair in find_pairs(films, other_films):
@@ -137,16 +131,16 @@ def check(
             warnings.add(f"films that are also in {other.name}", example)
     has_test_boxes = any(film.id in dataset.boxes_by_film for film in dataset.in_split("test"))
     guessed_on = "test" if has_test_boxes else "val"
-    guesses = {name: guess(dataset, name, (guessed_on,)) for name in dataset.concepts.names}
-    known = {name: blind for name, blind in guesses.items() if blind is not None}
-    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, known, guessed_on)
+    blind = {name: guess(dataset, name, (guessed_on,)) for name in dataset.concepts.names}
+    guesses = {name: result for name, result in blind.items() if result is not None}
+    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, guesses, guessed_on)
 
 
 def _check_rows(dataset: Dataset, errors: Complaints) -> None:
     """Check the classes, and that no patient is in more than one split."""
-    splits: dict[str, set[str]] = {}
+    splits = defaultdict[str, set[str]](set)
     for film in dataset.films:
-        splits.setdefault(film.patient, set()).add(film.split)
+        splits[film.patient].add(film.split)
         if film.class_name not in dataset.classes:
             hint = nearest(film.class_name, dataset.classes)
             errors.add("films of an unknown class", f"{film.id}: {film.class_name!r}{hint}")
@@ -162,8 +156,9 @@ def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> 
         if film is None:
             errors.add("boxes on a film that is not listed", drawn.film)
         elif drawn.concept not in dataset.concepts:
-            hint = nearest(drawn.concept, dataset.concepts.names)
-            errors.add("boxes of an unknown concept", f"{drawn.concept}{hint}")
+            errors.add(
+                "boxes of an unknown concept", f"{drawn.concept}{nearest(drawn.concept, dataset.concepts.names)}"
+            )
         elif not drawn.box.within(film.size, slack=1e-3):
             errors.add("boxes reaching outside their film", f"{drawn.box.corners} on {film.id} of {film.size}")
         elif film.labels[drawn.concept] is False:
@@ -174,13 +169,12 @@ def _check_boxes(dataset: Dataset, errors: Complaints, warnings: Complaints) -> 
 
 
 def _check_classes(dataset: Dataset, warnings: Complaints) -> None:
-    counts = Counter((film.split, film.class_name) for film in dataset.films)
     for split in SPLITS:
-        if not dataset.in_split(split):
+        present = {film.class_name for film in dataset.in_split(split)}
+        if not present:
             warnings.add("splits without a film", split)
-            continue
-        for name in dataset.classes:
-            if not counts[split, name]:
+        for name in dataset.classes if present else ():
+            if name not in present:
                 warnings.add("classes without a film", f"{name} in {split}")
     for name in dataset.concepts.names:
         if not any(film.labels[name] for film in dataset.in_split("train")):

@@ -108,9 +108,8 @@ class Dataset:
 
     def label_matrix(self, films: Iterable[FilmRecord]) -> Float[np.ndarray, "films concepts"]:
         """Return the labels as 1 for present, 0 for absent and NaN for not known."""
-        numbers = {True: 1.0, False: 0.0, None: np.nan}
-        rows = [[numbers[film.labels[name]] for name in self.concepts.names] for film in films]
-        return np.array(rows, dtype=np.float64).reshape(-1, len(self.concepts))
+        rows = [[film.labels[name] for name in self.concepts.names] for film in films]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(self.concepts))  # None becomes NaN
 
     def save(self, folder: Path) -> None:
         """Write the three files into ``folder``, each completely or not at all."""
@@ -123,19 +122,20 @@ class Dataset:
             "source": asdict(self.source),
             "concepts": self.concepts.to_tables(),
         }
+        marks = {True: 1, False: 0, None: ""}
+        films = (
+            (
+                film.id, film.path, film.split, film.class_name, film.patient, film.sex,
+                "" if film.age is None else film.age, film.view, film.size.width, film.size.height,
+                *(marks[film.labels[name]] for name in self.concepts.names),
+            )
+            for film in self.films
+        )  # fmt: skip
         boxes = ((box.film, box.concept, *(f"{edge:.10g}" for edge in box.box.corners)) for box in self.boxes)
-        _write_csv(folder / "films.csv", (*FILM_COLUMNS, *self.concepts.names), map(self._film_row, self.films))
+        _write_csv(folder / "films.csv", (*FILM_COLUMNS, *self.concepts.names), films)
         _write_csv(folder / "boxes.csv", _BOX_COLUMNS, boxes)
         with whole_file(folder / "dataset.toml") as draft:
             draft.write_text(tomli_w.dumps(header), "utf-8")
-
-    def _film_row(self, film: FilmRecord) -> tuple[object, ...]:
-        marks = {True: 1, False: 0, None: ""}
-        return (
-            film.id, film.path, film.split, film.class_name, film.patient, film.sex,
-            "" if film.age is None else film.age, film.view, film.size.width, film.size.height,
-            *(marks[film.labels[name]] for name in self.concepts.names),
-        )  # fmt: skip
 
     @classmethod
     def load(cls, folder: Path) -> "Dataset":
@@ -186,11 +186,9 @@ def _rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[str, 
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
-            missing = [column for column in required if column not in (reader.fieldnames or ())]
-            if missing:
-                raise DatasetError(
-                    f"{path} has no column {missing[0]!r}{nearest(missing[0], reader.fieldnames or ())}."
-                )
+            for column in required:
+                if column not in (reader.fieldnames or ()):
+                    raise DatasetError(f"{path} has no column {column!r}{nearest(column, reader.fieldnames or ())}.")
             for row in reader:
                 yield f"{path}, line {reader.line_num}", row
     except OSError as error:
@@ -260,12 +258,12 @@ def split_films(films: Sequence[FilmRecord], rule: SplitRule) -> tuple[FilmRecor
     Patients with an ``UNTESTED`` film are never cut into the test split, but may be used for validation.
     """
     published = {film.patient for film in films if film.split == "test"}
-    queue = [
-        patient
-        for stratum in _strata(film for film in films if film.patient not in published)
-        # the key depends on seed and patient alone, not on the other patients or their order
-        for patient in sorted(stratum, key=lambda patient: hashlib.sha256(f"{rule.seed}/{patient}".encode()).digest())
-    ]
+
+    def rank(patient: str) -> bytes:  # depends on seed and patient alone, not on the other patients or their order
+        return hashlib.sha256(f"{rule.seed}/{patient}".encode()).digest()
+
+    strata = _strata(film for film in films if film.patient not in published)
+    queue = [patient for stratum in strata for patient in sorted(stratum, key=rank)]
     untested = {film.patient for film in films if film.split == UNTESTED}
     testable = [patient for patient in queue if patient not in untested]
     test = published | _evenly_spaced(testable, 0.0 if published else rule.test)

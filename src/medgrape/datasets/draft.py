@@ -140,8 +140,7 @@ class Draft:
     complaints: Complaints = field(default_factory=Complaints)
     notes: list[str] = field(default_factory=list)  # what users should know although nothing is wrong
     turned: set[str] = field(default_factory=set)  # paths of films that are turned upright when they are read
-    doubtful: set[tuple[str, str]] = field(default_factory=set)
-    """Film and concept of refused boxes: whether the finding is present is not known."""
+    doubtful: set[tuple[str, str]] = field(default_factory=set)  # film and concept of refused boxes: label not known
 
     def used(self, path: Path) -> Path:
         """Record the checksum of a label file, and return its path."""
@@ -213,9 +212,8 @@ def finish(draft: Draft, out: Path, rule: SplitRule, *, allow_missing: bool) -> 
     if clash:
         raise SourceError(f"A concept cannot be called {clash[0]!r}, like a column of films.csv; rename it.")
     counts = Counter(film.id for film in draft.films)
-    for name, count in counts.items():
-        if count > 1:  # it is not known to which of them a box belongs
-            draft.complaints.add("films listed twice", name)
+    for name in (name for name, count in counts.items() if count > 1):  # their boxes may belong to either
+        draft.complaints.add("films listed twice", name)
     draft.films = [film for film in draft.films if counts[film.id] == 1]
     films = split_films(draft.films, rule)
     moved = Counter((old.split, new.split) for old, new in zip(draft.films, films, strict=True))["train", "test"]
@@ -248,9 +246,7 @@ def box_on_film(
         box = make(*numbers)
     except GeometryError:
         return None
-    if not box.within(published, slack=SLACK):
-        return None
-    return box.moved(published, film).clipped(film)
+    return box.moved(published, film).clipped(film) if box.within(published, slack=SLACK) else None
 
 
 def films_by_stem(folders: Iterable[Path], root: Path, complaints: Complaints) -> dict[str, str]:

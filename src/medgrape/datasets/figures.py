@@ -1,8 +1,9 @@
 """Figures of a data set: a contact sheet with boxes, label counts, and co-occurrence of concepts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -57,17 +58,16 @@ def contact_sheet(dataset: Dataset, films: CachedFilms, columns: int = COLUMNS, 
 
 def positions_to_show(dataset: Dataset, films: CachedFilms, count: int) -> Sequence[int]:
     """Return films for a contact sheet, from each class and concept in turn; new patients and boxes come first."""
-    groups: dict[tuple[str, str], list[tuple[int, bool, int]]] = {}
+    groups = defaultdict[tuple[str, str], list[tuple[int, bool, int]]](list)
     films_of_patient: Counter[str] = Counter()
     for position in films.readable():
         film = dataset.pictured[position]
         rank = (films_of_patient[film.patient], film.id not in dataset.boxes_by_film, position)
         for concept in sorted(name for name, present in film.labels.items() if present) or [""]:
-            groups.setdefault((film.class_name, concept), []).append(rank)
+            groups[film.class_name, concept].append(rank)
         films_of_patient[film.patient] += 1
-    queues = [sorted(groups[key]) for key in sorted(groups)]
-    longest = max((len(queue) for queue in queues), default=0)
-    in_turn = [queue[place][-1] for place in range(longest) for queue in queues if place < len(queue)]
+    queues = (sorted(groups[key]) for key in sorted(groups))
+    in_turn = (rank[-1] for ranks in zip_longest(*queues) for rank in ranks if rank is not None)
     chosen = list(dict.fromkeys(in_turn))[:count]
     return sorted(chosen, key=lambda position: (dataset.pictured[position].class_name, position))
 

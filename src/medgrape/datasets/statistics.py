@@ -46,8 +46,7 @@ class Guess:
 
     pairs: int
     random: float  # hit rate of a uniformly random point
-    fixed: float | None
-    """Hit rate of the one point that hits most pairs of the training films; None where those have no box."""
+    fixed: float | None  # hit rate of the point that hits most pairs of the training films, if those have a box
     point: tuple[float, float] | None  # that point, from 0 to 1 across and down
 
 

@@ -39,17 +39,14 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; a path that is no valid text stays as it is."""
-        return {
-            "path": os.fspath(self.path),
-            "limits": self.limits.model_dump(),
-            "preprocessing": None if self.preprocessing is None else self.preprocessing.model_dump(),
-            "clean": self.clean,
-        }
+        preprocessing = self.preprocessing and self.preprocessing.model_dump()
+        return {"path": os.fspath(self.path), "limits": self.limits.model_dump(), "preprocessing": preprocessing,
+                "clean": self.clean}  # fmt: skip
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Request":
         """The inverse of ``to_json``."""
-        preprocessing = None if data["preprocessing"] is None else Preprocessing(**data["preprocessing"])
+        preprocessing = data["preprocessing"] and Preprocessing(**data["preprocessing"])
         return cls(Path(data["path"]), FilmLimits(**data["limits"]), preprocessing, data["clean"])
 
 

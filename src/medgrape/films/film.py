@@ -72,13 +72,12 @@ class LazyFilm(Film):
     """A film whose facts are known and whose pixels are fetched when they are first used."""
 
     def __init__(self, facts: FilmFacts, fetch: Callable[[], Pixels]) -> None:
-        object.__setattr__(self, "facts", facts)
-        object.__setattr__(self, "_fetch", fetch)
+        vars(self).update(facts=facts, _fetch=fetch)
 
     @cached_property
     def pixels(self) -> Pixels:
         """The pixels."""
-        fetch: Callable[[], Pixels] = object.__getattribute__(self, "_fetch")
+        fetch: Callable[[], Pixels] = vars(self)["_fetch"]
         return fetch()
 
 

@@ -32,13 +32,7 @@ from medgrape.films.film import (
 from medgrape.geometry import FilmSize
 
 PNG_START, _JPEG_START = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-_FIRST_DICOM_TAGS = (
-    b"\x02\x00\x00\x00",
-    b"\x08\x00\x00\x00",
-    b"\x08\x00\x05\x00",
-    b"\x08\x00\x08\x00",
-    b"\x08\x00\x16\x00",
-)
+_FIRST_DICOM_TAGS = tuple(map(bytes.fromhex, ("02000000", "08000000", "08000500", "08000800", "08001600")))
 START = 132  # number of first bytes that tell the format of any film
 _CLIP, _TILES = 2.0, 8  # CLAHE: clip limit, and tiles along each side
 ORIENTATION = 0x0112  # the EXIF tag
@@ -121,7 +115,7 @@ def errors_as_damage() -> Iterator[None]:
 
 
 def file_kind(file: BinaryIO) -> FileKind:
-    """Return what kind of file is open, and go back to its start."""
+    """Return the kind of an open file, and go back to its start."""
     start = file.read(START)
     file.seek(0)
     return kind_of_start(start)
@@ -202,10 +196,9 @@ def _opened(file: BinaryIO) -> Iterator[Image.Image]:
 
 
 def _upright_size(picture: Image.Image) -> UprightSize:
-    width, height = picture.size
     orientation = orientation_of(picture)
-    size = FilmSize(height, width) if orientation in _SIDEWAYS else FilmSize(width, height)
-    return UprightSize(size, orientation in _TURNS)
+    size = picture.size[::-1] if orientation in _SIDEWAYS else picture.size
+    return UprightSize(FilmSize(*size), orientation in _TURNS)
 
 
 def orientation_of(picture: Image.Image) -> int | None:

@@ -1,4 +1,4 @@
-"""Jobs: one training and what is measured on it. A job is done once; its result is one JSON file."""
+"""Jobs: a training and what is measured on it. A job is done once; its result is one JSON file."""
 
 import hashlib
 import json
@@ -24,15 +24,11 @@ from medgrape.training.preflight import refuse_settings
 from medgrape.training.run import TrainingJob, train
 
 Kind = Literal["films", "safety", "few-shot", "faithfulness", "latency", "pictures"]
-Role = Literal["first", "second"]
-"""Which data set: the first takes the place of TBX11K in the paper, the second that of NIH."""
-VERSION = 1
-"""Increased whenever the same job would give another result."""
+Role = Literal["first", "second"]  # data set in place of TBX11K in the paper, and in place of NIH
+VERSION = 1  # increased whenever the same job would give another result
 OTHER_INPUTS = {
-    "data": "other films or labels",
-    "folder": "films of another folder",
-    "parent": "another backbone to start from",
-}
+    "data": "other films or labels", "folder": "films of another folder", "parent": "another backbone to start from",
+}  # fmt: skip
 PACKAGE = Path(__file__).resolve().parents[1]
 
 Tell = Callable[[str], None]
@@ -41,8 +37,7 @@ Tell = Callable[[str], None]
 class Job(ABC):
     """One training and what is measured on it."""
 
-    indent: int | None = None
-    """Of the result file."""
+    indent: int | None = None  # of the result file
 
     @property
     @abstractmethod
@@ -56,13 +51,13 @@ class Job(ABC):
 
     @property
     @abstractmethod
-    def result(self) -> Path:
-        """The result file, which exists once the job is done."""
+    def run(self) -> Path:
+        """The folder of the trained model, in the folder ``runs``."""
 
     @property
-    @abstractmethod
-    def run(self) -> Path:
-        """The folder of the trained model."""
+    def result(self) -> Path:
+        """The result file, which exists once the job is done."""
+        return self.run.parents[1] / "results" / f"{self.name}.json"
 
     @property
     @abstractmethod
@@ -71,7 +66,7 @@ class Job(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise where settings or films are such that no training could start."""
+        """Raise a ``UserError`` if the training could not start with these settings or films."""
 
     @abstractmethod
     def make(self, track: Track, watch: Watch) -> dict[str, Any]:
@@ -81,21 +76,21 @@ class Job(ABC):
         """Make and write the result."""
         write_json(self.result, self.make(track, watch), self.indent)
 
-    def found(self, *, strict: bool = True) -> dict[str, Any] | None:
+    def load_result(self, *, strict: bool = True) -> dict[str, Any] | None:
         """Return the result, or None. One that was made from other inputs is an error, or None unless ``strict``."""
         payload = read_json(self.result)
         if payload is not None and strict:
             self.refuse_other(payload, self.result)
             return payload
-        return None if payload is None or self._other(payload) is not None else payload
+        return None if payload is None or self._changed_input(payload) else payload
 
     def refuse_other(self, payload: Mapping[str, Any], path: Path) -> None:
-        """Raise where a file was made from inputs other than those of this job."""
-        other = self._other(payload)
-        if other is not None:
-            raise UserError(f"{path} was made with {other}; remove it and {self.run}, or choose another --out.")
+        """Raise a ``UserError`` if a file was made from inputs other than those of this job."""
+        changed = self._changed_input(payload)
+        if changed is not None:
+            raise UserError(f"{path} was made with {changed}; remove it and {self.run}, or choose another --out.")
 
-    def _other(self, payload: Mapping[str, Any]) -> str | None:
+    def _changed_input(self, payload: Mapping[str, Any]) -> str | None:
         begun = payload.get("begun_with", {})
         names = (name for name, value in self.begun_with.items() if value is not None and begun.get(name) != value)
         return next((OTHER_INPUTS.get(name, "other settings") for name in names), None)
@@ -108,7 +103,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     try:
         payload: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise UserError(f"{path} cannot be read ({error}); remove it, and give the command again.") from error
+        raise UserError(f"{path} cannot be read ({error}); remove it and give the command again.") from error
     return payload
 
 
@@ -127,7 +122,7 @@ def write_text(path: Path, text: str) -> None:
 def software() -> str:
     """Return a fingerprint of the code and settings of this package."""
     digest = hashlib.sha256()
-    for path in sorted(path for kind in ("*.py", "*.toml") for path in PACKAGE.rglob(kind)):
+    for path in sorted(path for pattern in ("*.py", "*.toml") for path in PACKAGE.rglob(pattern)):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -137,25 +132,24 @@ def settings_of(config: Config) -> Any:  # noqa: ANN401 (as JSON has it)
     return plain(config.model_dump(mode="json", exclude_defaults=True))
 
 
-Work = Callable[[Sequence[Any], Tell, Track, Watch, Callable[[], object]], None]
-"""A way to do jobs: one after the other, or on many machines. The last argument is called after each of them."""
+Work = Callable[[Sequence[Any], Tell, Track, Watch, Callable[[], object]], None]  # the type of ``do_all``
 
 
 def do_all(
     jobs: Sequence[Job], tell: Tell, track: Track, watch: Watch, after_each: Callable[[], object] = lambda: None
 ) -> None:
-    """Do the jobs without a result. An interrupted training continues with its last unfinished epoch."""
+    """Do the jobs without a result, and call ``after_each`` after each of them. Interrupted trainings continue."""
     tell_done(jobs, tell)
     for number, job in enumerate(jobs, 1):
-        if job.found() is None:  # asked again: the run that a job starts from may be another one by now
+        if job.load_result() is None:  # read again, because the run that a job starts from may have changed
             tell(f"{number} of {len(jobs)}: {job.title}")
             job.do(track, watch)
             after_each()
 
 
 def tell_done(jobs: Sequence[Job], tell: Tell) -> None:
-    """Tell how many jobs have a result already, if any has."""
-    done = sum(job.found() is not None for job in jobs)
+    """Report the number of jobs that have a result already, if it is not zero."""
+    done = sum(job.load_result() is not None for job in jobs)
     if done:
         tell(f"{done} of {len(jobs)} jobs are done already.")
 
@@ -164,14 +158,11 @@ def tell_done(jobs: Sequence[Job], tell: Tell) -> None:
 class Workspace:
     """Settings, data sets and output folder that the jobs of the paper's tables share."""
 
-    bases: Mapping[Role, Config]
-    """The settings that recipes change."""
+    bases: Mapping[Role, Config]  # the settings that recipes change
     data: Mapping[Role, DataFacts]
     out: Path
-    draws: int
-    """How often few-shot examples are drawn."""
-    faithful: int
-    """Number of films for insertion and deletion."""
+    draws: int  # number of draws of few-shot examples
+    faithful: int  # number of films for insertion and deletion
 
     @property
     def base(self) -> Config:
@@ -181,15 +172,14 @@ class Workspace:
 
 @dataclass(frozen=True)
 class PaperJob(Job):
-    """What is measured for the paper's tables, of one recipe, seed and data set."""
+    """One measurement for the paper's tables, with one recipe, seed and data set."""
 
     kind: Kind
     recipe: Recipe
     seed: int
     workspace: Workspace = field(compare=False, repr=False)
     role: Role = "first"
-    others: tuple[Recipe, ...] = ()
-    """Recipes of the same seed and data set with which it is compared."""
+    others: tuple[Recipe, ...] = ()  # recipes of the same seed and data set to compare with
 
     @property
     def name(self) -> str:
@@ -197,28 +187,23 @@ class PaperJob(Job):
         return f"{self.kind}-{self.role}-{self.recipe.name}-seed{self.seed}"
 
     @property
-    def result(self) -> Path:
-        """The result file."""
-        return self.workspace.out / "results" / f"{self.name}.json"
-
-    @property
     def run(self) -> Path:
         """The folder of the trained model."""
         return self.run_of(self.recipe)
 
     def run_of(self, recipe: Recipe) -> Path:
-        """Return the folder of a model that was trained by one of its recipes."""
+        """Return the folder of the model trained by one of its recipes."""
         return self.workspace.out / "runs" / f"{self.role}-{recipe.name}-seed{self.seed}"
 
     @property
     def configs(self) -> dict[Recipe, Config]:
-        """The settings of every training that it needs."""
+        """The settings of every training that the job needs."""
         base = self.workspace.bases[self.role]
         return {recipe: recipe.config(base, self.seed) for recipe in (self.recipe, *self.others)}
 
     @property
     def data(self) -> DataFacts:
-        """Its data set."""
+        """The data set of the job."""
         return self.workspace.data[self.role]
 
     @property
@@ -243,7 +228,7 @@ class PaperJob(Job):
         return payload | options.get(self.kind, {})
 
     def check(self) -> None:
-        """Raise where settings are such that no training could start."""
+        """Raise a ``UserError`` if no training could start with the settings."""
         for config in self.configs.values():
             refuse_settings(config)
 
@@ -260,8 +245,8 @@ class PaperJob(Job):
         data, out = self.folder, self.workspace.out
 
         def trained(recipe: Recipe) -> Loaded:
-            order = TrainingJob(self.configs[recipe], data, self.run_of(recipe), stage_cache=out / "stages")
-            return load_any(train(order, track=track, watch=watch))
+            job = TrainingJob(self.configs[recipe], data, self.run_of(recipe), stage_cache=out / "stages")
+            return load_any(train(job, track=track, watch=watch))
 
         loaded = trained(self.recipe)
         if self.kind == "films":
@@ -271,7 +256,7 @@ class PaperJob(Job):
         if self.kind == "pictures":
             compared = {recipe.title: trained(recipe) for recipe in self.others}
             return draw_methods(compared, data, out / "pictures", loaded, self.name)
-        assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites ask for the other kinds of GRAPE only)
+        assert isinstance(loaded, LoadedRun)  # noqa: S101 (suites need the other kinds with GRAPE only)
         if self.kind == "safety":
             return measures.measure_safety(loaded, data, track)
         if self.kind == "few-shot":

@@ -1,8 +1,8 @@
-"""What is measured on a trained model for the paper's tables: one function for each kind of job."""
+"""Measurements on a trained model for the paper's tables: one function for each kind of job."""
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,19 +31,17 @@ from medgrape.safety.boxes import look
 from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
 
 T = TypeVar("T")
-Figures = dict[str, Any]
-"""Name, in dotted parts, to figure; None if the figure is not defined."""
+Figures = dict[str, Any]  # name, in dotted parts, to figure; None if the figure is not defined
 
-BINS = 80
-"""Bins of the histograms of cosines, from -1 to 1."""
+BINS = 80  # of the histograms of cosines, from -1 to 1
 
 
 def measure_films(loaded: Loaded, data: Path, track: Track) -> Figures:
-    """Classes, calibration, pointing, box energy and geometry of prototypes; and the answer for each test film."""
+    """Return classes, calibration, pointing, box energy, geometry of prototypes, and the answer for each test film."""
     readings = read_split(loaded, Dataset.load(data), data, "test", track).readings
     classes, places, probabilities = classify(readings), localise(readings), calibration(readings)
     constant = probabilities.constant
-    figures = dict(_classes(classes)) | {
+    figures = _class_figures(classes) | {
         "ece": probabilities.expected_error,
         "constant.ece": None if constant is None else constant.expected_error,
         "brier": probabilities.brier,
@@ -65,25 +63,27 @@ def measure_films(loaded: Loaded, data: Path, track: Track) -> Figures:
     return figures | {"confusion": classes.confusion, "by_film": _by_film(readings, places)}
 
 
-def _classes(found: Classification) -> Iterator[tuple[str, Any]]:
-    majority = found.majority
-    yield "films", found.films
-    yield "majority", None if majority is None else majority.answer
-    yield "macro_f1", found.macro_f1
-    yield "accuracy", found.accuracy
-    yield "majority.macro_f1", None if majority is None else majority.macro_f1
-    yield "majority.accuracy", None if majority is None else majority.accuracy
-    for figures in found.classes:
-        yield f"f1.{figures.name}", figures.f1
+def _class_figures(classes: Classification) -> Figures:
+    majority = classes.majority
+    figures = {
+        "films": classes.films,
+        "majority": None if majority is None else majority.answer,
+        "macro_f1": classes.macro_f1,
+        "accuracy": classes.accuracy,
+        "majority.macro_f1": None if majority is None else majority.macro_f1,
+        "majority.accuracy": None if majority is None else majority.accuracy,
+    }
+    for one_class in classes.classes:
         trivial = None
-        if majority is not None and figures.support:
-            share = figures.support / found.films
-            trivial = 2 * share / (1 + share) if figures.name == majority.answer else 0.0
-        yield f"majority.f1.{figures.name}", trivial
+        if majority is not None and one_class.support:
+            share = one_class.support / classes.films
+            trivial = 2 * share / (1 + share) if one_class.name == majority.answer else 0.0
+        figures |= {f"f1.{one_class.name}": one_class.f1, f"majority.f1.{one_class.name}": trivial}
+    return figures
 
 
 def pointing_shares(pointing: Pointing) -> dict[str, float | None]:
-    """Shares of hits of all kinds of maps, and of the trivial baselines."""
+    """Return the shares of hits of all kinds of maps, and of the trivial baselines."""
     return {
         "mean": pointing.mean.share, "max": pointing.maximum.share,
         "cam": None if pointing.cam is None else pointing.cam.share, "chance": pointing.chance,
@@ -96,11 +96,13 @@ def _geometry(run: Run) -> Figures:
     """Cosines of the prototypes of a concept with each other and with its text."""
     prototypes = run.grape.atlas.prototypes.detach()
     spread = dispersion(prototypes)
+    products = torch.einsum("kmd,knd->kmn", prototypes, prototypes)
+    upper = torch.triu(torch.ones(products.shape[1:], dtype=torch.bool), diagonal=1)
     figures: Figures = {
         "parameters.head": sum(weights.numel() for weights in run.grape.head.parameters()),
         "cosine.within": spread.within,
         "cosine.between": spread.between,
-        "histogram.within": _histogram(_pairs(prototypes)),
+        "histogram.within": _histogram(products[:, upper].flatten()),
     }
     if run.grape.anchors is not None:
         anchors = run.grape.anchors()[: len(prototypes)]
@@ -113,14 +115,8 @@ def _geometry(run: Run) -> Figures:
     return figures
 
 
-def _pairs(prototypes: Float[Tensor, "k m d"]) -> Float[Tensor, " pairs"]:
-    products = torch.einsum("kmd,knd->kmn", prototypes, prototypes)
-    above = torch.triu(torch.ones(products.shape[1:], dtype=torch.bool), diagonal=1)
-    return products[:, above].flatten()
-
-
 def _histogram(values: Float[Tensor, " n"]) -> list[float]:
-    """Share of the values in each bin."""
+    """The share of the values in each bin."""
     counts = torch.histc(values.clamp(-1.0, 1.0), bins=BINS, min=-1.0, max=1.0)
     return [float(share) for share in counts / max(len(values), 1)]
 
@@ -146,24 +142,24 @@ def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
 
 
 def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -> Figures:
-    """Insertion and deletion AUC on some of the test films, beside those of a random order of patches."""
+    """Return insertion and deletion AUC on some test films, beside those of a random order of patches."""
     dataset, model = Dataset.load(data), loaded.run.model
     cached = cached_films(loaded.run.config, dataset, data, track)
     tested = [place for place in cached.readable() if dataset.pictured[place].split == "test"]
     chosen = evenly_spaced(tested, films)
     greys = torch.from_numpy(np.stack([cached[place] for place in chosen])).unsqueeze(1).float() / 255.0
     answer, saliency = answer_of(model), saliency_of(model, greys)
-    own = faithfulness(answer, greys, saliency, track=track)
+    salient = faithfulness(answer, greys, saliency, track=track)
     random = faithfulness(answer, greys, random_order(len(greys), (saliency.shape[1], saliency.shape[2])), track=track)
     records = [dataset.pictured[place] for place in chosen]
     by_film: Figures = {"patients": [film.patient or film.id for film in records]}
     figures: Figures = {"films": len(chosen), "by_film": by_film}
-    for order, found in (("own", own), ("random", random)):
+    for order, result in (("own", salient), ("random", random)):
         for kind in ("deletion", "insertion"):
-            areas = getattr(found, kind)
+            areas = getattr(result, kind)
             by_film[f"{order}.{kind}"] = areas.tolist()
             figures[f"{order}.{kind}"] = float(areas.mean())
-            figures[f"{order}.{kind}.curve"] = getattr(found, f"{kind}_curves").mean(axis=0).tolist()
+            figures[f"{order}.{kind}.curve"] = getattr(result, f"{kind}_curves").mean(axis=0).tolist()
     return figures
 
 
@@ -171,7 +167,7 @@ FEW_SHOT_FILMS = (0, 1, 5, 20)
 
 
 def measure_few_shot(loaded: LoadedRun, data: Path, draws: int, track: Track) -> Figures:
-    """The paper's numbers of films; without figures, but with the reason, if no concept can be tried."""
+    """Return the pointing game after learning from few films; a warning instead if no concept can be left out."""
     try:
         return leave_one_out(loaded, data, TrialPlan(FEW_SHOT_FILMS, draws), track=track).to_json()
     except EvaluationError as error:
@@ -184,77 +180,74 @@ WARM, ROUNDS = 3, 30
 
 @torch.no_grad()
 def measure_latency(linear: LoadedRun, graph: LoadedRun) -> Figures:
-    """Milliseconds from film to classes with both heads, timed in turns so that other load affects both equally."""
+    """Return milliseconds from film to classes with both heads, timed in turns: other load affects both equally."""
     side = linear.run.config.preprocessing.size
     figures: Figures = {
         "threads": torch.get_num_threads(), "backbone": linear.run.config.backbone.name, "side": side
     }  # fmt: skip
     for batch in BATCHES:
         films = torch.rand(batch, 1, side, side, generator=torch.Generator().manual_seed(0))
-        taken: dict[str, list[float]] = {"linear": [], "graph": []}
+        milliseconds: dict[str, list[float]] = {"linear": [], "graph": []}
         for turn in range(WARM + ROUNDS):
             for name, loaded in (("linear", linear), ("graph", graph)):
                 began = time.perf_counter()
                 loaded.run.grape(films)
                 if turn >= WARM:
-                    taken[name].append(1e3 * (time.perf_counter() - began))
-        for name, times in taken.items():
-            figures |= {
-                f"{batch}.{name}.mean": float(np.mean(times)), f"{batch}.{name}.sd": float(np.std(times, ddof=1)),
-                f"{batch}.{name}.p95": float(np.quantile(times, 0.95)),
-                f"{batch}.{name}.median": float(np.median(times)),
-                f"{batch}.{name}.film": float(1e3 * np.mean(times) / batch),
+                    milliseconds[name].append(1e3 * (time.perf_counter() - began))
+        for name, times in milliseconds.items():
+            statistics = {
+                "mean": np.mean(times), "sd": np.std(times, ddof=1), "p95": np.quantile(times, 0.95),
+                "median": np.median(times), "film": 1e3 * np.mean(times) / batch,
             }  # fmt: skip
+            figures |= {f"{batch}.{name}.{key}": float(value) for key, value in statistics.items()}
         figures[f"{batch}.overhead"] = figures[f"{batch}.graph.median"] / figures[f"{batch}.linear.median"] - 1
     return figures
 
 
 ETAS = (0.01, 0.03, 0.05, 0.10, 0.20)
 GATES = (math.inf, 1e-3, 5e-4, 2e-4, 1e-4)
-RATES = (0.0, 0.10, 0.25, 0.50, 1.0)
-"""Shares of the boxes that are claimed wrongly."""
+RATES = (0.0, 0.10, 0.25, 0.50, 1.0)  # shares of the boxes that are claimed wrongly
 ETA = 0.05
 
 
 def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
-    """All safety checks on the boxes of the test films; empty if they have no boxes."""
+    """Return the rates of all safety checks on the boxes of the test films; empty if they have no boxes."""
     run, dataset = loaded.run, Dataset.load(data)
     check_concepts(run.concepts, dataset)
     cached = cached_films(run.config, dataset, data, track)
-    seen = look(run, dataset, cached, "test", track)
-    if not seen:
+    looks = look(run, dataset, cached, "test", track)
+    if not looks:
         return {}
-    claims = Claims.on(seen, dataset)
+    claims = Claims.on(looks, dataset)
     rules = {f"eta.{eta:.2f}": SafetyRule.plain(eta, math.inf) for eta in ETAS}
     rules |= {f"gate.{gate:g}": SafetyRule.plain(ETA, gate) for gate in GATES}
     if run.safety is not None:
         rules["calibrated"] = SafetyRule.of(run)
-    ungated = SafetyRule.plain(ETA, math.inf)
-    rules["mean"] = ungated
-    found = {name: alarms(seen, run.concepts, dataset.concepts, rule) for name, rule in rules.items()}
+    ungated = rules["mean"] = SafetyRule.plain(ETA, math.inf)
+    checks = {name: alarms(looks, run.concepts, dataset.concepts, rule) for name, rule in rules.items()}
     highest = look(run, dataset, cached, "test", track, highest=True)
-    found["max"] = alarms(highest, run.concepts, dataset.concepts, ungated)
+    checks["max"] = alarms(highest, run.concepts, dataset.concepts, ungated)
     answer = commonest(dataset)
     if answer is not None:
-        found["majority"] = always(answer, claims)
+        checks["majority"] = always(answer, claims)
     validation = look(run, dataset, cached, "val", track)
     if validation:
-        own = alarms(validation, run.concepts, dataset.concepts, ungated)
-        bound = float(Claims.on(validation, dataset).false_alarms(own).mean())
-        found |= _dropout(run, dataset, cached, bound, track)
+        validation_alarms = alarms(validation, run.concepts, dataset.concepts, ungated)
+        bound = float(Claims.on(validation, dataset).false_alarms(validation_alarms).mean())
+        checks |= _dropout(run, dataset, cached, bound, track)
     return {
-        "boxes": len(seen),
-        "patients": len({box.patient for box in seen}),
+        "boxes": len(looks),
+        "patients": len({box.patient for box in looks}),
         "passes": PASSES,
         "commonest": answer,
-        "checks": {name: asdict(check_figures(name, name, claims, alarm)) for name, alarm in found.items()},
-        "rates": [miscorrected(claims, found["mean"], rate) for rate in RATES],
-        "majority_rates": [miscorrected(claims, found["majority"], rate) for rate in RATES] if answer else [],
+        "checks": {name: asdict(check_figures(name, name, claims, alarm)) for name, alarm in checks.items()},
+        "rates": [miscorrected(claims, checks["mean"], rate) for rate in RATES],
+        "majority_rates": [miscorrected(claims, checks["majority"], rate) for rate in RATES] if answer else [],
     }
 
 
 def _dropout(run: Run, dataset: Dataset, cached: CachedFilms, bound: float, track: Track) -> dict[str, Alarms]:
-    """MC-dropout, with thresholds that give at most ``bound`` false alarms on validation boxes."""
+    """The alarms of MC-dropout, with thresholds that give at most ``bound`` false alarms on validation boxes."""
     validation, test = (box_uncertainty(run, dataset, cached, split, track) for split in ("val", "test"))
     bound = min(bound, 1 - 1 / max(len(validation), 1))
     claimed = [run.concepts.index(name) for name in dataset.concepts.names]
@@ -266,30 +259,25 @@ def _dropout(run: Run, dataset: Dataset, cached: CachedFilms, bound: float, trac
 
 
 def miscorrected(claims: Claims, warned: Alarms, rate: float) -> Figures:
-    """Shares caught and false alarms if a share ``rate`` of the boxes, drawn at random, is claimed wrongly.
+    """Return shares caught and false alarms if a share ``rate`` of the boxes, drawn at random, is claimed wrongly.
 
     Shares are means over all rounds. Each round also draws the patients anew, which the intervals include.
     """
     chance = np.random.default_rng(0)
     names, owner = np.unique([film.patient or film.id for film in claims.films], return_inverse=True)
     possible, boxes = claims.wrong.any(axis=1), np.arange(len(claims.truth))
-    caught, false_alarms = [], []
+    shares: dict[str, list[float]] = {"caught": [], "false_alarms": []}
     for _ in range(RESAMPLINGS):
         times = np.bincount(chance.integers(len(names), size=len(names)), minlength=len(names))[owner]
         wrong = np.where(claims.wrong, chance.random(claims.wrong.shape), -1.0).argmax(axis=1)
         mistaken = (chance.random(len(boxes)) < rate) & possible
         alarm = warned[boxes, np.where(mistaken, wrong, claims.truth)]
-        caught += _share(alarm[mistaken], times[mistaken])
-        false_alarms += _share(alarm[~mistaken], times[~mistaken])
-    return {"rate": rate, "caught": _with_interval(caught), "false_alarms": _with_interval(false_alarms)}
-
-
-def _share(alarm: np.ndarray, times: np.ndarray) -> list[float]:
-    return [float((alarm * times).sum() / times.sum())] if times.sum() else []
-
-
-def _with_interval(shares: list[float]) -> dict[str, float] | None:
-    if not shares:
-        return None
-    bounds = interval(np.array(shares))
-    return {"mean": float(np.mean(shares)), "low": bounds.low, "high": bounds.high}
+        for key, counted in (("caught", mistaken), ("false_alarms", ~mistaken)):
+            if times[counted].sum():
+                shares[key].append(float((alarm * times)[counted].sum() / times[counted].sum()))
+    figures: Figures = {"rate": rate, "caught": None, "false_alarms": None}
+    for key, values in shares.items():
+        if values:
+            bounds = interval(np.array(values))
+            figures[key] = {"mean": float(np.mean(values)), "low": bounds.low, "high": bounds.high}
+    return figures

@@ -1,10 +1,11 @@
-"""Pictures from our own runs: maps of all methods on some films, a correction, a warning, hits and misses of a map.
+"""Pictures for the tables: maps of all methods on some films, a correction, a warning, hits and misses of a map.
 
 Films are chosen by a rule, evenly spaced or at random, never by eye.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,50 +36,44 @@ _BOX, _RIGHT, _WRONG = "#56B4E9", colour(1), colour(5)
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedFilm:
     """A film, its boxes of the finding, and the map of each method."""
 
     film: FilmRecord
     pixels: UInt8[np.ndarray, "side side"]
     boxes: tuple[Box, ...]
-    maps: Mapping[str, Float[np.ndarray, "h w"]]
-    """By the method's title."""
+    maps: Mapping[str, Float[np.ndarray, "h w"]]  # by the method's title
 
 
 def draw_methods(
     runs: Mapping[str, Loaded], data: Path, folder: Path, main: Loaded, name: str = "pictures"
 ) -> dict[str, Any]:
-    """Draw all pictures as ``NAME-*.jpg`` in ``folder``; the correction and the warning are those of ``main``."""
+    """Draw all pictures as ``NAME-*.jpg`` in ``folder``; correction and warning are drawn with the model ``main``."""
     dataset = Dataset.load(data)
     concept = commonest(dataset)
     cached = cached_films(main.run.config, dataset, data)
-    boxed = [
-        place
-        for place in cached.readable()
-        if concept is not None and (film := dataset.pictured[place]).split == "test" and _boxes(dataset, film, concept)
-    ]
-    if concept is None or not boxed:
+    boxes: dict[int, tuple[Box, ...]] = {}
+    for place in cached.readable():
+        film = dataset.pictured[place]
+        if concept is not None and film.split == "test":
+            drawn = tuple(box for box in boxes_of(dataset, film, concept) if box.clipped(film.size) is not None)
+            boxes |= {place: drawn} if drawn else {}
+    if concept is None or not boxes:
         return {"pictures": [], "why": "No test film has a box of the finding that training boxes show most often."}
     films = []
-    for place in evenly_spaced(boxed, FILMS):
-        film, pixels = dataset.pictured[place], cached[place]
-        maps = {title: _map(loaded, pixels, concept) for title, loaded in runs.items()}
-        films.append(Compared(film, pixels, _boxes(dataset, film, concept), maps))
+    for place in evenly_spaced(list(boxes), FILMS):
+        maps = {title: _map(loaded, cached[place], concept) for title, loaded in runs.items()}
+        films.append(ComparedFilm(dataset.pictured[place], cached[place], boxes[place], maps))
     title = dataset.concepts[concept].title
-    sheets = [
-        (
-            "maps",
-            _maps(films),
-            f"Maps of {title}, each from its middle to its highest value. Blue: the boxes drawn. The figures: "
-            "share of the map's energy inside them, and of the film's area.",
-        ),
-        (
-            "points",
-            _points(films),
-            f"Where each method's map of {title} is highest; those at one place stand side by side. Blue: the boxes.",
-        ),
-        *_corrections(main, dataset, films, concept),
-    ]
+    maps_caption = (
+        f"Maps of {title}, each from its middle to its highest value. Blue: the boxes drawn. The figures: "
+        "share of the map's energy inside them, and of the film's area."
+    )
+    points_caption = (
+        f"Where each method's map of {title} is highest; those at one place stand side by side. Blue: the boxes."
+    )
+    sheets = [("maps", _maps(films), maps_caption), ("points", _points(films), points_caption)]
+    sheets += _corrections(main, dataset, films, concept)
     pictures = []
     for kind, sheet, caption in sheets:
         path = folder / f"{name}-{kind}.jpg"
@@ -86,10 +81,6 @@ def draw_methods(
             sheet.save(draft, "JPEG", quality=QUALITY)
         pictures.append({"file": path.name, "caption": caption})
     return {"pictures": pictures, "films": [compared.film.id for compared in films]}
-
-
-def _boxes(dataset: Dataset, film: FilmRecord, concept: str) -> tuple[Box, ...]:
-    return tuple(box for box in boxes_of(dataset, film, concept) if box.clipped(film.size) is not None)
 
 
 @torch.no_grad()
@@ -100,12 +91,11 @@ def _map(loaded: Loaded, pixels: UInt8[np.ndarray, "side side"], concept: str) -
     return np.asarray(maps[0, row].numpy(), np.float64)
 
 
-def _maps(films: Sequence[Compared]) -> Image.Image:
+def _maps(films: Sequence[ComparedFilm]) -> Image.Image:
     """A row for each film: the film with its boxes, then the map of each method over it."""
     rows = []
     for number, compared in enumerate(films):
-        size = fitted(compared.film.size, SMALL_ROOM)
-        greys = resized(compared.pixels, size)
+        greys = resized(compared.pixels, fitted(compared.film.size, SMALL_ROOM))
         panels = {"the film": _with_boxes(_grey(greys), compared.film, compared.boxes, _BOX, 2)}
         for title, scores in compared.maps.items():
             panel = _with_boxes(_heat(greys, scores), compared.film, compared.boxes, _BOX, 2)
@@ -114,18 +104,15 @@ def _maps(films: Sequence[Compared]) -> Image.Image:
             label = bordered(paragraph(text, 130, size=SMALL), 3)
             panel.paste(label, (4, panel.height - label.height - 4))
             panels[title] = panel
-        if not number:  # titles stand above the first row only
-            panels = {
-                title: stacked(
-                    [framed(paragraph(title, panel.width, size=SMALL, ink=FAINT), panel.width, 22), panel], gap=4
-                )
-                for title, panel in panels.items()
-            }
+        if not number:  # only the first row has titles
+            for title, panel in panels.items():
+                heading = framed(paragraph(title, panel.width, size=SMALL, ink=FAINT), panel.width, 22)
+                panels[title] = stacked([heading, panel], gap=4)
         rows.append(beside(list(panels.values()), gap=_GAP, low=True))
     return bordered(stacked(rows, gap=_GAP), _GAP)
 
 
-def _points(films: Sequence[Compared]) -> Image.Image:
+def _points(films: Sequence[ComparedFilm]) -> Image.Image:
     """Each film with one dot for each method."""
     names = list(films[0].maps)
     panels = []
@@ -135,20 +122,20 @@ def _points(films: Sequence[Compared]) -> Image.Image:
         taken: list[tuple[float, float]] = []
         for place, name in enumerate(names):
             x, y = _on_panel(_peak(compared.maps[name], film), film, size)
-            while any(abs(x - other) < _LETTER and abs(y - high) < _LETTER for other, high in taken):
-                x += _LETTER  # stand beside a dot at the same place
+            while any(abs(x - other_x) < _LETTER and abs(y - other_y) < _LETTER for other_x, other_y in taken):
+                x += _LETTER  # beside a dot at the same place
             taken.append((x, y))
             stamped(panel, badge(chr(65 + place), colour(place), _LETTER), (x, y))
         panels.append(panel)
-    key = [paragraph(f"{chr(65 + n)}  {name}", 320, size=SMALL, ink=colour(n)) for n, name in enumerate(names)]
-    rows = [beside(key[start : start + _IN_ROW]) for start in range(0, len(key), _IN_ROW)]
+    legend = [paragraph(f"{chr(65 + n)}  {name}", 320, size=SMALL, ink=colour(n)) for n, name in enumerate(names)]
+    rows = [beside(legend[start : start + _IN_ROW]) for start in range(0, len(legend), _IN_ROW)]
     return bordered(stacked([beside(panels, gap=_GAP), stacked(rows, gap=4)], gap=_GAP), _GAP)
 
 
 def _corrections(
-    loaded: Loaded, dataset: Dataset, films: Sequence[Compared], concept: str
+    loaded: Loaded, dataset: Dataset, films: Sequence[ComparedFilm], concept: str
 ) -> Iterator[tuple[str, Image.Image, str]]:
-    """Name, picture and caption of a correction, and of the first warning at any wrong claim on these films."""
+    """Yield name, picture and caption of a correction, and of the first warning at a wrong claim on these films."""
     if not isinstance(loaded, LoadedRun):
         return
     reader = Reader(loaded)
@@ -166,18 +153,17 @@ def _corrections(
     caption = f"Left: the map as the model saw it. Right: after a reader drew the box. Classes: {', '.join(shares)}."
     yield "correction", bordered(beside(panels, gap=_GAP), _GAP), caption
     others = [name for name in dataset.concepts.names if name != concept]
-    claims = ((place, box, claim) for place, one in enumerate(films) for box in one.boxes for claim in others)
-    for place, box, claim in claims:
-        check = studies[place].check(box, claim)
+    pairs = [
+        (compared.film, study, box) for compared, study in zip(films, studies, strict=True) for box in compared.boxes
+    ]
+    for (film, study, box), claim in product(pairs, others):
+        check = study.check(box, claim)
         if check.mismatch:
             claimed = f"Somebody draws this box and says it shows {dataset.concepts[claim].title}."
-            text = [
-                paragraph(claimed, 420, size=SMALL, most=4),
-                paragraph(check.reason, 420, size=SMALL, ink=_WRONG, most=8),
-            ]
-            film = films[place].film
-            pixels = resized(studies[place].film.pixels, fitted(film.size, LARGE_ROOM))
-            panels = [_with_boxes(_grey(pixels), film, [box], _WRONG), stacked(text, gap=8)]
+            reason = paragraph(check.reason, 420, size=SMALL, ink=_WRONG, most=8)
+            text = stacked([paragraph(claimed, 420, size=SMALL, most=4), reason], gap=8)
+            pixels = resized(study.film.pixels, fitted(film.size, LARGE_ROOM))
+            panels = [_with_boxes(_grey(pixels), film, [box], _WRONG), text]
             yield "warning", bordered(beside(panels, gap=_GAP), _GAP), f"{claimed} {check.reason}"
             return
 
@@ -208,19 +194,18 @@ def _on_panel(point: tuple[float, float], film: FilmRecord, size: FilmSize) -> t
     return Box(x - 0.5, y - 0.5, x + 0.5, y + 0.5).moved(film.size, size).centre
 
 
-COUNT = 4
+COUNT = 4  # hits, and misses, that are drawn
 _MARGIN = 16
-_GROUND = 60
-"""Grey below a map without its film."""
+_GROUND = 60  # grey below a map without its film
 
 
 def draw_hits(
     loaded: LoadedRun, data: Path, pairs: Sequence[Pair], prefix: Path, *, seed: int
 ) -> dict[str, list[dict[str, str]]]:
-    """Draw hits and misses of the mean map as ``PREFIX-good.png`` and ``PREFIX-bad.png``, and return what they show.
+    """Draw hits and misses of the mean map as ``PREFIX-good.png`` and ``PREFIX-bad.png``; return films and concepts.
 
-    A kind without films has no picture. ``PREFIX-good-maps.png`` and ``PREFIX-bad-maps.png`` have maps and boxes alone,
-    which may be published where the films may not.
+    Without hits, or without misses, that picture is left out. ``PREFIX-good-maps.png`` and ``PREFIX-bad-maps.png`` have
+    maps and boxes alone, which may be published where the films may not.
     """
     reader, dataset, drawn = Reader(loaded), Dataset.load(data), dict[str, list[dict[str, str]]]()
     films = {film.id: film for film in dataset.films}
@@ -230,14 +215,14 @@ def draw_hits(
         if chosen:
             panels = [_hit_panels(reader, dataset, films[pair.film], pair) for pair in chosen]
             for suffix, row in zip(("", "-maps"), zip(*panels, strict=True), strict=True):
-                sheet = stacked([beside(row, gap=_MARGIN), _key(dataset.concepts, kind)], gap=_MARGIN)
+                sheet = stacked([beside(row, gap=_MARGIN), _legend(dataset.concepts, kind)], gap=_MARGIN)
                 with whole_file(prefix.with_name(f"{prefix.name}-{kind}{suffix}.png")) as draft:
                     bordered(sheet, _MARGIN).save(draft, "PNG")
     return drawn
 
 
 def random_pairs(pairs: Sequence[Pair], seed: int, count: int = COUNT) -> list[Pair]:
-    """Choose some pairs at random, whatever order they come in."""
+    """Choose some pairs at random; their order does not matter."""
     ordered = sorted(pairs, key=lambda pair: (pair.film, pair.concept))
     places = np.random.default_rng(seed).permutation(len(ordered))[:count]
     return [ordered[place] for place in places]
@@ -262,14 +247,12 @@ def _hit_panels(reader: Reader, dataset: Dataset, film: FilmRecord, pair: Pair) 
     return annotated(greys), annotated(np.full_like(greys, _GROUND))
 
 
-def _key(concepts: ConceptSet, kind: str) -> Image.Image:
-    """What the colours mean."""
-    what = "inside" if kind == "good" else "outside"
+def _legend(concepts: ConceptSet, kind: str) -> Image.Image:
     names = [
         paragraph(f"■ {concept.title}", 240, size=SMALL, ink=colour(place)) for place, concept in enumerate(concepts)
     ]
     text = (
         "Boxes that readers drew; the mean map of the finding named, coloured from its middle to its highest value; "
-        f"dot: its highest point, {what} its boxes."
+        f"dot: its highest point, {'inside' if kind == 'good' else 'outside'} its boxes."
     )
     return stacked([paragraph(text, LARGE_ROOM.width * 2, size=SMALL, ink=FAINT, most=3), beside(names)], gap=6)

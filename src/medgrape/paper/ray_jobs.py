@@ -1,6 +1,6 @@
 """Jobs on a Ray cluster: independent jobs run in parallel, and a shared stage is trained only once.
 
-Results, runs and kept stages are files below ``--out``, which every node must see. A job claims the runs and stages
+Results, runs and shared stages are files below ``--out``, which every node must see. A job claims the runs and stages
 that it needs and that do not exist yet; a job that needs a claimed one waits until it exists.
 """
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from medgrape.bulk.ray_cluster import cluster_cores, import_ray
-from medgrape.config import Config
-from medgrape.datasets.cache import FilmCache
+from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError, os_error_message
 from medgrape.paper.jobs import PaperJob, Tell, tell_done
@@ -18,12 +17,11 @@ from medgrape.progress import Track, Watch, quietly, unwatched
 from medgrape.runs.manifest import MANIFEST
 from medgrape.training.plan import shared_stages
 
-MOST_DEATHS = 3
-"""How many workers may die while doing a job before it is given up."""
+MOST_DEATHS = 3  # workers that may die over a job before it is given up
 
 
 @dataclass
-class Waiting:
+class QueuedJob:
     """A job to do, and the runs and stages that it claims."""
 
     number: int
@@ -33,37 +31,33 @@ class Waiting:
 
 
 @dataclass
-class Board:
+class JobQueue:
     """Jobs that wait, and jobs that run."""
 
-    waiting: list[Waiting]
-    made: set[str] = field(default_factory=set)
-    """Claims of the jobs that are done."""
-    running: dict[Any, Waiting] = field(default_factory=dict)
-    """By Ray task."""
+    waiting: list[QueuedJob]
+    done: set[str] = field(default_factory=set)  # claims of the jobs that are done
+    running: dict[Any, QueuedJob] = field(default_factory=dict)  # by Ray task
 
-    def next(self) -> Waiting | None:
+    def next(self) -> QueuedJob | None:
         """Take the first job whose claims are free. Latency is measured last, with nothing else running."""
-        if any(waiting.job.kind == "latency" for waiting in self.running.values()):
+        if any(queued.job.kind == "latency" for queued in self.running.values()):
             return None
-        claimed = {claim for waiting in self.running.values() for claim in waiting.claims} - self.made
-        for waiting in self.waiting:
-            alone = waiting.job.kind == "latency"
-            if alone and (self.running or any(other.job.kind != "latency" for other in self.waiting)):
-                continue
-            if not claimed & waiting.claims:
-                self.waiting.remove(waiting)
-                return waiting
+        claimed = {claim for queued in self.running.values() for claim in queued.claims} - self.done
+        for queued in self.waiting:
+            busy = self.running or any(other.job.kind != "latency" for other in self.waiting)
+            if not claimed & queued.claims and not (queued.job.kind == "latency" and busy):
+                self.waiting.remove(queued)
+                return queued
         return None
 
-    def give_back(self, waiting: Waiting) -> None:
-        """Put back a job whose worker died, unless it has killed several workers."""
-        waiting.deaths += 1
-        if waiting.deaths == MOST_DEATHS:
+    def give_back(self, queued: QueuedJob) -> None:
+        """Put back a job whose worker died; raise a ``UserError`` if several workers died over it."""
+        queued.deaths += 1
+        if queued.deaths == MOST_DEATHS:
             raise UserError(
-                f"{waiting.job.name} ended {MOST_DEATHS} workers; finished jobs are kept: give the command again."
+                f"{queued.job.name} ended {MOST_DEATHS} workers; finished jobs are kept: give the command again."
             )
-        self.waiting.insert(0, waiting)
+        self.waiting.insert(0, queued)
 
 
 def do_all_on_cluster(
@@ -73,35 +67,35 @@ def do_all_on_cluster(
     del watch  # parallel trainings share no progress bar
     ray = import_ray()
     tell_done(jobs, tell)
-    left = [(number, on_any_node(job)) for number, job in enumerate(jobs, 1) if job.found() is None]
-    board = Board([Waiting(number, job, claims(job)) for number, job in left])
+    left = [(number, on_any_node(job)) for number, job in enumerate(jobs, 1) if job.load_result() is None]
+    queue = JobQueue([QueuedJob(number, job, claims(job)) for number, job in left])
     _cache_films([job for _, job in left], track)
     task = ray.remote(max_retries=0)(_do)
-    while board.waiting or board.running:
-        while len(board.running) < cluster_cores() and (waiting := board.next()) is not None:
-            tell(f"{waiting.number} of {len(jobs)}: {waiting.job.title}")
-            board.running[task.options(num_cpus=1).remote(waiting.job)] = waiting
-        (done, *_), _ = ray.wait(list(board.running))
-        waiting = board.running.pop(done)
+    while queue.waiting or queue.running:
+        while len(queue.running) < cluster_cores() and (queued := queue.next()) is not None:
+            tell(f"{queued.number} of {len(jobs)}: {queued.job.title}")
+            queue.running[task.options(num_cpus=1).remote(queued.job)] = queued
+        (done, *_), _ = ray.wait(list(queue.running))
+        queued = queue.running.pop(done)
         try:
-            mistake = ray.get(done)
+            error = ray.get(done)
         except ray.exceptions.RayTaskError:  # a bug in the task, not a failure of the node
             raise
         except ray.exceptions.RayError:
-            board.give_back(waiting)
+            queue.give_back(queued)
             continue
-        if mistake is not None:
-            raise UserError(f"{waiting.job.name}: {mistake}")
-        board.made |= waiting.claims
+        if error is not None:
+            raise UserError(f"{queued.job.name}: {error}")
+        queue.done |= queued.claims
         after_each()
 
 
 def _do(job: PaperJob) -> str | None:
-    """Do a job on some node; return a mistake that the user can correct."""
+    """Do a job on a node; return the message of an error that the user can correct."""
     try:
         job.do(quietly, unwatched)
-    except UserError as mistake:
-        return str(mistake)
+    except UserError as error:
+        return str(error)
     except OSError as error:
         return os_error_message(error)
     return None
@@ -109,24 +103,22 @@ def _do(job: PaperJob) -> str | None:
 
 def claims(job: PaperJob) -> frozenset[str]:
     """Return the runs that a job trains, and the stages that these share with other trainings."""
-    found = set[str]()
+    claimed = set[str]()
     for recipe, config in job.configs.items():
         run = job.run_of(recipe)
         if not (run / MANIFEST).is_file():
-            found |= {str(run), *(f"{job.role} {stage}" for stage in shared_stages(config))}
-    return frozenset(found)
+            claimed |= {str(run), *(f"{job.role} {stage}" for stage in shared_stages(config))}
+    return frozenset(claimed)
 
 
 def _cache_films(jobs: Sequence[PaperJob], track: Track) -> None:
     """Decode the films once, before many processes need them."""
-    wanted: dict[tuple[str, str], tuple[PaperJob, Config]] = {}
+    configs = {}
     for job in jobs:
         config = job.configs[job.recipe]
-        wanted[job.role, f"{config.preprocessing} {config.limits}"] = (job, config)
-    for job, config in wanted.values():
-        dataset = Dataset.load(job.folder)
-        paths = [dataset.film_path(film) for film in dataset.pictured]
-        FilmCache(job.folder / "cache", config).films(paths, track=track)
+        configs[job.folder, f"{config.preprocessing} {config.limits}"] = config
+    for (folder, _), config in configs.items():
+        cached_films(config, Dataset.load(folder), folder, track)
 
 
 def on_any_node(job: PaperJob) -> PaperJob:

@@ -1,4 +1,4 @@
-"""What is trained: a recipe for each row of a paper table, a variant for each row on real films."""
+"""Trainings: a recipe for each row of a paper table, a variant for each row on real films."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -19,59 +19,54 @@ from medgrape.records import Record
 
 FULL, QUICK = RECIPES / "reproduce.toml", RECIPES / "reproduce-quick.toml"
 VARIANTS = Path(__file__).with_name("real_films.toml")
-TAUS = (0.01, 0.05, 0.10, 0.20, 0.30)
-"""The paper's sweep of the graph's threshold."""
+TAUS = (0.01, 0.05, 0.10, 0.20, 0.30)  # the paper's sweep of the graph's threshold
 _TEXT = "{text}"
 _STAGED = {"model.method": "grape", "training.order": "staged"}
 
 
 class DataFacts(Record):
-    """A prepared data set, as far as tables need it."""
+    """The properties of a prepared data set that tables need."""
 
     name: str
     checksum: str
     classes: tuple[str, ...]
     concepts: Annotated[
         ConceptSet,
-        BeforeValidator(lambda given: given if isinstance(given, ConceptSet) else ConceptSet.from_tables(given)),
+        BeforeValidator(lambda value: value if isinstance(value, ConceptSet) else ConceptSet.from_tables(value)),
         PlainSerializer(ConceptSet.to_tables),
     ]
-    probability: tuple[tuple[float, ...], ...]
-    """P(row given column), over training and validation films."""
-    films: dict[str, int]
-    """Number of films in each split."""
-    folder: Path | None = Field(default=None, exclude=True)
-    """None if only results are at hand."""
+    probability: tuple[tuple[float, ...], ...]  # P(row given column), over training and validation films
+    films: dict[str, int]  # number of films in each split
+    folder: Path | None = Field(default=None, exclude=True)  # None in a report from results alone
 
     @classmethod
     def of(cls, folder: Path) -> "DataFacts":
-        """Read them from a prepared data set."""
+        """Read the properties of the data set in a folder."""
         dataset = Dataset.load(folder)
         films = {split: len(dataset.in_split(split)) for split in ("train", "val", "test")}
-        for split in (name for name, count in films.items() if not count):
-            raise UserError(f"{dataset.name!r} has no {split} films, and every table needs some; prepare it again.")
-        strange = next((film for film in dataset.in_split("test") if film.class_name not in dataset.classes), None)
-        if strange is not None:
-            raise UserError(f"Film {strange.id} is of the unknown class {strange.class_name!r}; correct films.csv.")
-        probability = tuple(tuple(float(share) for share in row) for row in co_occurrence(dataset).probability)
+        for split, count in films.items():
+            if not count:
+                raise UserError(f"{dataset.name!r} has no {split} films, and every table needs some; prepare it again.")
+        for film in dataset.in_split("test"):
+            if film.class_name not in dataset.classes:
+                raise UserError(f"Film {film.id} is of the unknown class {film.class_name!r}; correct films.csv.")
         return cls(
             name=dataset.name, checksum=checksum(folder), classes=dataset.classes, concepts=dataset.concepts,
-            probability=probability, films=films, folder=folder,
+            probability=co_occurrence(dataset).probability.tolist(), films=films, folder=folder,
         )  # fmt: skip
 
 
 def second_base(base: Config) -> Config:
-    """Derive the settings of the second data set, which differ as the paper's on NIH differ from those on TBX11K."""
-    change: dict[str, Any] = {"model.tau": 0.05}
-    for stage in ("concepts", "prototypes", "head"):
-        change[f"stages.{stage}.learning_rate"] = getattr(base.stages, stage).learning_rate / 2
-    return _changed(base.model_dump(), change, "the settings of the second data set")
+    """Return the settings of the second data set, which differ as the paper's on NIH differ from those on TBX11K."""
+    stages = ("concepts", "prototypes", "head")
+    change = {f"stages.{stage}.learning_rate": getattr(base.stages, stage).learning_rate / 2 for stage in stages}
+    return _changed(base.model_dump(), {"model.tau": 0.05} | change, "the settings of the second data set")
 
 
-def _changed(tables: dict[str, Any], change: Mapping[str, Any], what: str) -> Config:
+def _changed(tables: dict[str, Any], change: Mapping[str, Any], name: str) -> Config:
     for key, value in change.items():
         put(tables, key, value)
-    return parse_config(tables, what)
+    return parse_config(tables, name)
 
 
 @dataclass(frozen=True)
@@ -80,17 +75,14 @@ class Recipe:
 
     name: str
     title: str
-    change: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Dotted keys and their values."""
+    change: dict[str, Any] = field(default_factory=dict, hash=False)  # dotted keys and their values
 
     def config(self, base: Config, seed: int) -> Config:
-        """Return the changed settings."""
+        """Return the base settings with the change and the seed."""
         text = base.text.encoder
         change = _STAGED | self.change
         if text == "none" and _TEXT in change.values():
-            raise UserError(
-                'Some recipes read text: set text.encoder in the base settings to something else than "none".'
-            )
+            raise UserError('Some recipes read text; set text.encoder in the base settings to another than "none".')
         change = {key: text if value == _TEXT else value for key, value in change.items()}
         return _changed(base.model_dump() | {"seed": seed}, change, f"The recipe {self.name!r}")
 
@@ -102,22 +94,12 @@ def fixed_recipes() -> dict[str, Recipe]:
     return {table["name"]: Recipe(**table) for table in tables}
 
 
-def tau_recipe(tau: float) -> Recipe:
-    """GRAPE with another threshold of the graph."""
-    return Recipe(f"tau-{tau:.2f}", f"tau = {tau:.2f}", fixed_recipes()["grape"].change | {"model.tau": tau})
-
-
 @dataclass(frozen=True)
 class Edge:
-    """An edge of the concept graph: the listener hears the speaker."""
+    """An edge of the concept graph, from the speaker to the listener."""
 
     speaker: str
     listener: str
-
-    @property
-    def is_loop(self) -> bool:
-        """Whether a concept hears itself."""
-        return self.speaker == self.listener
 
     @property
     def recipe(self) -> Recipe:
@@ -141,23 +123,17 @@ def edges(data: DataFacts, tau: float) -> tuple[Edge, ...]:
 class Variant(Settings):
     """A training on real films as a change of settings that come with the package."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-    """Also part of file names."""
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # also part of file names
     title: str
     data: Literal["tbx11k", "nih"]
-    settings: str
-    """Name of a settings file of the package."""
-    change: Annotated[dict[str, Any], Field(default_factory=dict)]
-    """Dotted keys and their values."""
-    seeds: Annotated[tuple[int, ...], Listed] = (0, 1, 2)
-    """Seeds of training and of the split: another seed tests on other patients."""
-    extra: bool = False
-    """Whether to train also on the films that TBX11K borrowed from other sets, which are never tested on."""
-    after: str = ""
-    """Another variant whose backbone, trained with the same seed, this one starts from."""
+    settings: str  # name of a settings file of the package
+    change: Annotated[dict[str, Any], Field(default_factory=dict)]  # dotted keys and their values
+    seeds: Annotated[tuple[int, ...], Listed] = (0, 1, 2)  # also of the split: another seed tests on other patients
+    extra: bool = False  # whether to train also on the films that TBX11K borrowed, which are never tested on
+    after: str = ""  # another variant; this one starts from its backbone, trained with the same seed
 
     def config(self, seed: int, configs: Path = RECIPES) -> Config:
-        """Return the changed settings. A key that is no setting is an error."""
+        """Return the changed settings. An unknown key is an error."""
         path = configs / f"{self.settings}.toml"
         if not path.is_file():
             known = [file.stem for file in configs.glob("*.toml")]
@@ -173,7 +149,7 @@ class _VariantFile(Settings):
 
 
 def load_variants(path: Path = VARIANTS) -> tuple[Variant, ...]:
-    """Return all variants of a file, in its order."""
+    """Return all variants of a file, in the order of the file."""
     try:
         variants = _VariantFile.model_validate(tomllib.loads(path.read_text("utf-8"))).variants
     except ValidationError as error:
@@ -192,10 +168,10 @@ def load_variants(path: Path = VARIANTS) -> tuple[Variant, ...]:
 
 
 def chosen_variants(variants: Sequence[Variant], names: Sequence[str]) -> tuple[Variant, ...]:
-    """Return the named variants and those they start from, in the order of the file; all if none is named."""
+    """Return the named variants and those that they start from, in the order of the file; all without a name."""
     known = {variant.name: variant for variant in variants}
     for name in names:
         if name not in known:
             raise UserError(f"There is no variant {name!r}{nearest(name, known)}.")
-    wanted = {*names, *(known[name].after for name in names)}
-    return tuple(variant for variant in variants if variant.name in wanted or not names)
+    chosen = {*names, *(known[name].after for name in names)}
+    return tuple(variant for variant in variants if variant.name in chosen or not names)

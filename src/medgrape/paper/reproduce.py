@@ -1,11 +1,11 @@
-"""Do the jobs of some suites, and write the tables of all that is done."""
+"""The reproduction engine: do the jobs of a request that are not done, and write the tables of all results."""
 
 import base64
 import json
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,27 +27,25 @@ from medgrape.progress import Track, Watch, quietly, unwatched
 
 SEEDS, QUICK_SEEDS = (0, 1, 2, 3, 42), (0, 1)
 NOTE = "suite.json"
-FIRST_READ = ("modules", "baselines", "pointing", "gate")
-"""Suites whose results stand above all tables."""
+FIRST_READ = ("modules", "baselines", "pointing", "gate")  # suites whose readings are above all tables
 
 
 class Request(ABC):
     """Jobs to do, and the tables to make of their results."""
 
     out: Path
-    reports_after_each = False
-    """Whether to write the tables after every job, not only at the end."""
+    reports_after_each = False  # whether to write the tables after every job, not only at the end
 
     @abstractmethod
     def jobs(self) -> Sequence[Job]:
         """Return every job once, in order."""
 
-    def begin(self) -> None:  # noqa: B027 (not every request has to)
-        """Write what the output folder needs before the first job."""
+    def begin(self) -> None:  # noqa: B027 (optional)
+        """Write files into the output folder before the first job."""
 
     @abstractmethod
     def report(self) -> dict[str, Any]:
-        """Write the tables, and return what a program wants to know of them."""
+        """Write the tables, and return them as plain data."""
 
 
 def reproduce(
@@ -58,11 +56,11 @@ def reproduce(
     watch: Watch = unwatched,
     work: Work = do_all,
 ) -> dict[str, Any]:
-    """Do the jobs that are not done, and write the tables. A request that cannot be done changes nothing."""
+    """Do the jobs that have no result, and write the tables. A request that cannot be done changes nothing."""
     jobs = request.jobs()
     for job in jobs:
         job.check()
-        job.found()
+        job.load_result()
     request.out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(request.out / ".lock", timeout=0):
@@ -91,32 +89,31 @@ class PaperRequest(Request):
         """Settings, data sets and output folder."""
         base = load_config(self.config or (QUICK if self.quick else FULL))
         other = second_base(base) if self.second_config is None else load_config(self.second_config)
-        data: dict[Role, DataFacts] = {"first": DataFacts.of(self.data)}
-        if self.second is not None:
-            data["second"] = DataFacts.of(self.second)
+        folders: dict[Role, Path | None] = {"first": self.data, "second": self.second}
+        data = {role: DataFacts.of(folder) for role, folder in folders.items() if folder is not None}
         draws, faithful = (2, 24) if self.quick else (5, 200)
         return Workspace({"first": base, "second": other}, data, self.out, draws, faithful)
 
     def results(self) -> Results:
-        """Return the results that are there."""
+        """Return the results in the output folder."""
         return Results(self.workspace, self.seeds or (QUICK_SEEDS if self.quick else SEEDS))
 
     def jobs(self) -> tuple[PaperJob, ...]:
         """Return every job once, in the order of the suites; none for suites without their data set."""
         results = self.results()
-        wanted = (job for suite in self.suites if results.has(suite.role) for job in suite.needs(results))
-        return tuple(dict.fromkeys(wanted))
+        needed = (job for suite in self.suites if suite.role in results.data for job in suite.needs(results))
+        return tuple(dict.fromkeys(needed))
 
     @property
     def options(self) -> str:
-        """The options as typed, without the names of the suites."""
-        given = {
+        """The options as typed on the command line, without the names of the suites."""
+        values = {
             "--data": self.data, "--second": self.second, "--out": self.out,
             "--seeds": ",".join(map(str, self.seeds)) or None, "--config": self.config,
             "--second-config": self.second_config,
         }  # fmt: skip
-        words = [f"{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
-        return " ".join([*words, *(["--quick"] if self.quick else [])])
+        words = [f"{name} {shlex.quote(str(value))}" for name, value in values.items() if value is not None]
+        return " ".join(words + ["--quick"] * self.quick)
 
     def begin(self) -> None:
         """Write ``suite.json``: settings and data sets, with those of earlier commands that had the same settings."""
@@ -138,12 +135,15 @@ class PaperRequest(Request):
         write_text(path, json.dumps(payload, indent=1) + "\n")  # a gate may be infinite
 
     def report(self) -> dict[str, Any]:
-        """Write the report of all that is there, with warnings about the suites of this request."""
+        """Write the report of all results, with warnings about the suites of this request."""
         return report_again(self.out) | {"warnings": _warnings(self.results(), self.suites)}
 
 
 def report_again(out: Path) -> dict[str, Any]:
-    """Write the report from the results of earlier commands; neither films nor models are needed."""
+    """Write the report from the results of earlier commands; neither films nor models are needed.
+
+    It is ``report/index.html``, and CSV and LaTeX of each table of which any job is done.
+    """
     path = out / NOTE
     if not path.is_file():
         raise UserError(f"{out} has no {NOTE}: run some suites there first, such as medgrape reproduce all --quick.")
@@ -151,28 +151,20 @@ def report_again(out: Path) -> dict[str, Any]:
     data = {role: DataFacts.from_json(facts) for role, facts in payload["data"].items()}
     bases = {role: parse_config(tables, str(path)) for role, tables in payload["bases"].items()}
     workspace = Workspace(bases, data, out, payload["draws"], payload["faithful"])
-    return _write_report(Results(workspace, tuple(payload["seeds"])), payload["options"])
-
-
-def _write_report(results: Results, options: str) -> dict[str, Any]:
-    """Write ``report/index.html``, and CSV and LaTeX of each table of which any job is done."""
-    suites = [suite for suite in SUITES.values() if results.has(suite.role) and _is_started(results, suite)]
-    tables = [
-        replace(
-            suite.build(results), suite=suite.name, labels=suite.labels,
-            command=f"medgrape reproduce {suite.name} {options}",
-        )
-        for suite in suites
-    ]  # fmt: skip
+    results = Results(workspace, tuple(payload["seeds"]))
+    jobs = {suite: suite.needs(results) for suite in SUITES.values() if suite.role in results.data}
+    payloads = {job: job.load_result() for needed in jobs.values() for job in needed}
+    suites = [suite for suite, needed in jobs.items() if not needed or any(payloads[job] for job in needed)]
+    tables = [suite.table(results, payload["options"]) for suite in suites]
     warnings = _warnings(results, suites)
-    folder = results.workspace.out / "report"
+    folder = out / "report"
     for table in tables:
         write_text(folder / f"{table.suite}.csv", as_csv(table))
         write_text(folder / f"{table.suite}.tex", as_latex(table))
-    jobs = {job for suite in suites for job in suite.needs(results)}
-    states = states_of_software(job.found() for job in jobs)
-    several = [f"Results come from {len(states)} states of the software: {', '.join(states)}."]
-    write_text(folder / "index.html", _page(results, tables, [*warnings, *(several if len(states) > 1 else [])]))
+    versions, on_page = software_versions(payloads.values()), list(warnings)
+    if len(versions) > 1:
+        on_page.append(f"Results come from {len(versions)} states of the software: {', '.join(versions)}.")
+    write_text(folder / "index.html", _page(results, tables, on_page))
     return {
         "report": str(folder / "index.html"),
         "tables": [
@@ -183,28 +175,22 @@ def _write_report(results: Results, options: str) -> dict[str, Any]:
     }
 
 
-def _is_started(results: Results, suite: Suite) -> bool:
-    jobs = suite.needs(results)
-    return not jobs or any(job.found() is not None for job in jobs)
-
-
-def states_of_software(results: Iterable[Mapping[str, Any] | None]) -> list[str]:
+def software_versions(results: Iterable[Mapping[str, Any] | None]) -> list[str]:
     """Return the fingerprints of the software that made the results."""
     return sorted({result["software"] for result in results if result is not None})
 
 
 def _warnings(results: Results, suites: Sequence[Suite]) -> list[str]:
-    warnings = []
-    without = [suite.name for suite in suites if not results.has(suite.role)]
+    warnings, missing = [], []
+    without = [suite.name for suite in suites if suite.role not in results.data]
     if without:
         warnings.append(f"There is no second data set, so these tables are left out: {', '.join(without)}.")
-    undone = []
     for suite in suites:
-        jobs = suite.needs(results) if results.has(suite.role) else ()
-        left = sum(job.found() is None for job in jobs)
-        undone += [f"{suite.name} {left} of {len(jobs)}"] if left else []
-    if undone:
-        warnings.append(f"Jobs that are not done yet: {', '.join(undone)}.")
+        jobs = suite.needs(results) if suite.role in results.data else ()
+        left = sum(job.load_result() is None for job in jobs)
+        missing += [f"{suite.name} {left} of {len(jobs)}"] if left else []
+    if missing:
+        warnings.append(f"Jobs that are not done yet: {', '.join(missing)}.")
     if len(results.seeds) < 5:
         warnings.append(f"Few seeds ({len(results.seeds)}): standard deviations and t-tests over so few say little.")
     return warnings
@@ -213,24 +199,18 @@ def _warnings(results: Results, suites: Sequence[Suite]) -> list[str]:
 def _page(results: Results, tables: Sequence[Table], warnings: Sequence[str]) -> str:
     """All tables on one page, with the main results above them."""
     space = results.workspace
-    given = {
+    values = {
         "tables": tables,
         "data": list(space.data.values()),
         "seeds": results.seeds,
         "backbone": space.base.backbone.name,
         "text": space.base.text.encoder,
         "headline": [f"{table.title}. {table.reading}" for table in tables if table.suite in FIRST_READ],
-        "warnings": list(warnings),
+        "warnings": warnings,
         "notice": NOTICE,
         "rounds": ROUNDS,
         "shown": lambda cell: shown(cell, len(results.seeds)),
-        "p": _p_value,
+        "p": lambda value: "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}",
         "base64_of": lambda name: base64.b64encode((space.out / "pictures" / name).read_bytes()).decode(),
     }
-    return render_template("reproduction.html", given, package="medgrape.paper", sheets=("reproduction.css",))
-
-
-def _p_value(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return render_template("reproduction.html", values, package="medgrape.paper", sheets=("reproduction.css",))

@@ -1,6 +1,6 @@
-"""Results of the jobs that are done, as the tables need them."""
+"""Results of finished jobs, as the tables need them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -27,70 +27,60 @@ class Results:
     def __hash__(self) -> int:
         return id(self)
 
-    def dataset(self, role: Role) -> DataFacts:
-        """One of the data sets."""
-        return self.workspace.data[role]
-
-    def has(self, role: Role) -> bool:
-        """Whether there is such a data set."""
-        return role in self.workspace.data
+    @property
+    def data(self) -> Mapping[Role, DataFacts]:
+        """The data sets."""
+        return self.workspace.data
 
     def jobs(self, kind: Kind, *recipes: str | Recipe, role: Role = "first") -> tuple[PaperJob, ...]:
         """Return the jobs of every recipe and seed; none without such a data set."""
-        if not self.has(role):
+        if role not in self.data:
             return ()
-        known = fixed_recipes()
-        chosen = [known[recipe] if isinstance(recipe, str) else recipe for recipe in recipes]
+        chosen = [fixed_recipes()[recipe] if isinstance(recipe, str) else recipe for recipe in recipes]
         return tuple(PaperJob(kind, recipe, seed, self.workspace, role) for recipe in chosen for seed in self.seeds)
 
     def single_job(self, kind: Kind, recipe: str, *others: str) -> PaperJob:
         """Return a job of the first seed that compares a recipe with others."""
-        known = fixed_recipes()
-        compared = tuple(known[name] for name in others)
-        return PaperJob(kind, known[recipe], self.seeds[0], self.workspace, others=compared)
+        first, *compared = (fixed_recipes()[name] for name in (recipe, *others))
+        return PaperJob(kind, first, self.seeds[0], self.workspace, others=tuple(compared))
 
     @cache  # noqa: B019 (lives as long as one report)
     def by_seed(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> dict[int, dict[str, Any]]:
-        """Return the figures of every seed that is done."""
-        payloads = {job.seed: job.found() for job in self.jobs(kind, recipe, role=role)}
+        """Return the figures of every finished seed."""
+        payloads = {job.seed: job.load_result() for job in self.jobs(kind, recipe, role=role)}
         return {seed: dict(payload["figures"]) for seed, payload in payloads.items() if payload is not None}
 
-    def found(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> tuple[dict[str, Any], ...]:
-        """Return the figures of all seeds that are done."""
+    def figures(self, kind: Kind, recipe: str | Recipe, role: Role = "first") -> tuple[dict[str, Any], ...]:
+        """Return the figures of all finished seeds."""
         return tuple(self.by_seed(kind, recipe, role).values())
 
     def value(
         self, recipe: str | Recipe, key: str, role: Role = "first", kind: Kind = "films", *, whole: bool = False
     ) -> Value | None:
         """Return the mean of a figure over the seeds."""
-        return spread([figures.get(key) for figures in self.found(kind, recipe, role)], whole=whole)
+        return spread([figures.get(key) for figures in self.figures(kind, recipe, role)], whole=whole)
 
     def compared(self, ours: str | Recipe, theirs: str | Recipe, key: str, role: Role = "first") -> Comparison | None:
         """Compare two recipes patient by patient; None where either is missing, or no film has the figure."""
-        found = self.by_seed("films", ours, role), self.by_seed("films", theirs, role)
-        seeds = [seed for seed in self.seeds if seed in found[0] and seed in found[1]]
-        both = [[by_seed[seed]["by_film"] for seed in seeds] for by_seed in found]
+        both = [self.by_seed("films", recipe, role) for recipe in (ours, theirs)]
+        seeds = [seed for seed in self.seeds if all(seed in by_seed for by_seed in both)]
+        films = [[by_seed[seed]["by_film"] for seed in seeds] for by_seed in both]
         if not seeds:
             return None
         if key == MACRO_F1:
-            classes = len(both[0][0]["classes"])
-            mine, other = (np.stack([_confusion(films) for films in films_by_seed]) for films_by_seed in both)
-            return _compare(mine, other, lambda sums: macro_f1(sums.reshape(*sums.shape[:-1], classes, classes)))
-        if not (both[0][0]["pairs"] and both[1][0]["pairs"]):
+            side = len(films[0][0]["classes"])
+            figure = lambda sums: macro_f1(sums.reshape(*sums.shape[:-1], side, side))  # noqa: E731
+            mine, other = (np.stack([_confusion(film) for film in films_by_seed]) for films_by_seed in films)
+        elif all(films_by_seed[0]["pairs"] for films_by_seed in films):
+            figure = mean_of_sums
+            mine, other = (np.stack([_hits(film) for film in films_by_seed]) for films_by_seed in films)
+        else:
             return None
-        mine, other = (np.stack([_hits(films) for films in films_by_seed]) for films_by_seed in both)
-        return _compare(mine, other, mean_of_sums)
-
-
-Counts = Float[np.ndarray, "seeds patients n"]
-
-
-def _compare(ours: Counts, theirs: Counts, figure: Callable[[np.ndarray], np.ndarray]) -> Comparison | None:
-    return compare(ours, theirs, figure) if ours.shape == theirs.shape else None
+        return compare(mine, other, figure) if mine.shape == other.shape else None
 
 
 def _confusion(films: dict[str, Any]) -> Float[np.ndarray, "patients cells"]:
-    """Cells of the confusion matrix, patient by patient."""
+    """The cells of the confusion matrix of each patient."""
     classes = len(films["classes"])
     names, owner = np.unique(films["patients"], return_inverse=True)
     cells = np.zeros((len(names), classes * classes))
@@ -99,13 +89,13 @@ def _confusion(films: dict[str, Any]) -> Float[np.ndarray, "patients cells"]:
 
 
 def _hits(films: dict[str, Any]) -> Float[np.ndarray, "patients 2"]:
-    """Hits and number of film-concept pairs, patient by patient."""
+    """Hits and number of film-concept pairs of each patient."""
     patient = dict(zip(films["films"], films["patients"], strict=True))
     return sums_by_patient([pair["hit"] for pair in films["pairs"]], [patient[pair["film"]] for pair in films["pairs"]])
 
 
 def sums_by_patient(values: Sequence[float], patients: Sequence[str]) -> Float[np.ndarray, "patients 2"]:
-    """Sum and number of the films' values, patient by patient."""
+    """Return the sum and the number of each patient's values."""
     names, owner = np.unique(patients, return_inverse=True)
     sums = np.zeros((len(names), 2))
     np.add.at(sums, owner, np.column_stack([values, np.ones(len(values))]))
@@ -113,5 +103,5 @@ def sums_by_patient(values: Sequence[float], patients: Sequence[str]) -> Float[n
 
 
 def mean_of_sums(sums: Float[np.ndarray, "*rounds 2"]) -> Float[np.ndarray, "*rounds"]:
-    """Return the mean from sum and number."""
+    """Return the means of sums and numbers."""
     return np.asarray(sums[..., 0] / np.maximum(sums[..., 1], 1))

@@ -1,8 +1,7 @@
-"""A table of results as plain data, and the same table as CSV, LaTeX and Markdown."""
+"""A table of results, and the same table as CSV, LaTeX and Markdown."""
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,14 +14,11 @@ class Value:
     """Mean of a figure over the seeds."""
 
     mean: float
-    sd: float | None = None
-    """Standard deviation; None with one seed only."""
+    sd: float | None = None  # standard deviation; None with one seed only
     n: int = 1
-    low: float | None = None
-    """Lower bound of an interval over patients, if there is one."""
+    low: float | None = None  # bounds of an interval over patients, if there is one
     high: float | None = None
-    whole: bool = False
-    """Whether it is a count, to be shown without decimals."""
+    whole: bool = False  # whether it is a count, to be shown without decimals
 
     @property
     def se(self) -> float | None:
@@ -31,7 +27,7 @@ class Value:
 
     @property
     def text(self) -> str:
-        """The figure for people."""
+        """The figure as the report shows it."""
         if self.whole:
             return f"{self.mean:,.0f}"
         if self.low is not None and self.high is not None:
@@ -39,12 +35,12 @@ class Value:
         return self.rounded(3)
 
     def rounded(self, digits: int) -> str:
-        """Mean ± standard deviation."""
+        """Return mean ± standard deviation."""
         return f"{self.mean:.{digits}f}" + ("" if self.sd is None else f" ± {self.sd:.{digits}f}")
 
 
 def spread(values: Sequence[float | None], *, whole: bool = False) -> Value | None:
-    """Mean and standard deviation of the values that are defined; None if none is."""
+    """Return mean and standard deviation of the values that are defined; None if none is."""
     known = [float(value) for value in values if value is not None]
     if not known:
         return None
@@ -53,8 +49,7 @@ def spread(values: Sequence[float | None], *, whole: bool = False) -> Value | No
     return Value(mean, sd, len(known), whole=whole)
 
 
-Cell = Value | str | None
-"""A figure or text; None if the figure is not defined, or not measured yet."""
+Cell = Value | str | None  # None if the figure is not defined, or not measured yet
 
 
 @dataclass(frozen=True)
@@ -63,10 +58,8 @@ class Column:
 
     key: str
     title: str
-    better: str = ""
-    """``higher``, ``lower``, or nothing if neither is better."""
-    digits: int = 3
-    """Decimals in Markdown."""
+    better: str = ""  # "higher", "lower", or nothing if neither is better
+    digits: int = 3  # decimals in Markdown
 
     @property
     def heading(self) -> str:
@@ -76,24 +69,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Line:
-    """One row of a table."""
+    """One row of a table; its mappings have the keys of the columns."""
 
     title: str
     ours: Mapping[str, Cell]
-    """Column key to our figure."""
-    paper: Mapping[str, str] = field(default_factory=dict)
-    """Column key to the figure in the paper."""
-    trivial: bool = False
-    """Whether this is a trivial baseline, which looks at no film."""
-    compared: Mapping[str, Comparison] = field(default_factory=dict)
-    """Column key to a comparison with the reference row of the table."""
+    key: str = ""  # key of the row in published.toml
+    paper: Mapping[str, str] = field(default_factory=dict)  # the paper's figures
+    trivial: bool = False  # whether this is a trivial baseline, which looks at no film
+    compared: Mapping[str, Comparison] = field(default_factory=dict)  # with the reference row of the table
 
     def __post_init__(self) -> None:
         if self.trivial:  # a trivial baseline does not depend on the seed
-            cells = {
-                key: replace(cell, sd=None) if isinstance(cell, Value) else cell for key, cell in self.ours.items()
-            }
-            object.__setattr__(self, "ours", cells)
+            object.__setattr__(self, "ours", {key: without_sd(cell) for key, cell in self.ours.items()})
+
+
+def without_sd(cell: Cell) -> Cell:
+    """Return a cell without the standard deviation over the seeds."""
+    return replace(cell, sd=None) if isinstance(cell, Value) else cell
 
 
 @dataclass(frozen=True)
@@ -103,19 +95,14 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
-    reading: str = ""
-    """The result in one sentence."""
-    against: str = ""
-    """Title of the row with which others are compared."""
+    reading: str = ""  # the result in one sentence
+    against: str = ""  # title of the row with which others are compared
     notes: tuple[str, ...] = ()
     plots: tuple[Plot, ...] = ()
-    pictures: tuple[Mapping[str, str], ...] = ()
-    """File and caption of each."""
+    pictures: tuple[Mapping[str, str], ...] = ()  # file and caption of each
     suite: str = ""
-    labels: tuple[str, ...] = ()
-    """Labels of the paper's tables and figures."""
-    command: str = ""
-    """The command that makes it."""
+    labels: tuple[str, ...] = ()  # labels of the paper's tables and figures
+    command: str = ""  # the command that makes it
 
     @property
     def has_paper(self) -> bool:
@@ -123,7 +110,7 @@ class Table:
         return any(self.beside(column) for column in self.columns)
 
     def beside(self, column: Column) -> bool:
-        """Whether the paper has any figure of that column."""
+        """Return whether the paper has any figure of that column."""
         return any(column.key in line.paper for line in self.lines)
 
     @property
@@ -139,70 +126,71 @@ class Table:
 
 
 def shown(cell: Cell, seeds: int = 0) -> str:
-    """Format a cell for people, with its number of seeds if that is smaller than ``seeds``."""
-    if cell is None:
-        return "–"
+    """Format a cell for the report, with its number of seeds if that is smaller than ``seeds``."""
     if not isinstance(cell, Value):
-        return cell
+        return "–" if cell is None else cell
     return f"{cell.text} (n = {cell.n})" if 0 < cell.n < seeds and cell.sd is not None else cell.text
 
 
 def as_csv(table: Table) -> str:
-    """One line for each row and figure, ours and the paper's, without rounding."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
+    """Return CSV with one line for each row and figure, ours and the paper's, without rounding."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
         ["row", "figure", "ours", "sd", "n", "low", "high", "paper", "trivial", "difference", "difference_low",
          "difference_high", "p_t_test", "p_permutation", "p_holm"]
     )  # fmt: skip
     for line in table.lines:
         for column in table.columns:
-            cell, found = line.ours.get(column.key), line.compared.get(column.key)
+            cell, comparison = line.ours.get(column.key), line.compared.get(column.key)
             figures: list[object] = [cell or "", "", "", "", ""]
             if isinstance(cell, Value):
                 figures = [cell.mean, cell.sd, cell.n, cell.low, cell.high]
-            comparison: list[object] = [""] * 6
-            if found is not None:
-                bounds = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
-                comparison = [found.difference, *bounds, found.t_test, found.permutation, found.holm]
+            tests: list[object] = [""] * 6
+            if comparison is not None:
+                bounds = comparison.interval
+                low, high = (None, None) if bounds is None else (bounds.low, bounds.high)
+                p_values = comparison.t_test, comparison.permutation, comparison.holm
+                tests = [comparison.difference, low, high, *p_values]
             paper = line.paper.get(column.key, "")
-            writer.writerow([line.title, column.key, *figures, paper, int(line.trivial), *comparison])
-    return written.getvalue()
+            writer.writerow([line.title, column.key, *figures, paper, int(line.trivial), *tests])
+    return text.getvalue()
 
 
 def as_latex(table: Table) -> str:
-    """The table with booktabs; the paper's figures stand in a column beside ours."""
+    """Return the table with booktabs; the paper's figures are in a column beside ours."""
     columns = "".join("ll" if table.beside(column) else "l" for column in table.columns)
     heads = [f"{_tex(column.heading)}{' & paper' if table.beside(column) else ''}" for column in table.columns]
-    rows = [" & ".join(["", *heads])]
+    rows = []
     for line in table.lines:
         cells = [_tex(line.title)]
         for column in table.columns:
             cells.append(_tex(shown(line.ours.get(column.key))))
             cells += [_tex(line.paper.get(column.key, ""))] if table.beside(column) else []
         rows.append(" & ".join(cells))
-    body = " \\\\\n    ".join(rows[1:])
+    body = " \\\\\n    ".join(rows)
     return (
         f"% {table.command}\n\\begin{{table}}\n  \\caption{{{_tex(table.title)}. {_tex(table.reading)}}}\n"
         f"  \\label{{tab:medgrape-{table.suite}}}\n  \\centering\n"
         f"  \\begin{{tabular}}{{@{{}}l{columns}@{{}}}}\n    \\toprule\n"
-        f"    {rows[0]} \\\\\n    \\midrule\n    {body} \\\\\n    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}\n"
+        f"    {' & '.join(['', *heads])} \\\\\n    \\midrule\n    {body} \\\\\n    \\bottomrule\n"
+        f"  \\end{{tabular}}\n\\end{{table}}\n"
     )
 
 
-_ESCAPED = {
+_TEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "→": r"$\to$", "µ": r"$\mu$", "–": "--",
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "“": "``", "”": "''", "<": "$<$",
-}  # fmt: skip
+})  # fmt: skip
 
 
 def _tex(text: str) -> str:
-    return re.sub(r"[\\&%$#_{}~^±→µ–↑↓“”<]", lambda found: _ESCAPED[found.group()], text)
+    return text.translate(_TEX)
 
 
 def as_markdown(table: Table) -> str:
-    """The table in Markdown; its title heads the first column."""
+    """Return the table in Markdown; its title is the heading of the first column."""
     rows = [(table.title, *(column.title for column in table.columns)), ("---",) * (1 + len(table.columns))]
     for line in table.lines:
         cells = [(line.ours.get(column.key), column.digits) for column in table.columns]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from itertools import chain, count, islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -54,12 +54,6 @@ class BoxMixture:
     means: Float[np.ndarray, "k 4"]
     roots: Float[np.ndarray, "k 4 4"]  # of the covariances
 
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> "BoxMixture":
-        """Read a mixture from ``nih_statistics.json``."""
-        weights, covariances = np.array(stored["weights"]), np.array(stored["covariances"])
-        return cls(weights / weights.sum(), np.array(stored["means"]), np.linalg.cholesky(covariances))
-
     def draw(self, random: np.random.Generator) -> tuple[float, float, float, float]:
         """Return centre x and y, width and height of a random box."""
         component = random.choice(len(self.weights), p=self.weights)
@@ -99,7 +93,14 @@ def nih_statistics() -> NihStatistics:
         female_share=counted["female_share"],
         age_quantiles={sex: tuple(ages) for sex, ages in counted["age_quantiles"].items()},
         ap_shares=tuple(counted["ap_share_by_number_of_findings"]),
-        boxes={finding: BoxMixture.of(stored) for finding, stored in counted["boxes"].items()},
+        boxes={
+            finding: BoxMixture(
+                np.array(mixture["weights"]) / np.sum(mixture["weights"]),
+                np.array(mixture["means"]),
+                np.linalg.cholesky(np.array(mixture["covariances"])),
+            )
+            for finding, mixture in counted["boxes"].items()
+        },
     )
 
 
@@ -217,10 +218,9 @@ class Shortcut:
 
     def check(self, profile: Profile) -> None:
         """Raise a ``UserError`` for a concept or device that this profile cannot draw."""
-        if self.concept is not None and self.concept not in profile.concepts:
-            raise UserError(
-                f"There is no concept {self.concept!r} to plant on{nearest(self.concept, profile.concepts)}."
-            )
+        concept = self.concept
+        if concept is not None and concept not in profile.concepts:
+            raise UserError(f"There is no concept {concept!r} to plant on{nearest(concept, profile.concepts)}.")
         if self.device not in DEVICES:
             raise UserError(f"There is no device {self.device!r}{nearest(self.device, DEVICES)}.")
 
@@ -246,16 +246,14 @@ def plan(profile: str, films: int, seed: int, shortcut: Shortcut | None = None) 
 
 def _with_devices(exam: Exam, shortcut: Shortcut | None) -> Exam:
     """The exam with its devices."""
-    bedridden = exam.view == "AP"
     lasting = exam.patient_random("devices").random(len(DEVICE_SHARES))
     passing = exam.visit_random("devices").random(len(DEVICE_SHARES))
-    devices = [
+    devices = tuple(
         device
         for place, (device, shares) in enumerate(DEVICE_SHARES.items())
-        if (lasting if device in PERMANENT_DEVICES else passing)[place] < shares[bedridden]
-    ]
+        if (lasting if device in PERMANENT_DEVICES else passing)[place] < shares[exam.view == "AP"]
+    )
     if shortcut is None:
-        return replace(exam, devices=tuple(devices))
-    others = [device for device in devices if device != shortcut.device]
-    carries = shortcut.on(exam)
-    return replace(exam, devices=(*others, shortcut.device) if carries else tuple(others), has_shortcut=carries)
+        return replace(exam, devices=devices)
+    others, carries = [device for device in devices if device != shortcut.device], shortcut.on(exam)
+    return replace(exam, devices=(*others, *[shortcut.device] * carries), has_shortcut=carries)

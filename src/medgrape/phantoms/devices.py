@@ -107,10 +107,5 @@ def marker(canvas: Canvas, _anatomy: Anatomy, random: np.random.Generator) -> La
 
 
 DEVICES: dict[str, Draw] = {
-    "pacemaker": pacemaker,
-    "ecg_leads": ecg_leads,
-    "central_line": central_line,
-    "sternal_wires": sternal_wires,
-    "nipple_shadows": nipple_shadows,
-    "marker": marker,
+    draw.__name__: draw for draw in (pacemaker, ecg_leads, central_line, sternal_wires, nipple_shadows, marker)
 }

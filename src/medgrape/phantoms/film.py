@@ -1,6 +1,5 @@
 """Drawing the film of one exam with its lesions, devices, masks and boxes, and exposing it to grey values."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 import cv2
@@ -65,8 +64,7 @@ def draw(exam: Exam, size: int = 224) -> PhantomFilm:
     for lesion in planned:  # heart size, inflation, congestion
         change = FINDINGS[lesion.finding].changes
         if change is not None:
-            random = exam.patient_random("lesion", lesion.finding, lesion.number)
-            anatomy = change(anatomy, lesion.contrast, random)
+            anatomy = change(anatomy, lesion.contrast, exam.patient_random("lesion", lesion.finding, lesion.number))
     chest = build(exam, anatomy, size)
     lesions, sites = list[Lesion](), list[Site]()
     for lesion in planned:
@@ -83,14 +81,13 @@ def draw(exam: Exam, size: int = 224) -> PhantomFilm:
 
 def _planned_lesions(exam: Exam) -> list[_PlannedLesion]:
     """The lesions of an exam; each has about the same contrast on all visits."""
-    counts: Counter[str] = Counter()
     planned = []
-    for finding in exam.findings:
-        lasting = contrast_of(finding, exam.patient_random("contrast", finding, counts[finding]))
+    for place, finding in enumerate(exam.findings):
+        number = exam.findings[:place].count(finding)
+        lasting = contrast_of(finding, exam.patient_random("contrast", finding, number))
         spread = 0.02 if finding == "cardiomegaly" else 0.12
-        today = exam.visit_random("contrast", finding, counts[finding]).uniform(1 - spread, 1 + spread)
-        planned.append(_PlannedLesion(finding, counts[finding], lasting * float(today)))
-        counts[finding] += 1
+        today = exam.visit_random("contrast", finding, number).uniform(1 - spread, 1 + spread)
+        planned.append(_PlannedLesion(finding, number, lasting * float(today)))
     return planned
 
 

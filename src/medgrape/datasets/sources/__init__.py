@@ -24,8 +24,7 @@ from medgrape.geometry import Box, FilmSize
 from medgrape.plugins import OwnPart, built_in, get, register
 from medgrape.progress import Track, quietly
 
-_ORDER = ("tbx11k", "nih", "vindr", "coco", "labelstudio", "cvat", "table")
-"""Order of the commands; others follow by name."""
+_ORDER = ("tbx11k", "nih", "vindr", "coco", "labelstudio", "cvat", "table")  # of the commands; others follow
 _OPTION_TYPES = (bool, int, float, str, Path)
 R = TypeVar("R", bound=Callable[..., Draft])
 
@@ -95,8 +94,7 @@ def _parse_option(part: OwnPart, parameters: Mapping[str, inspect.Parameter], ke
     alternatives = [other for other in get_args(kind) if other is not NoneType]
     if get_origin(kind) in (Union, UnionType) and len(alternatives) == 1:
         kind = alternatives[0]
-    if kind is inspect.Parameter.empty:
-        kind = str
+    kind = str if kind is inspect.Parameter.empty else kind
     if kind not in _OPTION_TYPES:
         allowed = "bool, int, float, str or Path, or one of these or None"
         raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {allowed}")

@@ -1,7 +1,7 @@
 """A folder of films with the annotations of a tool: as a new data set, or as boxes imported into a prepared one."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -120,14 +120,13 @@ class FilmFinder:
 
     def __init__(self, files: Iterable[str], listed: Iterable[str]) -> None:
         self._files, names = set(files), {_with_slashes(name) for name in listed}
-        self._indices = [
-            (
-                keys,
-                _unique((path, key) for path in self._files for key in keys(path)),
-                Counter(key for name in names for key in keys(name)),
-            )
-            for keys in (_whole_path, _ends, _as_uploaded)
-        ]
+        self._indices = []
+        for keys in (_whole_path, _ends, _as_uploaded):
+            paths = defaultdict[str, list[str]](list)
+            for path in self._files:
+                for key in filter(None, keys(path)):
+                    paths[key].append(path)
+            self._indices.append((keys, paths, Counter(key for name in names for key in keys(name))))
         self._in_other_folders: list[str] = []
 
     def find(self, listed: str) -> str | None:
@@ -153,8 +152,8 @@ class FilmFinder:
             return None
         for keys, paths, listed_counts in self._indices:
             for key in keys(name):
-                if key in paths and listed_counts[key] == 1:
-                    return paths[key]
+                if key in paths and len(paths[key]) == listed_counts[key] == 1:
+                    return paths[key][0]
         return None
 
 
@@ -175,14 +174,6 @@ def _ends(path: str) -> list[str]:
 def _as_uploaded(path: str) -> list[str]:
     """A name as web forms save it: spaces become underscores, and all but letters, digits, dots and dashes go."""
     return [re.sub(r"[^-\w.]", "", PurePosixPath(without_suffix(path)).name.strip().replace(" ", "_"))]
-
-
-def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Key to path, for the keys that only one path has."""
-    paths: dict[str, str | None] = {}
-    for path, key in pairs:
-        paths[key] = path if key not in paths else None
-    return {key: path for key, path in paths.items() if path is not None and key}
 
 
 def import_boxes(
@@ -230,12 +221,13 @@ def _joined(dataset: Dataset, draft: Draft, emptied: frozenset[str], counts: Cou
     """The data set with its old boxes, except those on ``emptied`` films, and the new ones."""
     kept = tuple(box for box in dataset.boxes if box.film not in emptied)
     kept_by_film = replace(dataset, boxes=kept).boxes_by_film
-    new = tuple(box for box in draft.boxes if not any(_same(box, old) for old in kept_by_film.get(box.film, ())))
+    new = tuple(box for box in draft.boxes if not any(_equal(box, old) for old in kept_by_film.get(box.film, ())))
     counts["new"], counts["there already"] = len(new), len(draft.boxes) - len(new)
     counts["of the set dropped for them"] = len(dataset.boxes) - len(kept)
     before, after = _film_concepts(dataset.boxes), _film_concepts((*kept, *new))
     unknown = (before - after) | (draft.doubtful - after - _present(dataset.films))
-    films = tuple(_relabelled(film, _film_concepts(new), unknown, counts) for film in dataset.films)
+    drawn = _film_concepts(new)
+    films = tuple(_relabelled(film, drawn, unknown, counts) for film in dataset.films)
     if dataset.classes == CLASSES:
         with_box = {film for film, _ in after}
         reclassed = {film.id for film in films if film.id in with_box and film.class_name != CLASSES[1]}
@@ -276,6 +268,6 @@ def _film_concepts(boxes: Iterable[DrawnBox]) -> set[tuple[str, str]]:
     return {(box.film, box.concept) for box in boxes}
 
 
-def _same(first: DrawnBox, second: DrawnBox) -> bool:
+def _equal(first: DrawnBox, second: DrawnBox) -> bool:
     edges = zip(first.box.corners, second.box.corners, strict=True)
     return first.concept == second.concept and all(abs(edge - other) <= SAME for edge, other in edges)

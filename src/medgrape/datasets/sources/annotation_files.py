@@ -23,8 +23,7 @@ from medgrape.geometry import Box, FilmSize
 
 RESHAPED = "shapes that are no upright box, taken as the box around them"
 NO_BOX = "marks that are no box, left out"
-PERCENT = FilmSize(100, 100)
-"""The frame of boxes in percent of the film's width and height, whose size is not in the file."""
+PERCENT = FilmSize(100, 100)  # frame of boxes in percent, where the film's size is not in the file
 MAX_DEPTH = 100  # nesting of elements above which a file is refused
 _WITHOUT_BOX = ("tag", "skeleton", "points", "polyline", "cuboid")  # types of labels that no box can have
 TURNED_FILM = "marks on films that were turned in the tool, left out"
@@ -33,8 +32,7 @@ UNNAMED = "marks without a label, left out"
 NOT_ANNOTATED = "films that nobody annotated, or that were skipped, are left out"
 SEVERAL_PEOPLE = "films were annotated by several people: all their boxes count"
 PREDICTIONS = "predictions of models are left out: nobody accepted them"
-_DRAWN = frozenset({"x", "points", "rle"})
-"""Keys of marks that lie on a picture, unlike those of text or of the whole task."""
+_DRAWN = frozenset({"x", "points", "rle"})  # keys of marks on a picture, unlike those of text or of the whole task
 _UPLOAD_PREFIX = re.compile(r"[0-9a-f]{8}-(?=.)")
 
 
@@ -43,8 +41,7 @@ class Mark:
     """A finding that somebody marked on a film."""
 
     label: str  # the label in the tool
-    corners: tuple[float, float, float, float] | None
-    """x1, y1, x2, y2; None where the finding was marked, but not with a box."""
+    corners: tuple[float, float, float, float] | None  # x1, y1, x2, y2; None if the mark is no box
     size: FilmSize  # size of the film in the tool: the frame of the corners
     complaint: str | None = None  # the complaint to record, where it was no upright box
 
@@ -122,17 +119,15 @@ def _coco_films(content: dict[str, Any]) -> MarkedFilms:
             complaints.add(kind, encodable(f"image {image}, category {category}"))
     # Our own files also hold rejected findings and marks without a name, which a data set cannot represent.
     others = content.get("other_annotations", ())
-    left_out = {image for image in {entry["image_id"] for entry in others} if not marks.get(image)}
+    left_out = {entry["image_id"] for entry in others if not marks.get(entry["image_id"])}
     films = tuple(
         MarkedFilm(encodable(image["file_name"]), tuple(marks[image["id"]]))
         for image in images
         if image["id"] not in left_out
     )
-    notes = []
-    if others:
-        note = f"{len(others)} marks that deny a finding or name none are left out"
-        notes.append(f"{note}, and {len(left_out)} films that have no others" if left_out else note)
-    return MarkedFilms(tuple(categories.values()), films, complaints, tuple(notes))
+    note = f"{len(others)} marks that deny a finding or name none are left out"
+    note += f", and {len(left_out)} films that have no others" if left_out else ""
+    return MarkedFilms(tuple(categories.values()), films, complaints, (note,) if others else ())
 
 
 def _coco_mark(entry: dict[str, Any], label: str, size: FilmSize) -> Mark:
@@ -293,20 +288,18 @@ def read_cvat(path: Path) -> MarkedFilms:
             raise ValueError(f"it begins with {root.tag[:40]!r}, not with annotations")
         if root.find("track") is not None:
             raise SourceError(f"{path} is CVAT's export of a video; export it as: CVAT for images 1.1.")
-        films = tuple(_cvat_film(image) for image in root.iterfind("image"))
+        films = []
+        for image in root.iterfind("image"):
+            size = FilmSize(int(image.attrib["width"]), int(image.attrib["height"]))
+            marks = (_cvat_mark(shape.tag, shape.attrib, size) for shape in image if shape.tag != "attribute")
+            films.append(MarkedFilm(image.attrib["name"], tuple(marks)))
         defined = [
             label.findtext("name", "").strip()
             for label in root.iterfind("./meta/*/labels/label")  # a skeleton's joints name their parent
             if label.find("parent") is None and label.findtext("type", "any") not in _WITHOUT_BOX
         ]
         drawn = [mark.label for film in films for mark in film.marks if mark.corners is not None]
-        return MarkedFilms(tuple(dict.fromkeys(defined + drawn)), films)
-
-
-def _cvat_film(image: Element) -> MarkedFilm:
-    size = FilmSize(int(image.attrib["width"]), int(image.attrib["height"]))
-    shapes = (shape for shape in image if shape.tag != "attribute")
-    return MarkedFilm(image.attrib["name"], tuple(_cvat_mark(shape.tag, shape.attrib, size) for shape in shapes))
+        return MarkedFilms(tuple(dict.fromkeys(defined + drawn)), tuple(films))
 
 
 def _cvat_mark(shape: str, attributes: Mapping[str, str], size: FilmSize) -> Mark:
@@ -321,8 +314,8 @@ def _cvat_mark(shape: str, attributes: Mapping[str, str], size: FilmSize) -> Mar
 
 def _box_around(shape: str, attributes: Mapping[str, str]) -> Box:
     if shape == "polygon":
-        points = [tuple(map(float, point.split(","))) for point in attributes["points"].split(";")]
-        return Box.holding((x, y) for x, y in points)
+        points = (point.split(",") for point in attributes["points"].split(";"))
+        return Box.holding((float(x), float(y)) for x, y in points)
     if shape == "mask":
         left, top, width, height = _numbers(attributes, "left", "top", "width", "height")
         return Box.from_corner_and_size(left, top, width, height)

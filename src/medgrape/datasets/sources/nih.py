@@ -101,12 +101,11 @@ def _add_film(draft: Draft, stem: str, row: dict[str, str], path: str, split: st
         draft.complaints.add("films with contradictory or unknown labels", f"{stem} ({'|'.join(findings)})")
         return
     size = draft.size_of(path) if path else PUBLISHED
-    if size is None:
-        return
-    labels: dict[str, bool | None] = {name: name in present for name in draft.concepts.names}
-    person = (row["Patient Gender"], age_in_years(row["Patient Age"]), row["View Position"])
-    class_name = CLASSES[bool(present)]
-    draft.films.append(FilmRecord(stem, path, class_name, row["Patient ID"], size, labels, split, *person))
+    if size is not None:
+        labels: dict[str, bool | None] = {name: name in present for name in draft.concepts.names}
+        person = (row["Patient Gender"], age_in_years(row["Patient Age"]), row["View Position"])
+        class_name = CLASSES[bool(present)]
+        draft.films.append(FilmRecord(stem, path, class_name, row["Patient ID"], size, labels, split, *person))
 
 
 def _add_boxes(draft: Draft) -> None:

@@ -17,7 +17,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, SplitRule, split_films
 from medgrape.errors import UserError, nearest
 from medgrape.files import whole_folder
-from medgrape.geometry import Box, FilmSize
+from medgrape.geometry import FilmSize
 from medgrape.phantoms.anatomy import Exam
 from medgrape.phantoms.cohort import PROFILES, Shortcut, plan
 from medgrape.phantoms.film import PhantomFilm, draw
@@ -99,9 +99,7 @@ def _mapped(work: "partial[DrawnFilm]", exams: Iterable[Exam], workers: int) -> 
     if workers == 1:
         yield map(work, exams)
         return
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=cv2.setNumThreads, initargs=(1,)
-    ) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), cv2.setNumThreads, (1,)) as pool:
         yield pool.map(work, exams, chunksize=16)
 
 
@@ -115,13 +113,13 @@ def _draw_and_write(exam: Exam, folder: Path, order: PhantomOrder) -> DrawnFilm:
         "train", exam.sex, exam.age, exam.view,
     )  # fmt: skip
     boxes = [DrawnBox(exam.film_id, lesion.concept, lesion.box) for lesion in film.lesions if lesion.concept]
-    rows = [_row(film, "finding", lesion.finding, lesion.concept or "", lesion.box) for lesion in film.lesions]
-    rows += [_row(film, "device", device.name, "", device.box) for device in film.devices]
+    drawn = [("finding", lesion.finding, lesion.concept or "", lesion.box) for lesion in film.lesions]
+    drawn += [("device", device.name, "", device.box) for device in film.devices]
+    rows: list[tuple[object, ...]] = [
+        (exam.film_id, kind, name, concept, *(f"{edge:g}" for edge in box.corners))
+        for kind, name, concept, box in drawn
+    ]
     return DrawnFilm(record, boxes, rows)
-
-
-def _row(film: PhantomFilm, kind: str, name: str, concept: str, box: Box) -> tuple[object, ...]:
-    return film.exam.film_id, kind, name, concept, *(f"{edge:g}" for edge in box.corners)
 
 
 def _write_film(path: Path, film: PhantomFilm, order: PhantomOrder) -> None:

@@ -15,11 +15,11 @@ from medgrape.progress import Track, quietly
 
 _YES, _NO = {"1", "1.0", "true", "yes", "y", "positive"}, {"0", "0.0", "false", "no", "n", "negative"}
 _UNKNOWN = {"", "-1", "-1.0", "nan", "na", "uncertain", "unknown"}
+# Values of a split column; validation is cut from training anew, so a published validation split is training here
 _SPLITS = {
     "test": "test", "testing": "test", "holdout": "test",
     "train": "train", "training": "train", "val": "train", "valid": "train", "validation": "train", "dev": "train",
 }  # fmt: skip
-"""Values of a split column; validation is cut from training anew, so a published validation split is training here."""
 _SEXES = {"m": "M", "male": "M", "f": "F", "female": "F", "o": "O", "other": "O"}
 _NO_FINDING = {"no_finding", "no_findings", "normal", "none"}
 

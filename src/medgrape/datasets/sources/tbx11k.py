@@ -13,7 +13,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import UNTESTED, FilmRecord
 from medgrape.datasets.draft import NO_PATIENTS, Draft, films_by_stem, read_text, required
 from medgrape.datasets.sources import Option, source
-from medgrape.datasets.sources.annotation_files import MarkedFilm, place_marks, read_coco
+from medgrape.datasets.sources.annotation_files import place_marks, read_coco
 from medgrape.progress import Track, quietly
 
 CLASSES = ("healthy", "sick_non_tb", "active_tb")
@@ -66,19 +66,14 @@ def _read_split(draft: Draft, list_name: str, split: str, track: Track) -> None:
     published_list = draft.folder / "lists" / f"{list_name}.txt"
     if published_list.is_file():
         differing = set(read_text(draft.used(published_list)).split()) ^ {film.listed for film in coco.films}
-        for film in sorted(differing):
-            draft.complaints.add(f"films in only one of {list_name}'s list and labels", film)
+        for listed in sorted(differing):
+            draft.complaints.add(f"films in only one of {list_name}'s list and labels", listed)
     for marked in track(coco.films, f"reading {list_name}", len(coco.films)):
-        _read_film(draft, marked, split)
-
-
-def _read_film(draft: Draft, marked: MarkedFilm, split: str) -> None:
-    class_name = _FOLDERS.get(marked.listed.split("/")[0])
-    path = f"imgs/{marked.listed}"
-    if class_name is None or ".." in marked.listed:
-        draft.complaints.add("films in an unknown folder", marked.listed)
-    elif _add_film(draft, path, marked.listed, class_name, split):
-        place_marks(draft, marked, draft.films[-1])
+        class_name = _FOLDERS.get(marked.listed.split("/")[0])
+        if class_name is None or ".." in marked.listed:
+            draft.complaints.add("films in an unknown folder", marked.listed)
+        elif _add_film(draft, f"imgs/{marked.listed}", marked.listed, class_name, split):
+            place_marks(draft, marked, draft.films[-1])
 
 
 def _add_film(draft: Draft, path: str, listed: str, class_name: str, split: str, label: bool | None = None) -> bool:

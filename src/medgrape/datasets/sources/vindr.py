@@ -35,11 +35,11 @@ def read_vindr(
     for split in ("train", "test"):
         readings, needed = _votes(draft, split), votes if split == "train" else 1
         films = films_by_stem([folder / split], folder, draft.complaints)
-        for stem, given in track(sorted(readings.items()), f"reading {split} films", len(readings)):
+        for stem, votes_by_label in track(sorted(readings.items()), f"reading {split} films", len(readings)):
             path = films.get(stem, "")
             size = draft.size_of_listed(path, f"{split}/{stem}")
             if size is not None:
-                draft.films.append(_film(draft, stem, path, size, split, given, needed))
+                draft.films.append(_film(draft, stem, path, size, split, votes_by_label, needed))
         for stem in sorted(films.keys() - readings.keys()):
             draft.complaints.add("films without a label", films[stem])
         _add_boxes(draft, split)
@@ -52,7 +52,7 @@ def _votes(draft: Draft, split: str) -> dict[str, Counter[str]]:
     readings = defaultdict[str, Counter[str]](Counter)
     for row in named_rows(path, ("image_id", _NO_FINDING)):
         readings[row["image_id"]].update(column for column, mark in row.items() if mark in ("1", "1.0"))
-    columns = {column for given in readings.values() for column in given}
+    columns = {column for counts in readings.values() for column in counts}
     others = sorted(name for name in columns if draft.concepts.published(name) is None and name != _NO_FINDING)
     if others:
         draft.notes.append(
@@ -62,11 +62,11 @@ def _votes(draft: Draft, split: str) -> dict[str, Counter[str]]:
 
 
 def _film(
-    draft: Draft, stem: str, path: str, size: FilmSize, split: str, given: Counter[str], needed: int
+    draft: Draft, stem: str, path: str, size: FilmSize, split: str, votes_by_label: Counter[str], needed: int
 ) -> FilmRecord:
     """One film; a finding is present when enough readers gave it, absent when nobody did, and else not known."""
     labels: dict[str, bool | None] = dict.fromkeys(draft.concepts.names, False)
-    for column, count in given.items():
+    for column, count in votes_by_label.items():
         concept = draft.concepts.published(column)
         if concept is not None:
             labels[concept] = True if count >= needed else labels[concept] or None
@@ -75,7 +75,7 @@ def _film(
         from medgrape.films.dicom.reader import read_person  # pydicom is an extra, and slow to import
 
         person = read_person(draft.folder / path)
-    class_name = CLASSES[given[_NO_FINDING] < needed]
+    class_name = CLASSES[votes_by_label[_NO_FINDING] < needed]
     return FilmRecord(stem, path, class_name, stem, size, labels, split, *person)
 
 

@@ -41,21 +41,20 @@ from medgrape.films.film import (
 from medgrape.films.jpeg import JPEG_START, jpeg_size
 from medgrape.geometry import FilmSize, Turn
 
-PROJECTIONS = {"CR", "DX", "RG", "DR", "SC", "OT"}
-"""Modalities of chest radiographs; secondary captures say OT, sometimes SC."""
+PROJECTIONS = {"CR", "DX", "RG", "DR", "SC", "OT"}  # chest radiographs; secondary captures say OT, sometimes SC
+# Modalities that an error message names; any other string may be free text, even a patient's name
 _OTHER_MODALITIES = {
     "MR", "US", "NM", "PT", "PET", "MG", "XA", "RF", "SR", "PR", "SEG", "KO", "ECG", "IO", "PX", "OP", "ES", "REG",
 }  # fmt: skip
-"""Modalities that an error message names; any other string may be free text, even a patient's name."""
 _PIXEL_KEYWORDS = ("PixelData", "FloatPixelData", "DoubleFloatPixelData")
 _GREY = {"MONOCHROME1", "MONOCHROME2"}
 _COLOUR = {"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT", "PALETTE COLOR"}
 _JPEG_2000_START = b"\xff\x4f\xff\x51"
+# The turn that makes a film upright, by where its stored rows and columns lead; none where they lead front or back
 _TURN_BY_EDGES = {
     ("L", "F"): Turn(0), ("R", "F"): Turn(0, True), ("R", "H"): Turn(2), ("L", "H"): Turn(2, True),
     ("F", "R"): Turn(1), ("F", "L"): Turn(1, True), ("H", "L"): Turn(3), ("H", "R"): Turn(3, True),
 }  # fmt: skip
-"""The turn that makes a film upright, by where its stored rows and columns lead; none where they lead front or back."""
 _PREAMBLE = 128
 _MAX_META = 65536
 ORIENTATION_KEYWORDS = ("ImageRotation", "ImageHorizontalFlip", "PatientOrientation")

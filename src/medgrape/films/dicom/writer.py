@@ -23,8 +23,7 @@ from medgrape.config import FilmLimits
 from medgrape.films.dicom.grey_levels import whole_number
 from medgrape.films.dicom.reader import PROJECTIONS, open_radiograph, transfer_syntax, view_of
 
-OLDEST = 89
-"""Greatest age in years that is kept; above it all ages become one year more, since they may identify a person."""
+OLDEST = 89  # greatest age in years that is kept; higher ages may identify a person and become one year more
 _VIEWS = {"PA", "AP", "LL", "RL", "LLO", "RLO", "LLD", "RLD", "LAT", "LATERAL", "LPO", "RPO", "LAO", "RAO"}
 _CODED_STRINGS = {
     "Modality": PROJECTIONS,

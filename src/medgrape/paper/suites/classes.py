@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from medgrape.paper.recipes import fixed_recipes
 from medgrape.paper.results import Results
 from medgrape.paper.suites.base import (
     ENERGY,
@@ -10,10 +11,8 @@ from medgrape.paper.suites.base import (
     PAIRS,
     POINTS,
     RecipeRow,
-    corrected,
     films,
     number,
-    published,
     ranked,
     recipe_lines,
     recipe_table,
@@ -39,7 +38,7 @@ def modules(results: Results) -> Table:
         RecipeRow("ours"),
     )
     note = "The safety check changes no class and no map, so its row is that of the graph head, here as in the paper."
-    table = recipe_table(results, "modules", "What each module adds", rows, MAPS, read=1, notes=(note,))
+    table = recipe_table(results, "What each module adds", rows, MAPS, read=1, notes=(note,))
     return replace(table, plots=dots_plot("modules", table.lines, F1))
 
 
@@ -52,7 +51,7 @@ def baselines(results: Results) -> Table:
         "names: a finding's map is the sum of the parts that go with it on training films."
     )
     title = "Other methods on the same backbone"
-    table = recipe_table(results, "baselines", title, rows, MAPS, against=4, read=0, notes=(note,))
+    table = recipe_table(results, title, rows, MAPS, against=4, read=0, notes=(note,))
     return replace(table, plots=dots_plot("baselines", table.lines, PAIRS))
 
 
@@ -65,15 +64,14 @@ def compare(results: Results) -> Table:
     """CSR against GRAPE over all seeds, on both data sets."""
     columns = (F1, POINTS, PAIRS)
     first = (RecipeRow("csr", "CSR, first set", "first-csr"), RecipeRow("grape", "GRAPE, first set", "first-grape"))
-    lines = recipe_lines(results, "compare", first, columns, first[0]) + trivial_lines(results, "csr", columns)
+    lines = recipe_lines(results, first, columns, first[0]) + trivial_lines(results, "csr", columns)
     reading = versus(lines, lines[1], lines[0], F1)
-    if results.has("second"):
+    if "second" in results.data:
         second = (
             RecipeRow("csr", "CSR, second set", "second-csr", "second"),
             RecipeRow("grape-text", "GRAPE with text, second set", "second-grape-text", "second"),
         )
-        lines += recipe_lines(results, "compare", second, columns, second[0])
-        lines = corrected(lines + trivial_lines(results, "csr", columns, "second"))
+        lines += recipe_lines(results, second, columns, second[0]) + trivial_lines(results, "csr", columns, "second")
     notes = ("The paper: p = 0.0013 on TBX11K, p = 0.894 on NIH, by a t-test over five seeds.",)
     return Table("CSR against GRAPE", columns, tuple(lines), reading, "CSR on the same set", notes)
 
@@ -87,32 +85,31 @@ def nih(results: Results) -> Table:
         RecipeRow("csr-text", "+ safety check + text", role="second"),
         RecipeRow("grape-text", "GRAPE (all)", role="second"),
     )
-    return recipe_table(results, "nih", "The modules on the second data set", rows, MAPS, read=3)
+    return recipe_table(results, "The modules on the second data set", rows, MAPS, read=3)
 
 
 @suite("end-to-end", "tab:n4", needs=films("grape", "end-to-end"))
 def end_to_end(results: Results) -> Table:
     """Training in stages against training end to end."""
     rows = (RecipeRow("grape", "Staged"), RecipeRow("end-to-end", "End to end"))
-    return recipe_table(results, "end-to-end", "Stages, or everything at once", rows, MAPS, read=1)
+    return recipe_table(results, "Stages, or everything at once", rows, MAPS, read=1)
 
 
 @suite("classes", "tab:perclass_f1", needs=films("csr", "grape", "ours"))
 def by_class(results: Results) -> Table:
     """F1 of each class."""
-    columns = tuple(Column(f"f1.{name}", name, "higher") for name in results.dataset("first").classes)
-    lines = recipe_lines(results, "classes", [RecipeRow(name) for name in ("csr", "grape", "ours")], columns)
+    columns = tuple(Column(f"f1.{name}", name, "higher") for name in results.data["first"].classes)
+    lines = recipe_lines(results, [RecipeRow(name) for name in ("csr", "grape", "ours")], columns)
     majority = {column.key: results.value("csr", f"majority.{column.key}") for column in columns}
-    lines.append(Line("always the commonest class", majority, trivial=True))
-    gains = []
+    gains, reading = [], NOT_MEASURED
     for column in columns:
         csr, grape = number(lines[0], column.key), number(lines[1], column.key)
         if csr is not None and grape is not None:
             gains.append((grape - csr, column.title))
-    reading = NOT_MEASURED
     if gains:
         gain, name = max(gains, key=lambda gain: abs(gain[0]))
         reading = f"From CSR to GRAPE, F1 changes most for {name}: {gain:+.3f}."
+    lines.append(Line("always the commonest class", majority, trivial=True))
     return Table("F1 of each class", columns, tuple(lines), reading)
 
 
@@ -123,8 +120,8 @@ CALIBRATED = ("csr", "grape", "ours", "black-box", "end-to-end", "cbm", "pip-net
 def calibration(results: Results) -> Table:
     """Calibration error and Brier score of the class probabilities."""
     columns = (Column("ece", "Calibration error", "lower"), Column("brier", "Brier score", "lower"))
-    lines = recipe_lines(results, "calibration", [RecipeRow(name) for name in CALIBRATED], columns)
-    constant = {key: results.value("csr", f"constant.{key}") for key in ("ece", "brier")}
+    lines = recipe_lines(results, [RecipeRow(name) for name in CALIBRATED], columns)
+    constant = {column.key: results.value("csr", f"constant.{column.key}") for column in columns}
     lines.append(Line("always the training frequencies", constant, trivial=True))
     scores, trivial = ranked(lines, "brier"), number(lines[-1], "brier")
     reading = NOT_MEASURED
@@ -138,23 +135,21 @@ def calibration(results: Results) -> Table:
 @suite("confusion", "tab:confusion", needs=films("csr", "grape"))
 def confusion(results: Results) -> Table:
     """Confusion matrices of CSR and GRAPE, with the first seed."""
-    names, seed = results.dataset("first").classes, results.seeds[0]
+    names, seed = results.data["first"].classes, results.seeds[0]
     columns = (*(Column(f"said.{name}", f"said: {name}") for name in names), Column("recall", "Recall", "higher"))
     lines, errors = [], []
     for recipe in ("csr", "grape"):
-        title, figures = RecipeRow(recipe).title, results.by_seed("films", recipe).get(seed)
+        title, figures = fixed_recipes()[recipe].title, results.by_seed("films", recipe).get(seed)
         if figures is None:
             continue
-        matrix: list[list[int]] = figures["confusion"]
-        for place, (true_class, counts) in enumerate(zip(names, matrix, strict=True)):
+        wrong = 0
+        for place, (true_class, counts) in enumerate(zip(names, figures["confusion"], strict=True)):
             cells: dict[str, Cell] = {
                 f"said.{name}": Value(count, whole=True) for name, count in zip(names, counts, strict=True)
             }
             cells["recall"] = Value(counts[place] / sum(counts)) if sum(counts) else None
-            paper = published()["confusion"].get(f"{recipe}-{true_class}", {})
-            paper = {key if key == "recall" else f"said.{key}": text for key, text in paper.items()}
-            lines.append(Line(f"{title}: {true_class}", cells, paper))
-        wrong = sum(map(sum, matrix)) - sum(row[place] for place, row in enumerate(matrix))
+            lines.append(Line(f"{title}: {true_class}", cells, f"{recipe}-{true_class}"))
+            wrong += sum(counts) - counts[place]
         errors.append(f"{title} errs on {wrong:,} of {figures['films']:,} films")
         if recipe == "grape" and figures["majority"] is not None:
             missed = round((1 - figures["majority.accuracy"]) * figures["films"])

@@ -13,7 +13,7 @@ from medgrape.paper.tables import Cell, Column, Line, Table
 
 
 def latency_job(results: Results) -> PaperJob:
-    """The models of the first seed, timed once."""
+    """Return the job that times the models of the first seed."""
     return results.single_job("latency", "grape", "csr")
 
 
@@ -24,10 +24,10 @@ def latency(results: Results) -> Table:
         Column("mean", "Mean, ms", "lower"), Column("sd", "SD, ms"), Column("p95", "P95, ms", "lower"),
         Column("film", "µs a film", "lower"), Column("overhead", "Overhead", "lower"),
     )  # fmt: skip
-    found = latency_job(results).found()
+    result = latency_job(results).load_result()
     lines, reading, where = [], NOT_MEASURED, "a CPU"
-    if found is not None:
-        figures = found["figures"]
+    if result is not None:
+        figures = result["figures"]
         for batch in BATCHES:
             for head in ("linear", "graph"):
                 cells: dict[str, Cell] = {
@@ -35,7 +35,7 @@ def latency(results: Results) -> Table:
                 }
                 cells["film"] = f"{figures[f'{batch}.{head}.film']:,.0f}"
                 cells["overhead"] = f"{figures[f'{batch}.overhead']:+.1%}" if head == "graph" else "–"
-                lines.append(Line(f"batch {batch}, {head} head", cells, published()["latency"][f"{batch}-{head}"]))
+                lines.append(Line(f"batch {batch}, {head} head", cells, f"{batch}-{head}"))
         costs = ", ".join(f"{figures[f'{batch}.overhead']:+.1%} at batch {batch}" for batch in BATCHES)
         reading = f"The graph head costs {costs}, of medians; the paper's cost +17 %, +101 % and +161 %."
         where = f"{figures['backbone']}, {figures['side']} pixels, {figures['threads']} threads of a CPU"
@@ -57,7 +57,7 @@ def context(results: Results) -> Table:
     for row in tomllib.loads(text)["published"]:
         cells: dict[str, Cell] = {key: row[key] for key in ("data", "figure", "value", "comparable")}
         role: Role = row.get("role", "first")
-        cells["ours"] = results.value(row["ours"], "macro_f1", role) if "ours" in row and results.has(role) else None
+        cells["ours"] = results.value(row["ours"], "macro_f1", role) if "ours" in row and role in results.data else None
         lines.append(Line(row["method"], cells))
     reading = "None of these figures was measured here; films, splits and tasks differ."
     return Table("What others published", columns, tuple(lines), reading)
@@ -66,22 +66,21 @@ def context(results: Results) -> Table:
 @suite("settings", "tab:hparams_fixed", "tab:hparams_dataset", needs=lambda _: ())
 def settings(results: Results) -> Table:
     """The paper's settings, and those of these runs."""
-    tables: dict[str, Any] = results.workspace.base.model_dump(mode="json")
     lines, differing = [], 0
     for key, paper in published()["settings"].items():
-        value: Any = tables
+        value: Any = results.workspace.base.model_dump(mode="json")
         for part in key.split("."):
             value = value[part]
-        lines.append(Line(key, {"value": str(value)}, paper))
+        lines.append(Line(key, {"value": str(value)}, key))
         differing += not _same(str(value), paper["value"])
     built = f"{HIDDEN} wide, {ATTENTION_HEADS} attention heads"
-    lines.append(Line("graph head", {"value": built}, {"value": "64 wide, 4 attention heads"}))
+    lines.append(Line("graph head", {"value": built}, paper={"value": "64 wide, 4 attention heads"}))
     reading = f"{differing} of {len(lines)} settings differ from the paper's on TBX11K."
     return Table("Settings", (Column("value", "Value"),), tuple(lines), reading)
 
 
 def _same(ours: str, paper: str) -> bool:
-    """Whether two settings are equal, however they are written; of several in the paper, the first counts."""
+    """Whether two settings are equal, as numbers or as text; of several in the paper, the first counts."""
     theirs = paper.split(";")[0]
     try:
         return float(ours) == float(theirs)

@@ -1,13 +1,11 @@
 """Tables of findings that are learnt from a sentence and few films."""
 
-from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 from medgrape.paper.jobs import Role
 from medgrape.paper.measures import FEW_SHOT_FILMS
 from medgrape.paper.results import Results
-from medgrape.paper.suites.base import NOT_MEASURED, number, published, suite
+from medgrape.paper.suites.base import NOT_MEASURED, number, suite
 from medgrape.paper.suites.plots import shots_plot
 from medgrape.paper.tables import Cell, Column, Line, Table, spread
 
@@ -16,58 +14,34 @@ _NOTE = (
     "seeds. The text projection is made to forget the finding first, where there are others to learn it from; the "
     "paper's had seen it."
 )
-Pick = Callable[[dict[str, Any]], Any]
+SHOTS = {str(films): {0: "the sentence alone", 1: "1 film"}.get(films, f"{films} films") for films in FEW_SHOT_FILMS}
+ROWS = SHOTS | {"full": "all training films", "chance": "a random point", "fixed": "one fixed point for each finding"}
+BASELINES = ("chance", "fixed")
 
 
-def _concepts(results: Results, recipe: str, role: Role) -> list[dict[str, Any]]:
-    """Concepts of the first seed that is done; all seeds have the same."""
-    found = [figures["concepts"] for figures in results.found("few-shot", recipe, role) if figures.get("concepts")]
-    return list(found[0]) if found else []
+def _by_concept(results: Results, recipe: str, role: Role = "first") -> dict[str, list[dict[str, Any]]]:
+    """The figures of each concept in every finished seed, with the keys of ``ROWS``."""
+    by_concept: dict[str, list[dict[str, Any]]] = {}
+    for figures in results.figures("few-shot", recipe, role):
+        for concept in figures.get("concepts", []):
+            shots = {str(shots["films"]): shots["mean"] for shots in concept["shots"]}
+            by_concept.setdefault(concept["name"], []).append(concept | shots)
+    return by_concept
 
 
-def _over_seeds(results: Results, recipe: str, role: Role, name: str, pick: Pick) -> Cell:
-    concepts = (c for figures in results.found("few-shot", recipe, role) for c in figures.get("concepts", []))
-    return spread([pick(concept) for concept in concepts if concept["name"] == name])
-
-
-def _pointing(films: int) -> Pick:
-    """Pick the pointing game after learning from so many films."""
-    return lambda concept: next((shots["mean"] for shots in concept["shots"] if shots["films"] == films), None)
-
-
-def _films(count: int) -> str:
-    return {0: "the sentence alone", 1: "1 film"}.get(count, f"{count} films")
-
-
-def _lines(results: Results, suite: str, recipe: str, role: Role, prefix: str = "") -> list[Line]:
-    paper = published()[suite] if not prefix else {}
-    names = [concept["name"] for concept in _concepts(results, recipe, role)]
-    rows: list[tuple[str, str, Pick, bool]] = [
-        (_films(films), str(films), _pointing(films), False) for films in FEW_SHOT_FILMS
-    ]
-    rows.append(("all training films", "full", itemgetter("full"), False))
-    if not prefix:
-        rows.append(("a random point", "chance", itemgetter("chance"), True))
-        rows.append(("one fixed point for each finding", "fixed", itemgetter("fixed"), True))
-    return [
-        Line(
-            f"{prefix}{title}",
-            {name: _over_seeds(results, recipe, role, name, pick) for name in names},
-            {name: text for name, text in paper.get(key, {}).items() if name in names},
-            trivial=trivial,
-        )
-        for title, key, pick, trivial in rows
-    ]
+def _cells(concepts: dict[str, list[dict[str, Any]]], key: str) -> dict[str, Cell]:
+    return {name: spread([seed.get(key) for seed in seeds]) for name, seeds in concepts.items()}
 
 
 def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
-    lines = _lines(results, suite, "grape-text", role)
+    concepts, names = _by_concept(results, "grape-text", role), results.data[role].concepts
+    lines = [Line(row, _cells(concepts, key), key, trivial=key in BASELINES) for key, row in ROWS.items()]
     if role == "first":
-        lines += _lines(results, suite, "ours", role, "medgrape's recipe: ")
-    concepts = results.dataset(role).concepts
+        ours = _by_concept(results, "ours")
+        learnt = [key for key in ROWS if key not in BASELINES]
+        lines += [Line(f"medgrape's recipe: {ROWS[key]}", _cells(ours, key)) for key in learnt]
     columns = tuple(
-        Column(concept["name"], f"{concepts[concept['name']].title} ({concept['pairs']} pairs)", "higher")
-        for concept in _concepts(results, "grape-text", role)
+        Column(name, f"{names[name].title} ({seeds[0]['pairs']} pairs)", "higher") for name, seeds in concepts.items()
     )
     reading = "Not measured: no finding has boxes on training and on test films, or the job is not done yet."
     if columns:
@@ -76,8 +50,8 @@ def _few_shot(results: Results, suite: str, title: str, role: Role) -> Table:
         if one_film is not None and full is not None:
             reading = f"{columns[0].title}: one film points at {one_film:.3f}, all training films at {full:.3f}"
             reading += "." if fixed is None else f"; one fixed point at {fixed:.3f}."
-    found = results.found("few-shot", "grape-text", role)
-    warnings = dict.fromkeys(warning for figures in found for warning in figures.get("warnings", []))
+    by_seed = results.figures("few-shot", "grape-text", role)
+    warnings = dict.fromkeys(warning for figures in by_seed for warning in figures.get("warnings", []))
     plots = shots_plot(suite, lines, columns)
     return Table(title, columns, tuple(lines), reading, notes=(_NOTE, *warnings), plots=plots)
 
@@ -89,11 +63,9 @@ def first(results: Results) -> Table:
 
 
 @suite(
-    "few-shot-second",
-    "tab:zeroshot_nih",
+    "few-shot-second", "tab:zeroshot_nih", role="second",
     needs=lambda r: r.jobs("few-shot", "grape-text", role="second"),
-    role="second",
-)
+)  # fmt: skip
 def second(results: Results) -> Table:
     """Findings learnt from a sentence and few films, on the second data set."""
     return _few_shot(results, "few-shot-second", "The same on the second data set", "second")
@@ -102,18 +74,12 @@ def second(results: Results) -> Table:
 @suite("end-to-end-few-shot", "tab:n4_zeroshot", needs=lambda r: r.jobs("few-shot", "grape-text", "end-to-end-text"))
 def end_to_end(results: Results) -> Table:
     """Findings learnt from few films after training in stages and end to end."""
-    concepts = _concepts(results, "grape-text", "first")
-    name = max(concepts, key=lambda concept: int(concept["pairs"]))["name"] if concepts else ""
-    recipes = {"staged": "grape-text", "whole": "end-to-end-text"}
-
-    def cells(pick: Pick) -> dict[str, Cell]:
-        return {column: _over_seeds(results, recipe, "first", name, pick) for column, recipe in recipes.items()}
-
-    paper = published()["end-to-end-few-shot"]
-    lines = [Line(_films(films), cells(_pointing(films)), paper[str(films)]) for films in FEW_SHOT_FILMS]
-    lines.append(Line("a random point", cells(itemgetter("chance")), trivial=True))
-    lines.append(Line("one fixed point", cells(itemgetter("fixed")), trivial=True))
-    staged, whole = (number(lines[1], key) for key in recipes)
+    staged_concepts, whole_concepts = (_by_concept(results, recipe) for recipe in ("grape-text", "end-to-end-text"))
+    name = max(staged_concepts, key=lambda name: int(staged_concepts[name][0]["pairs"]), default="")
+    seeds = {"staged": staged_concepts.get(name, []), "whole": whole_concepts.get(name, [])}
+    rows = SHOTS | {"chance": "a random point", "fixed": "one fixed point"}
+    lines = [Line(row, _cells(seeds, key), key, trivial=key in BASELINES) for key, row in rows.items()]
+    staged, whole = (number(lines[1], column) for column in seeds)
     reading = NOT_MEASURED
     if staged is not None and whole is not None:
         reading = f"From one film: {staged:.3f} with stages, {whole:.3f} end to end."

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from medgrape.paper.recipes import TAUS, Edge, Recipe, edges, fixed_recipes, tau_recipe
+from medgrape.paper.recipes import TAUS, Edge, Recipe, edges, fixed_recipes
 from medgrape.paper.results import Results
 from medgrape.paper.suites.base import (
     F1,
@@ -28,7 +28,7 @@ def heads(results: Results) -> Table:
     """Linear, ML-GCN, ADD-GCN and GAT heads."""
     titles = {"csr": "Linear (CSR)", "ml-gcn": "ML-GCN", "add-gcn": "ADD-GCN", "grape": "GAT (GRAPE)"}
     rows, columns = [RecipeRow(name, title) for name, title in titles.items()], (F1, PAIRS)
-    return recipe_table(results, "heads", "Graph heads", rows, columns, read=3, keys=(F1.key,), notes=(_SAME_MAPS,))
+    return recipe_table(results, "Graph heads", rows, columns, read=3, keys=(F1.key,), notes=(_SAME_MAPS,))
 
 
 @suite("mlp", "tab:n6_mlp", needs=films("csr", "mlp", "grape"))
@@ -41,18 +41,17 @@ def mlp(results: Results) -> Table:
         "The paper's pointing figures here (0.165, 0.171) fit its 164 active pairs alone, so they are left out.",
     )
     columns, title = (F1, PAIRS, parameters), "Graph, or just more parameters"
-    table = recipe_table(results, "mlp", title, rows, columns, against=2, read=1, keys=(F1.key,), notes=notes)
-    counts = [results.value(row.recipe, parameters.key, whole=True) for row in rows]
-    counted = [
-        replace(line, ours={**line.ours, parameters.key: count})
-        for line, count in zip(table.lines[: len(rows)], counts, strict=True)
-    ]
-    return replace(table, lines=(*counted, *table.lines[len(rows) :]))
+    table = recipe_table(results, title, rows, columns, against=2, read=1, keys=(F1.key,), notes=notes)
+    lines = list(table.lines)
+    for place, row in enumerate(rows):
+        count = results.value(row.recipe, parameters.key, whole=True)
+        lines[place] = replace(lines[place], ours={**lines[place].ours, parameters.key: count})
+    return replace(table, lines=tuple(lines))
 
 
 def cut_edges(results: Results) -> tuple[Edge, ...]:
-    """Edges that are taken out one by one: all, or the first ones of a dense graph."""
-    return edges(results.dataset("first"), results.workspace.base.model.tau)[:MOST_EDGES]
+    """Return the edges that are taken out one by one: all, or the first ones of a dense graph."""
+    return edges(results.data["first"], results.workspace.base.model.tau)[:MOST_EDGES]
 
 
 @suite("edges", "tab:edge_ablation", needs=lambda r: r.jobs("films", "grape", *(edge.recipe for edge in cut_edges(r))))
@@ -61,9 +60,9 @@ def edge_importance(results: Results) -> Table:
     whole = RecipeRow("grape", "the whole graph", "all")
     rows = [whole]
     for edge in cut_edges(results):
-        kind = "self-loop" if edge.is_loop else "between findings"
+        kind = "self-loop" if edge.speaker == edge.listener else "between findings"
         rows.append(RecipeRow(edge.recipe, f"without {edge.speaker} → {edge.listener} ({kind})"))
-    lines = recipe_lines(results, "edges", rows, (F1,), whole) + trivial_lines(results, "grape", (F1,))
+    lines = recipe_lines(results, rows, (F1,), whole) + trivial_lines(results, "grape", (F1,))
     base, cut = number(lines[0], F1.key), ranked(lines[1:], F1.key)
     reading = NOT_MEASURED
     if base is not None and cut:
@@ -71,7 +70,7 @@ def edge_importance(results: Results) -> Table:
         reading = "Taking an edge out lowers macro-F1 nowhere."
         if worst < base:
             reading = f"The largest loss is {title}: macro-F1 {worst:.3f} instead of {base:.3f}."
-    count = len(edges(results.dataset("first"), results.workspace.base.model.tau))
+    count = len(edges(results.data["first"], results.workspace.base.model.tau))
     notes = (
         f"The graph has {count} edges, self-loops included; at most {MOST_EDGES} are taken out. In the paper "
         "the edge between findings is drawn from active to obsolete; here active listens to obsolete.",
@@ -80,8 +79,11 @@ def edge_importance(results: Results) -> Table:
 
 
 def _tau(results: Results, tau: float) -> Recipe:
-    """GRAPE itself if this is its own threshold."""
-    return fixed_recipes()["grape"] if tau == results.workspace.base.model.tau else tau_recipe(tau)
+    """GRAPE with another threshold of the graph; GRAPE itself if this is its own one."""
+    grape = fixed_recipes()["grape"]
+    if tau == results.workspace.base.model.tau:
+        return grape
+    return Recipe(f"tau-{tau:.2f}", f"tau = {tau:.2f}", grape.change | {"model.tau": tau})
 
 
 @suite("tau", "tab:tau_sweep", needs=lambda r: r.jobs("films", *(_tau(r, tau) for tau in TAUS)))
@@ -90,10 +92,10 @@ def tau_sweep(results: Results) -> Table:
     columns = (F1, PAIRS, Column("edges", "Edges"))
     rows = [RecipeRow(_tau(results, tau), f"tau = {tau:.2f}", f"{tau:.2f}") for tau in TAUS]
     lines = [
-        replace(line, ours={**line.ours, "edges": Value(len(edges(results.dataset("first"), tau)), whole=True)})
-        for line, tau in zip(recipe_lines(results, "tau", rows, columns, rows[2], (F1.key,)), TAUS, strict=True)
+        replace(line, ours={**line.ours, "edges": Value(len(edges(results.data["first"], tau)), whole=True)})
+        for line, tau in zip(recipe_lines(results, rows, columns, rows[2], (F1.key,)), TAUS, strict=True)
     ]
-    found = [value for value, _ in ranked(lines, F1.key)]
-    reading = f"Macro-F1 moves by {found[-1] - found[0]:.3f} over the whole sweep." if found else NOT_MEASURED
+    values = [value for value, _ in ranked(lines, F1.key)]
+    reading = f"Macro-F1 moves by {values[-1] - values[0]:.3f} over the whole sweep." if values else NOT_MEASURED
     lines += trivial_lines(results, "grape", columns)
     return Table("The graph's threshold", columns, tuple(lines), reading, rows[2].title, (_SAME_MAPS,))

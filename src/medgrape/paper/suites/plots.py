@@ -1,4 +1,4 @@
-"""Plots of the report, in colours that colour-trivial readers can tell apart."""
+"""Plots of the report, in colours that colour-blind readers can tell apart."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ _MARKS, _DASHES = "osD^vPX", ("-", "--", "-.", ":")
 
 
 def dots_plot(name: str, lines: Sequence[Line], column: Column) -> tuple[Plot, ...]:
-    """A dot for each row with its spread over the seeds; trivial answers as lines."""
+    """Return a plot with a dot for each row and its spread over the seeds; trivial baselines are lines."""
     values = [(line, cell) for line in lines if isinstance(cell := line.ours.get(column.key), Value)]
     rows = [(line.title, value) for line, value in values if not line.trivial]
     trivial = [(line.title, value) for line, value in values if line.trivial]
@@ -40,13 +40,9 @@ def dots_plot(name: str, lines: Sequence[Line], column: Column) -> tuple[Plot, .
 
 
 def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> tuple[Plot, ...]:
-    """Pointing against the number of films, a curve for each finding, beside full supervision and a fixed point."""
-    shots = [
-        line
-        for line in lines
-        if line.title in ("the sentence alone", "1 film", "5 films", "20 films", "all training films")
-    ]
-    fixed = next((line for line in lines if line.title.startswith("one fixed")), None)
+    """Return a plot of pointing by number of films, a curve for each finding, with the fixed point as a bar."""
+    shots = [line for line in lines if line.key.isdigit() or line.key == "full"]
+    fixed = next((line for line in lines if line.key == "fixed"), None)
     if not columns or not shots:
         return ()
     with plotting():
@@ -70,50 +66,53 @@ def shots_plot(name: str, lines: Sequence[Line], columns: Sequence[Column]) -> t
         return (Plot(inline(figure, f"shots-{name}", f"Pointing by number of films. {words}."), ""),)
 
 
-def histogram_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
-    """Distribution of the cosines of prototypes with their text and with each other."""
+FiguresByTitle = Sequence[tuple[str, dict[str, Any]]]
+
+
+def histogram_plot(rows: FiguresByTitle) -> tuple[Plot, ...]:
+    """Return the distributions of the cosines of prototypes with their text and with each other."""
     plots = []
     for name, title, axis, paper in (
         ("anchor", "prototype and its text", "cosine of a prototype and its text", 0.995),
         ("within", "prototypes of one finding", "cosine of two prototypes of one finding", 0.990),
     ):
-        own = [(label, figures[f"histogram.{name}"]) for label, figures in found if f"histogram.{name}" in figures]
-        if not own:
+        histograms = [(row, figures[key]) for row, figures in rows if (key := f"histogram.{name}") in figures]
+        if not histograms:
             continue
         with plotting():
             figure, axes = _axes(3.0)
-            for place, (label, shares) in enumerate(own):
+            means = []
+            for place, (row, shares) in enumerate(histograms):
+                edges = np.linspace(-1, 1, len(shares) + 1)
                 style: dict[str, Any] = {"color": colour((4, 0, 2, 5)[place % 4]), "linestyle": _DASHES[place % 4]}
-                axes.stairs(shares, np.linspace(-1, 1, len(shares) + 1), linewidth=1.8, label=label, **style)
+                axes.stairs(shares, edges, linewidth=1.8, label=row, **style)
+                means.append(f"{row}: mean {np.dot(shares, (edges[1:] + edges[:-1]) / 2):.2f}")
             axes.axvline(paper, color=INK, linewidth=0.8, linestyle=":", label=f"the paper's mean, {paper:.3f}")
             axes.set(xlabel=axis, ylabel="share")
             figure.legend(loc="outside upper center", ncols=2, fontsize=8)
-            means = "; ".join(f"{label}: mean {_mean(shares):.2f}" for label, shares in own)
-            plots.append(Plot(inline(figure, f"histogram-{name}", f"Cosines of {title}. {means}."), ""))
+            plots.append(Plot(inline(figure, f"histogram-{name}", f"Cosines of {title}. {'; '.join(means)}."), ""))
     return tuple(plots)
 
 
-def curves_plot(found: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Plot, ...]:
-    """Probability of the class while pixels are removed, or revealed, the most salient first."""
+def curves_plot(rows: FiguresByTitle) -> tuple[Plot, ...]:
+    """Return the probability of the class while pixels are removed, or revealed, the most salient first."""
     plots = []
-    for kind, change in (("deletion", "removed"), ("insertion", "revealed")):
-        own = [(name, figures) for name, figures in found if f"own.{kind}.curve" in figures]
-        if not own:
-            continue
+    rows = [(row, figures) for row, figures in rows if "own.deletion.curve" in figures]
+    for kind, change in (("deletion", "removed"), ("insertion", "revealed")) if rows else ():
         with plotting():
             figure, axes = _axes(3.4)
-            for place, (name, figures) in enumerate(own):
-                for order, dash, label in (("own", "-", name), ("random", ":", None)):
+            for place, (row, figures) in enumerate(rows):
+                for order, dash, label in (("own", "-", row), ("random", ":", None)):
                     curve = figures[f"{order}.{kind}.curve"]
                     axes.plot(np.linspace(0, 1, len(curve)), curve, color=colour(place), linestyle=dash, label=label)
             axes.set(xlabel=f"share of pixels {change}; dotted: in random order", ylabel="probability of the class")
             axes.set_ylim(0, 1.02)
             figure.legend(loc="outside upper center", ncols=3, fontsize=8)
             areas = "; ".join(
-                f"{name} {figures[f'own.{kind}']:.3f}, random {figures[f'random.{kind}']:.3f}" for name, figures in own
+                f"{row} {figures[f'own.{kind}']:.3f}, random {figures[f'random.{kind}']:.3f}" for row, figures in rows
             )
-            text = f"{kind.capitalize()}: area under each curve: {areas}."
-            plots.append(Plot(inline(figure, f"curves-{kind}", text), ""))
+            alt = f"{kind.capitalize()}: area under each curve: {areas}."
+            plots.append(Plot(inline(figure, f"curves-{kind}", alt), ""))
     return tuple(plots)
 
 
@@ -127,8 +126,3 @@ def _axes(height: float) -> "tuple[Figure, Axes]":
 def _text(line: Line, column: Column) -> str:
     cell = line.ours.get(column.key)
     return f"{line.title} {cell.text}" if isinstance(cell, Value) else f"{line.title} none"
-
-
-def _mean(shares: Sequence[float]) -> float:
-    edges = np.linspace(-1, 1, len(shares) + 1)
-    return float(np.dot(shares, (edges[1:] + edges[:-1]) / 2))

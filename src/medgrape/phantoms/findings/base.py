@@ -53,11 +53,6 @@ class Site:
         high = np.minimum(np.add(self.centre, self.half), np.add(other.centre, other.half))
         return float(np.prod(np.maximum(high - low, 0.0)))
 
-    @property
-    def bilateral(self) -> bool:
-        """Whether it reaches into both lungs."""
-        return self.width > 0.42
-
 
 @dataclass(frozen=True)
 class Zone:
@@ -109,10 +104,11 @@ def mask_of(layer: Layer, share: float = VISIBLE) -> Mask:
     return np.asarray(layer > share * float(layer.max()))
 
 
-def add_shadow(chest: Chest, layer: Layer, contrast: float, *, share: float = VISIBLE, gap: float = 0.0) -> Mask:
-    """Add a shadow to the film and return its mask; gaps of up to ``gap`` between scattered specks are closed."""
-    chest.shade(layer, contrast)
-    mask = mask_of(layer, share)
+def add_shadow(chest: Chest, layer: Layer, site: Site, *, share: float = VISIBLE, gap: float = 0.0) -> Mask:
+    """Add the part of a shadow in the lungs; return its mask, with gaps of up to ``gap`` between specks closed."""
+    shadow = chest.in_lung(layer)
+    chest.shade(shadow, site.contrast)
+    mask = mask_of(shadow, share)
     if not gap:
         return mask
     reach = max(2, round(gap * chest.canvas.size))
@@ -175,7 +171,7 @@ def _anchored(site: Site, finding: str, anatomy: Anatomy) -> Site:
         highest = float(np.clip(site.y - site.half[1], top + 0.03, anatomy.angle - 0.07))
         return Site(site.x, (highest + anatomy.angle) / 2, site.width, anatomy.angle - highest, site.contrast)
     y = float(np.clip(site.y, top, anatomy.dome_of(site.side) - 0.02))
-    if site.bilateral:
+    if site.width > 0.42:  # it reaches into both lungs
         return Site(site.x, y, site.width, site.height, site.contrast)
     down = (y - anatomy.apex) / (anatomy.dome_of(site.side) - anatomy.apex)
     inner, outer = (abs(lung_point(anatomy, site.side, across, down)[0] - 0.5) for across in (0.08, 0.92))

@@ -15,8 +15,7 @@ from medgrape.phantoms.findings.base import Mask, Site, Zone, add_shadow, findin
 def nodule(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A small round shadow, denser in its centre."""
     disc = patch(chest, site, random, 0.06, 0.07)
-    layer = chest.in_lung(disc * (0.55 + 0.45 * chest.canvas.soften(disc, 0.22 * site.width)))
-    return add_shadow(chest, layer, site.contrast)
+    return add_shadow(chest, disc * (0.55 + 0.45 * chest.canvas.soften(disc, 0.22 * site.width)), site)
 
 
 @finding("mass", (0.28, 0.42))
@@ -29,17 +28,14 @@ def mass(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     reach = random.uniform(1.02, 1.18, (18, 1))
     spicules = np.stack([rays * 0.8, rays * reach], axis=1) + np.asarray(site.centre)
     spikes = chest.canvas.strokes(spicules, 0.004, blur=0.0018)
-    layer = chest.in_lung(chest.clouded(ball, random, 0.06))
-    layer = np.maximum(layer, chest.in_lung(0.35 * spikes))
-    return add_shadow(chest, layer, site.contrast)
+    return add_shadow(chest, np.maximum(chest.clouded(ball, random, 0.06), 0.35 * spikes), site)
 
 
 @finding("infiltration", (0.07, 0.18))
 def infiltration(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     """A faint haze with streaks along the bronchi and no clear border; a wide one lies in both lungs."""
     layer = chest.clouded(patch(chest, site, random, 0.12, 0.10), random, 0.30)
-    layer = chest.in_lung(layer + 0.35 * layer * _streaks(chest, site, random))
-    return add_shadow(chest, layer, site.contrast)
+    return add_shadow(chest, layer + 0.35 * layer * _streaks(chest, site, random), site)
 
 
 @finding("pneumonia", (0.12, 0.24))
@@ -54,7 +50,8 @@ def pneumonia(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         layer = np.maximum(layer, random.uniform(0.7, 1.0) * patch(chest, small, random, 0.30, 0.16))
     layer = chest.in_lung(chest.clouded(layer, random, 0.32))
     layer = layer * (1 - 0.4 * _bronchi(chest, site, random, 3))
-    return add_shadow(chest, layer, site.contrast)
+    chest.shade(layer, site.contrast)
+    return mask_of(layer)
 
 
 @finding("upper_lobe_consolidation", (0.17, 0.32), Zone((1.2, 1.9), (0.080, 0.130), (0.080, 0.130)))
@@ -86,8 +83,7 @@ def atelectasis(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
         bands.append(smooth([(x - left, middle - slope), (x, middle + bow), (x + right, middle + slope)]))
     thickness = float(np.clip(0.08 * site.height, 0.0065, 0.015))
     lines = chest.canvas.strokes(bands, thickness, blur=0.0026)
-    layer = chest.in_lung(lines + 0.38 * patch(chest, site, random, 0.12, 0.14))
-    return add_shadow(chest, layer, site.contrast, share=0.2)
+    return add_shadow(chest, lines + 0.38 * patch(chest, site, random, 0.12, 0.14), site, share=0.2)
 
 
 def _bronchi(chest: Chest, site: Site, random: np.random.Generator, count: int) -> Layer:

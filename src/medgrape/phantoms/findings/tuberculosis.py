@@ -37,8 +37,7 @@ def nodular_opacities(chest: Chest, site: Site, random: np.random.Generator) -> 
     count = int(random.integers(6, 14))
     centres = scattered(random, site, count, 0.84)
     dots = chest.canvas.dots(centres, random.uniform(0.007, 0.015, count), blur=0.0048)
-    layer = chest.in_lung(dots + 0.22 * patch(chest, site, random, 0.15, 0.16))
-    return add_shadow(chest, layer, site.contrast, share=0.2)
+    return add_shadow(chest, dots + 0.22 * patch(chest, site, random, 0.15, 0.16), site, share=0.2)
 
 
 @finding("upper_lobe_infiltrate", (0.14, 0.26), Zone((1.2, 1.9), (0.085, 0.135), (0.085, 0.135)))
@@ -49,8 +48,7 @@ def upper_lobe_infiltrate(chest: Chest, site: Site, random: np.random.Generator)
     foci = chest.canvas.dots(scattered(random, site, count, 0.75), random.uniform(0.005, 0.011, count))
     strands = chest.canvas.strokes(_strands(chest, site, random, 5), 0.004)
     detail = chest.canvas.soften(np.maximum(foci, 0.7 * strands), 0.003)
-    layer = chest.in_lung(0.75 * haze + 0.55 * detail * np.clip(haze * 2, 0, 1))
-    return add_shadow(chest, layer, site.contrast)
+    return add_shadow(chest, 0.75 * haze + 0.55 * detail * np.clip(haze * 2, 0, 1), site)
 
 
 @finding("calcified_granulomas", (0.20, 0.42), Zone((1.2, 1.5), (0.060, 0.105), (0.060, 0.105)))
@@ -59,8 +57,7 @@ def calcified_granulomas(chest: Chest, site: Site, random: np.random.Generator) 
     count = int(random.integers(4, 10))
     centres = scattered(random, site, count, 0.90)
     dots = chest.canvas.dots(centres, random.uniform(0.0036, 0.0085, count))
-    layer = chest.in_lung(chest.canvas.soften(dots, 0.0011))
-    return add_shadow(chest, layer, site.contrast, gap=0.022)
+    return add_shadow(chest, chest.canvas.soften(dots, 0.0011), site, gap=0.022)
 
 
 @finding("fibrous_scar", (0.13, 0.27), Zone((1.2, 1.6), (0.070, 0.120), (0.070, 0.120)))
@@ -69,8 +66,8 @@ def fibrous_scar(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     strands = _strands(chest, site, random, int(random.integers(7, 12)))
     lines = chest.canvas.strokes(strands, 0.0052, blur=0.0013)
     flecks = chest.canvas.dots(scattered(random, site, 4, 0.7), random.uniform(0.003, 0.0055, 4))
-    layer = chest.in_lung(np.maximum(lines, 1.2 * flecks) + 0.14 * patch(chest, site, random, 0.15, 0.14))
-    return add_shadow(chest, layer, site.contrast, gap=0.012)
+    layer = np.maximum(lines, 1.2 * flecks) + 0.14 * patch(chest, site, random, 0.15, 0.14)
+    return add_shadow(chest, layer, site, gap=0.012)
 
 
 @finding("volume_loss", (0.13, 0.26), Zone((1.1, 2.4), (0.075, 0.110), (0.065, 0.100), (0.3, 1.0)))
@@ -83,8 +80,7 @@ def volume_loss(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     ragged = np.interp(np.linspace(0, 1, len(near)), np.linspace(0, 1, 5), [0.3, *random.uniform(0.7, 1.2, 3), 0.3])
     rind = chest.canvas.fill(ribbon(near, 0.055 * ragged), blur=0.0035)
     lines = chest.canvas.strokes(_strands(chest, site, random, 6), 0.005, blur=0.0014)
-    layer = chest.in_lung(np.maximum(rind, 0.9 * lines))
-    return add_shadow(chest, layer, site.contrast, gap=0.012)
+    return add_shadow(chest, np.maximum(rind, 0.9 * lines), site, gap=0.012)
 
 
 @finding("patchy_consolidation", (0.14, 0.28), Zone((1.1, 1.2), (0.120, 0.175), (0.120, 0.185)))
@@ -94,8 +90,7 @@ def patchy_consolidation(chest: Chest, site: Site, random: np.random.Generator) 
     centres = scattered(random, site, count, 0.86)
     fluff = chest.canvas.dots(centres, random.uniform(0.014, 0.021, count), blur=0.0042)
     bronchi = chest.canvas.dots(centres, np.full(count, 0.0052), blur=0.0012)
-    layer = chest.in_lung(chest.clouded(fluff, random, 0.25) * (1 - 0.95 * bronchi))
-    return add_shadow(chest, layer, site.contrast, gap=0.022)
+    return add_shadow(chest, chest.clouded(fluff, random, 0.25) * (1 - 0.95 * bronchi), site, gap=0.022)
 
 
 @finding("tree_in_bud", (0.15, 0.28), Zone((1.1, 1.2), (0.100, 0.145), (0.100, 0.150)))
@@ -112,8 +107,8 @@ def tree_in_bud(chest: Chest, site: Site, random: np.random.Generator) -> Mask:
     )
     buds = np.concatenate(tips)
     dots = chest.canvas.dots(buds, random.uniform(0.0042, 0.0066, len(buds)))
-    layer = chest.in_lung(chest.canvas.soften(np.maximum(dots, chest.canvas.strokes(twigs, 0.0040)), 0.0014))
-    return add_shadow(chest, layer, site.contrast, gap=0.018)
+    layer = chest.canvas.soften(np.maximum(dots, chest.canvas.strokes(twigs, 0.0040)), 0.0014)
+    return add_shadow(chest, layer, site, gap=0.018)
 
 
 @finding("miliary_nodules", (0.12, 0.22), Zone((1.1, 1.2), (0.090, 0.140), (0.090, 0.145)))
@@ -122,8 +117,7 @@ def miliary_nodules(chest: Chest, site: Site, random: np.random.Generator) -> Ma
     count = int(40 + 4600 * site.width * site.height)
     grains = chest.canvas.dots(scattered(random, site, count), random.uniform(0.0030, 0.0046, count))
     fading = 0.35 + 0.65 * patch(chest, site, random, 0.15, 0.14)
-    layer = chest.in_lung(chest.canvas.soften(grains, 0.0013) * fading)
-    return add_shadow(chest, layer, site.contrast, gap=0.018)
+    return add_shadow(chest, chest.canvas.soften(grains, 0.0013) * fading, site, gap=0.018)
 
 
 def _strands(chest: Chest, site: Site, random: np.random.Generator, count: int) -> list[Points]:

@@ -8,7 +8,7 @@ from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.words import NOTICE
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.server.api.studies import ReadingResponse
+from medgrape.server.api.exports import ReadingResponse
 
 NIH = ConceptSet.built_in("nih").concepts
 WHEN = "2026-11-18T09:30:00.000000Z"

@@ -52,7 +52,7 @@ def test_a_backbone_that_fails_once_fails_those_who_wait_and_goes_on():
     encoder.close()
 
 
-def test_features_are_made_once_whoever_asks(tmp_path):
+def test_features_are_computed_once_for_all_threads(tmp_path):
     store, made = FeatureStore(tmp_path), []
 
     def make():
@@ -60,7 +60,7 @@ def test_features_are_made_once_whoever_asks(tmp_path):
         return torch.rand(2, 3, 3)
 
     with ThreadPoolExecutor(8) as readers:
-        found = list(readers.map(lambda _: store.made_once("e", "abcdef", make), range(8)))
+        found = list(readers.map(lambda _: store.get_or_compute("e", "abcdef", make), range(8)))
     assert len(made) == 1
     assert all(torch.equal(one, found[0]) for one in found)
     assert torch.equal(FeatureStore(tmp_path).get("e", "abcdef"), found[0])
@@ -70,10 +70,10 @@ def test_features_are_made_once_whoever_asks(tmp_path):
 
 def test_a_damaged_feature_file_is_made_anew(tmp_path):
     store = FeatureStore(tmp_path)
-    store.made_once("e", "abcdef", lambda: torch.zeros(1, 2, 2))
+    store.get_or_compute("e", "abcdef", lambda: torch.zeros(1, 2, 2))
     (path,) = tmp_path.rglob("*.npy")
     path.write_bytes(path.read_bytes()[:50])
-    assert float(store.made_once("e", "abcdef", lambda: torch.ones(1, 2, 2)).sum()) == 4
+    assert float(store.get_or_compute("e", "abcdef", lambda: torch.ones(1, 2, 2)).sum()) == 4
     assert float(store.get("e", "abcdef").sum()) == 4
 
 

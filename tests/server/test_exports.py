@@ -65,7 +65,7 @@ def test_a_reading_is_printed_as_it_stands_and_as_it_stood(shared_room, correcte
     assert "Rejected:" in words(whole)
     assert "Rejected:" not in words(before)
     assert "after 1 of 2 steps" in words(before)
-    assert "What was corrected" not in words(shared_room.get("rita", f"{address}?at=0"))
+    assert "Corrections" not in words(shared_room.get("rita", f"{address}?at=0"))
     assert shared_room.get("rita", f"{address}?at=3").status_code == 404
 
 
@@ -183,7 +183,7 @@ def test_a_reading_for_archives_is_about_the_film_that_the_server_keeps(shared_r
 def test_a_reading_of_a_picture_cannot_go_to_an_archive_and_says_why(shared_room, corrected):
     answer = shared_room.get("rita", f"/studies/{corrected}/reading.dcm.zip")
     assert (answer.status_code, answer.json()["code"]) == (422, "no_dicom_film")
-    assert answer.json()["detail"].startswith("The film came as a picture")
+    assert answer.json()["detail"].startswith("The film is not a DICOM file")
 
 
 def test_looking_back_leaves_out_what_was_drawn_later(shared_room, dicom_study):

@@ -200,16 +200,16 @@ def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room
     model = room.model_in_use()
     made = room.post("cora", f"/models/{model}/concepts/active_tb/discard", json={"prototypes": [0]}).json()["version"]
     desk, film = room.client.app.state.services.studies, room.film()
-    first_sight = desk.first_sight
+    uncorrected = desk.uncorrected
 
     def slow(*about):
-        study = first_sight(*about)
+        study = uncorrected(*about)
         assert room.ask("cora", "DELETE", f"/models/{made}").status_code == 204
         return study
 
-    desk.first_sight = slow
+    desk.uncorrected = slow
     assert room.post("rita", "/studies", json={"film": film, "model": made}).status_code == 404
-    desk.first_sight = first_sight
+    desk.uncorrected = uncorrected
     assert room.post("cora", f"/models/{made}/use").status_code == 404
     assert room.get(None, "/ready").status_code == 200
 

@@ -10,7 +10,6 @@ from sqlalchemy import text
 from medgrape.server.room import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database, MigrationError, alembic_config, migrate
-from medgrape.server.storage.events import NewEvent
 from medgrape.server.storage.tables import Base
 
 NOW = "2026-11-18T09:30:00.000000Z"
@@ -61,7 +60,7 @@ def test_data_of_the_first_revision_outlives_every_step(store):
         for statement in FIRST.values():
             connection.execute(text(statement))
     with store.database.writing() as session:
-        store.log.add(session, NewEvent("ada", "film.arrived", film="f"))
+        store.record(session, "ada", "film.arrived", film="f")
     assert len(later) >= 2
     for revision in later:
         migrate(store.database, revision)
@@ -71,7 +70,7 @@ def test_data_of_the_first_revision_outlives_every_step(store):
         with store.database.reading() as session:
             assert store.log.verify(session).whole
     with store.database.writing() as session:
-        store.log.add(session, NewEvent("ada", "film.removed", film="f"))
+        store.record(session, "ada", "film.removed", film="f")
     with store.database.reading() as session:
         assert store.log.verify(session).events == 2
 

@@ -32,7 +32,7 @@ def test_a_reading_with_fourteen_findings_and_no_correction_takes_two_sheets(siz
     for one in NIH:
         assert one.title in first
     for text in ("2" * 16, "female, 57 years", "DX, PA", "ada", "nih, version", "9f86d081884c", "2026-11-18 09:30 UTC",
-                 "nobody corrected it", "unknown view", "clearly seen", "not seen", "+30.0", "60 %"):  # fmt: skip
+                 "not corrected", "unknown view", "clearly seen", "not seen", "+30.0", "60 %"):  # fmt: skip
         assert text in first.replace("\u00a0", " "), text
     assert "The evidence" in second
 
@@ -102,20 +102,20 @@ def test_letters_that_cannot_be_printed_are_replaced_with_a_note():
 
 @pytest.mark.parametrize("typed", ["W" * 500, "\x00\x07\x1b[31m", "\u202egnitirw", "a\nb\tc", " " * 500])
 def test_no_typing_keeps_a_reading_from_being_printed(typed):
-    assert "What was corrected" in of_steps(typed, typed)
+    assert "Corrections" in of_steps(typed, typed)
 
 
 def test_a_look_back_says_so():
     explained = explanation(usual())
     first, *_ = sheets(explained, [step(1, explained)], revision=5, at=1)
-    assert "how the reading stood after 1 of 5 steps, not how it stands" in first
+    assert "the reading after 1 of 5 steps, not its present state" in first
     assert "after step 1 of 5" in first
 
 
 def test_classes_that_do_not_fit_beside_the_film_are_counted():
     explained = explanation(usual())
     many = dict(explained.probabilities) | {f"class_{number}": 1e-6 for number in range(25)}
-    assert "Less likely, and told in reading.json: 25 more." in sheets(replace(explained, probabilities=many))[0]
+    assert "25 less likely classes are in reading.json." in sheets(replace(explained, probabilities=many))[0]
 
 
 def test_the_typeface_is_part_of_the_file():

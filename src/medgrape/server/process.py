@@ -1,4 +1,4 @@
-"""The server's processes: a supervisor, and workers that answer; a worker that dies is replaced."""
+"""Start the server: a supervisor process, and worker processes that it replaces when they die."""
 
 import json
 import multiprocessing
@@ -8,6 +8,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -26,8 +27,7 @@ from medgrape.server.storage.tables import FilmRow, ModelRow
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-ORDER = "MEDGRAPE_SERVER"
-"""Environment variable that tells a worker what to serve."""
+WORKER_SETTINGS = "MEDGRAPE_SERVER"  # environment variable with what a worker needs to start
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -41,25 +41,23 @@ LOGGING = {
 
 
 class ServeError(UserError):
-    """A server that cannot start, or must not."""
+    """The server cannot start."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A server that may start."""
+    """A server that was checked and can start."""
 
     settings: ServerSettings
     folder: RoomFolder
     login: bool
     listening: socket.socket
-    lock: FileLock
-    """Keeps other servers out of the room."""
-    database: str
-    """Its URL without the password."""
+    lock: FileLock  # keeps other servers out of the room
+    database: str  # its URL without the password
 
     @property
     def address(self) -> str:
-        """Where people find the server."""
+        """The URL of the server for its users."""
         if self.settings.public_url:
             return self.settings.public_url
         host, port = self.listening.getsockname()[:2]
@@ -68,14 +66,14 @@ class Ready:
 
 
 def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) -> Ready:
-    """Check and prepare everything; nothing is changed while another server works in the room."""
+    """Check the settings, lock the room, listen on the port, open the database and register the runs."""
     if bool(settings.tls_certificate) != bool(settings.tls_key):
         raise ServeError("A certificate and its key go together: give both, or neither.")
     for path in filter(None, (settings.tls_certificate, settings.tls_key)):
         if not Path(path).is_file():
-            raise ServeError(f"{path} is not there.")
-    if settings.data:  # refused now, and not when somebody first measures a model on it
-        from medgrape.datasets.dataset import Dataset  # the start need not wait for it otherwise
+            raise ServeError(f"{path} does not exist.")
+    if settings.data:  # a broken data set is refused now, not when a model is first measured on it
+        from medgrape.datasets.dataset import Dataset  # slow to import
 
         Dataset.load(Path(settings.data))
     folder.prepare()
@@ -83,40 +81,37 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise ServeError(
-            f"Another server works in {folder.root} already; end it first, or choose another --room."
-        ) from None
-    listening = _listening(settings)
-    try:
+        raise ServeError(f"Another server uses {folder.root}; stop it first, or choose another --room.") from None
+    with ExitStack() as cleanup:
+        cleanup.callback(lock.release)
+        listening = _listen(settings)
+        cleanup.callback(listening.close)
         store = RoomStore.ready(folder, settings)
         with store.database.reading() as session:
             login = bool(settings.oidc.issuer) or has_users(session)
         if settings.is_shared and not login:
             raise ServeError(
-                f"Listening on {settings.host} without login would let anybody in: add a user first with medgrape user "
-                "add NAME --role admin, or listen on 127.0.0.1 with no proxy before it."
+                f"Without login, anybody who reaches {settings.host} could use the server: add a user first with "
+                "medgrape user add NAME --role admin, or listen on 127.0.0.1 without a proxy."
             )
         register(store, runs)
-        _sweep(store)
+        _delete_unknown_files(store)
         store.close()
-    except BaseException:
-        listening.close()
-        lock.release()
-        raise
+        cleanup.pop_all()
     return Ready(settings, folder, login, listening, lock, str(store.database))
 
 
 def run(ready: Ready) -> None:
-    """Serve until the process is asked to stop."""
+    """Serve until the process is told to stop."""
     from uvicorn import Config
     from uvicorn.supervisors import Multiprocess
 
     metrics = tempfile.mkdtemp(prefix="medgrape-figures-")
-    os.environ[ORDER] = json.dumps(
+    os.environ[WORKER_SETTINGS] = json.dumps(
         {"room": str(ready.folder.root), "login": ready.login, "settings": ready.settings.model_dump(mode="json")}
     )
     os.environ[METRICS_FOLDER] = metrics
-    # Else the C library reserves memory for every thread, and a worker with forty of them grows for hours.
+    # Limits the memory that the C library reserves per thread; a worker with forty threads would grow for hours.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     settings = ready.settings
     config = Config(
@@ -135,38 +130,38 @@ def run(ready: Ready) -> None:
 
 
 def worker_app() -> "FastAPI":
-    """The application of a worker."""
+    """Create the application of a worker; uvicorn calls this in the worker's process."""
     from medgrape.server.app import create_app  # slow to import, and commands never need it
 
-    order = json.loads(os.environ[ORDER])
+    order = json.loads(os.environ[WORKER_SETTINGS])
     settings = ServerSettings.model_validate(order["settings"])
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=[parent.sentinel], name="parent", daemon=True).start()
+        threading.Thread(target=_exit_with, args=[parent.sentinel], name="parent", daemon=True).start()
     store = RoomStore.opened(RoomFolder(Path(order["room"])), settings)
     return create_app(Room(store, settings, login=order["login"]))
 
 
-def _end_with(parent: int) -> None:
-    """A worker whose supervisor was killed would hold the port against the next server."""
+def _exit_with(parent: int) -> None:
+    """Exit when the supervisor is killed: the worker would keep the port from the next server."""
     wait([parent])
-    os._exit(1)  # nothing is lost: what was acknowledged is on disk
+    os._exit(1)  # no data is lost: acknowledged changes are on disk
 
 
-def _sweep(store: RoomStore) -> None:
+def _delete_unknown_files(store: RoomStore) -> None:
     """Delete files that the database does not know."""
     with store.database.reading() as session:
-        stored = select(FilmRow.id, FilmRow.content).where(FilmRow.deleted_at.is_(None))
-        films = {film: content for film, content in session.execute(stored)}  # noqa: C416 (rows are no pairs to mypy)
+        films = session.scalars(select(FilmRow).where(FilmRow.deleted_at.is_(None))).all()
         models = session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None))).all()
-    made_here = {model.folder for model in models if model.made_here}
-    store.folder.sweep(films, set(films.values()), made_here, {model.version for model in models})
+    store.folder.sweep(
+        films={film.id for film in films}, contents={film.content for film in films},
+        models={model.folder for model in models if model.made_here}, versions={model.version for model in models},
+    )  # fmt: skip
 
 
-def _listening(settings: ServerSettings) -> socket.socket:
+def _listen(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named because asyncio sends small answers without delay only on sockets that are TCP by name:
-    # without it every answer on an open connection took 40 ms longer.
+    # With the protocol given, asyncio sets TCP_NODELAY; without it, responses on an open connection took 40 ms more.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -16,8 +16,7 @@ HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 WHEN = "2026-11-18T09:30:00.000000Z"
 PREDICTION: dict[str, Any] = {"active_tb": 0.91, "healthy": 0.06, "sick_non_tb": 0.03}
 PNG = media_response("image/png", "The picture.")
-A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}
-"""Headers of what never changes under its address."""
+A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}  # for responses that never change
 Plain = dict[str, Any]
 Identifier = Annotated[str, Field(pattern="^[0-9a-f]{16}$", examples=[ID])]
 Version = Annotated[str, Field(pattern="^[0-9a-f]{16}$", examples=[VERSION])]
@@ -30,9 +29,9 @@ Probabilities = Annotated[
     dict[str, float], Field(description="Class to probability, the likeliest first.", examples=[PREDICTION])
 ]
 ConceptName = Annotated[str, Field(min_length=1, max_length=63, examples=["active_tb"])]
-LINE = r"^[^\x00-\x1f\x7f]*$"
-"""A line of text: without control characters, which PostgreSQL cannot store and terminals execute."""
+LINE = r"^[^\x00-\x1f\x7f]*$"  # no control characters: PostgreSQL cannot store NUL, and terminals execute others
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Coordinate = Annotated[Number, Field(ge=-1e6, le=1e6)]
 
 
 class RequestModel(BaseModel):
@@ -42,20 +41,20 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """Body of a response, or a part of it; can be built from an object with attributes of the same names."""
+    """Body of a response, or a part of it; validates objects with attributes of the same names."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, json_schema_serialization_defaults_required=True)
 
 
 class ProblemResponse(ResponseModel):
-    """An error, as RFC 9457 describes it."""
+    """An error in the format of RFC 9457."""
 
     model_config = ConfigDict(extra="allow")
 
     type: str = Field(examples=["about:blank"])
     status: int = Field(examples=[404])
-    code: str = Field(description="A word that programs can rely on.", examples=["not_found"])
-    detail: str = Field(description="What happened and what to do.", examples=[f"There is no film '{ID}'."])
+    code: str = Field(description="For programs.", examples=["not_found"])
+    detail: str = Field(description="What happened and what to do, for people.", examples=[f"There is no film '{ID}'."])
 
 
 class BoxResponse(ResponseModel):
@@ -70,29 +69,29 @@ class BoxResponse(ResponseModel):
 class BoxRequest(RequestModel):
     """A rectangle in pixels of the original film: x to the right, y down."""
 
-    x1: Number = Field(ge=-1e6, le=1e6, examples=[310.0])
-    y1: Number = Field(ge=-1e6, le=1e6, examples=[120.0])
-    x2: Number = Field(ge=-1e6, le=1e6, examples=[420.0])
-    y2: Number = Field(ge=-1e6, le=1e6, examples=[260.0])
+    x1: Coordinate = Field(examples=[310.0])
+    y1: Coordinate = Field(examples=[120.0])
+    x2: Coordinate = Field(examples=[420.0])
+    y2: Coordinate = Field(examples=[260.0])
 
     def to_box(self) -> Box:
-        """Convert; a box without area is an error."""
+        """Convert to a box of the library; a box without area is an error."""
         return Box(self.x1, self.y1, self.x2, self.y2)
 
 
 FilmId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A film's id.")]
 StudyId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A study's id.")]
 ModelVersion = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[VERSION], description="A model's version.")]
+_NAME = "^[a-z][a-z0-9_]*$"
 ConceptPath = Annotated[
-    str, Path(min_length=1, max_length=63, pattern="^[a-z][a-z0-9_]*$", examples=["active_tb"],
-              description="A finding's short name."),
-]  # fmt: skip
+    str, Path(min_length=1, max_length=63, pattern=_NAME, examples=["active_tb"], description="A finding's short name.")
+]
 At = Annotated[
     int | None,
-    Query(ge=0, le=10**6, examples=[1], description="The study after this many steps; by default as it is now."),
+    Query(ge=0, le=10**6, examples=[1], description="The study after this many steps; default: as it is now."),
 ]
 MapSide = Annotated[int, Query(ge=16, le=2048, examples=[512], description="Longest side in pixels.")]
 MapKind = Annotated[
     Literal["mean", "disagreement"],
-    Query(description="Where the finding is seen, or where its prototypes disagree.", examples=["mean"]),
+    Query(description="Similarity to the finding, or disagreement of its prototypes.", examples=["mean"]),
 ]

@@ -16,7 +16,7 @@ from medgrape.server.services import Services, media_response, open_router, open
 
 
 class HealthResponse(ResponseModel):
-    """The server answers."""
+    """The server runs."""
 
     status: Literal["ok"]
     version: str = Field(examples=["0.1.0"])
@@ -35,20 +35,20 @@ TEXT = media_response("text/plain", "Metrics in the text format of Prometheus.")
 @anybody.get("/health")
 @open_to_all
 async def health() -> HealthResponse:
-    """Say that the server answers."""
+    """Return 200 if the server runs."""
     return HealthResponse(status="ok", version=__version__)
 
 
 @anybody.get("/ready")
 @open_to_all
 def ready(services: Services) -> ReadinessResponse:
-    """Say that the database answers and the model in use is loaded and unaltered; else 503."""
+    """Return 200 if the database answers and the model in use is loaded and unaltered, else 503."""
     with services.room.database.reading() as session:
         session.execute(text("SELECT 1"))
         try:
             row = models.model_row(session, None)
         except Problem as missing:
-            raise Problem(503, "model_unavailable", "There is no model in use; put one to use.") from missing
+            raise Problem(503, "model_unavailable", "No model is in use; put one to use.") from missing
     models.loaded(services.room, row)
     return ReadinessResponse(status="ready")
 

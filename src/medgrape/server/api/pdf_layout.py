@@ -1,10 +1,10 @@
-"""A4 pages as PDF, each with the notice, what it is about and its number; fonts and paragraphs."""
+"""A4 pages as PDF with footers, paragraphs and fonts."""
 
 import io
 import threading
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -25,7 +25,7 @@ from medgrape.explain.words import NOTICE
 
 PLAIN, BOLD = "medgrape", "medgrape-bold"
 INK, FAINT, RULE, AMBER = HexColor("#1A1A1F"), HexColor("#5C5C68"), HexColor("#C9C9D2"), HexColor("#FFF1CC")
-UNPRINTABLE = "Letters that cannot be printed here stand as ?; reading.json has them."
+UNPRINTABLE = "Letters that cannot be printed appear as ?; see reading.json."
 
 
 @cache
@@ -45,9 +45,9 @@ def _style(size: float, *, bold: bool = False, faint: bool = False, right: bool 
 
 
 def escaped(text: str) -> str:
-    """Replace letters that cannot be printed by ?, and escape markup, in something that a person typed.
+    """Escape markup in typed text, and replace letters that cannot be printed by ?.
 
-    Writing that runs from right to left would come out in the wrong order, so it is replaced as well.
+    Right-to-left letters are replaced too, because they would be printed in the wrong order.
     """
     left_to_right = "".join("?" if unicodedata.bidirectional(letter) in ("R", "AL") else letter for letter in text)
     printed = legible(left_to_right)
@@ -60,24 +60,22 @@ def paragraph(text: str, size: float = 8, *, bold: bool = False, faint: bool = F
 
 
 def markup(text: str, size: float = 8, *, faint: bool = False) -> Paragraph:
-    """Return a paragraph of markup, in which all that people typed went through ``escaped``."""
+    """Return a paragraph of markup, in which typed text went through ``escaped``."""
     return Paragraph(text, _style(size, faint=faint))
 
 
 MARGIN, FOOT = 16 * mm, 20 * mm
 WIDTH, HEIGHT = A4[0] - 2 * MARGIN, A4[1] - MARGIN - FOOT
 PRINT_LOCK = threading.Lock()
-"""To hold while paragraphs are made and printed: reportlab's fonts are shared by all threads, and have a state."""
+"""Hold it while paragraphs are made and printed: all threads share reportlab's fonts, which have a state."""
 
 
 class _NumberedCanvas(Canvas):  # type: ignore[misc]
-    """Draws the footers at the end, when the number of pages is known."""
+    """Canvas that draws the footers at the end, when the number of pages is known."""
 
-    about = ""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, *arguments: Any, about: str, **options: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **options)
-        self._pages: list[dict[str, Any]] = []
+        self.about, self._pages = about, list[dict[str, Any]]()
 
     def showPage(self) -> None:  # noqa: N802 (reportlab's name)
         self._pages.append(dict(self.__dict__))
@@ -86,32 +84,28 @@ class _NumberedCanvas(Canvas):  # type: ignore[misc]
     def save(self) -> None:
         for number, page in enumerate(self._pages, 1):
             self.__dict__.update(page)
-            self._footer(f"page {number} of {len(self._pages)}")
+            self.setStrokeColor(RULE)
+            self.line(MARGIN, FOOT - 4 * mm, A4[0] - MARGIN, FOOT - 4 * mm)
+            self.setFillColor(INK)
+            self.setFont(BOLD, 8)
+            self.drawString(MARGIN, FOOT - 8 * mm, NOTICE)
+            self.setFillColor(FAINT)
+            self.setFont(PLAIN, 7)
+            self.drawCentredString(A4[0] / 2 + 10 * mm, FOOT - 8 * mm, self.about)
+            self.drawRightString(A4[0] - MARGIN, FOOT - 8 * mm, f"page {number} of {len(self._pages)}")
             super().showPage()
         super().save()
 
-    def _footer(self, number: str) -> None:
-        self.setStrokeColor(RULE)
-        self.line(MARGIN, FOOT - 4 * mm, A4[0] - MARGIN, FOOT - 4 * mm)
-        self.setFillColor(INK)
-        self.setFont(BOLD, 8)
-        self.drawString(MARGIN, FOOT - 8 * mm, NOTICE)
-        self.setFillColor(FAINT)
-        self.setFont(PLAIN, 7)
-        self.drawCentredString(A4[0] / 2 + 10 * mm, FOOT - 8 * mm, self.about)
-        self.drawRightString(A4[0] - MARGIN, FOOT - 8 * mm, number)
-
 
 def build_pdf(parts: Sequence[Flowable], *, title: str, about: str, author: str) -> bytes:
-    """Print the parts one after the other on as many pages as it takes."""
+    """Return a PDF of the parts, on as many pages as needed."""
     out = io.BytesIO()
-    kind = type("_Canvas", (_NumberedCanvas,), {"about": about})
     document = BaseDocTemplate(
         out, pagesize=A4, title=title, author=author, creator=f"medgrape {__version__}", subject=NOTICE, lang="en",
     )  # fmt: skip
     frame = Frame(MARGIN, FOOT, WIDTH, HEIGHT, leftPadding=0, rightPadding=0, topPadding=0, bottomPadding=0)
     document.addPageTemplates(PageTemplate(frames=[frame]))
-    document.build(list(parts), canvasmaker=kind)
+    document.build(list(parts), canvasmaker=partial(_NumberedCanvas, about=about))
     return out.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""A reading as PDF: what was read by whom, the classes and findings, the evidence, and every correction."""
+"""A reading as PDF: film, reader, classes, findings, evidence and corrections."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from medgrape.explain.layout import is_bright, title_of
 from medgrape.explain.panels import per_cent, titles
 from medgrape.explain.render import draw
 from medgrape.geometry import peak
+from medgrape.server.api.exports import ReadingResponse
 from medgrape.server.api.pdf_layout import (
     AMBER,
     HEIGHT,
@@ -26,12 +27,10 @@ from medgrape.server.api.pdf_layout import (
     markup,
     paragraph,
 )
-from medgrape.server.api.studies import CheckResponse, CorrectionResponse, ReadingResponse, StepResponse
+from medgrape.server.api.studies import CorrectionResponse, StepResponse
 
-CLASSES_BESIDE_FILM = 15
-"""Classes that are listed beside the film; it is no higher."""
-CLASSES_PER_STEP = 3
-"""Classes listed with a step: those that it moved furthest."""
+CLASSES_BESIDE_FILM = 15  # more do not fit beside the film
+CLASSES_PER_STEP = 3  # the classes that a step changed most
 _LONGEST_TITLE = 60
 _TIGHT = [
     ("LEFTPADDING", (0, 0), (-1, -1), 0),
@@ -45,14 +44,19 @@ _NO_MARGINS = [(side, (0, 0), (-1, -1), 0) for side in ("LEFTPADDING", "RIGHTPAD
 _FILM_WIDTH, _FILM_HEIGHT = 106 * mm, 114 * mm
 _KEY = (
     "Strength: 0 as typically on films without the finding, 1 as on films with it. Letters and outlines on the film: "
-    "the findings that stand out most. Moves: how many percentage points of that class are owed to the finding; "
-    "without it, the class would stand so much lower (or, with a minus, higher)."
+    "the findings that stand out most. Moves: percentage points by which that class would be lower (with a minus: "
+    "higher) without the finding."
 )
 
 
 def reading_pdf(reading: ReadingResponse, explained: Explanation, warnings: tuple[str, ...]) -> bytes:
-    """Print a reading on A4; ``warnings`` are those of film and model, without corrections."""
-    shown = marked(explained)
+    """Return a reading as PDF; ``warnings`` are those of film and model, without corrections."""
+    shown, study = marked(explained), reading.study
+    notes = list(warnings)
+    if study.at < study.revision:
+        notes.append(f"This is the reading after {study.at} of {study.revision} steps, not its present state.")
+    if study.corrections:
+        notes.append("A person corrected this reading; every step is listed at the end.")
     film = image(film_panel(explained, shown), _FILM_WIDTH, _FILM_HEIGHT)
     evidence = image(draw(explained), WIDTH, HEIGHT - 12 * mm)
     left = _FILM_WIDTH + 6 * mm
@@ -61,24 +65,14 @@ def reading_pdf(reading: ReadingResponse, explained: Explanation, warnings: tupl
         columns = [*_NO_MARGINS, ("VALIGN", (0, 0), (-1, -1), "TOP")]
         parts = [
             paragraph("Reading of a chest X-ray", 16, bold=True), Spacer(1, 3 * mm), _facts(reading), Spacer(1, 2 * mm),
-            *_notes([*warnings, *_warnings(reading)]), Spacer(1, 3 * mm),
+            *_notes(notes), Spacer(1, 3 * mm),
             Table([[film, beside]], [left, WIDTH - left], style=columns), Spacer(1, 3 * mm),
             *_findings(explained, shown), *_new_page("The evidence"), evidence,
         ]  # fmt: skip
         if reading.history:
-            parts += [*_new_page("What was corrected"), _steps(reading, titles(explained))]
+            parts += [*_new_page("Corrections"), _steps(reading, titles(explained))]
         about = f"film {reading.film.id}"
-        return build_pdf(parts, title=f"Reading of {about}", about=about, author=reading.study.reader)
-
-
-def _warnings(reading: ReadingResponse) -> list[str]:
-    study = reading.study
-    warnings = []
-    if study.at < study.revision:
-        warnings.append(f"This is how the reading stood after {study.at} of {study.revision} steps, not how it stands.")
-    if study.corrections:
-        warnings.append("A person corrected this reading; every step is told at the end.")
-    return warnings
+        return build_pdf(parts, title=f"Reading of {about}", about=about, author=study.reader)
 
 
 def _new_page(heading: str) -> list[Flowable]:
@@ -86,7 +80,7 @@ def _new_page(heading: str) -> list[Flowable]:
 
 
 def _facts(reading: ReadingResponse) -> Flowable:
-    """Film and patient on the left; person, model and times on the right."""
+    """List film and patient on the left; reader, model and times on the right."""
     columns = [18 * mm, WIDTH / 2 - 18 * mm] * 2
     rows = [
         [paragraph(left[0], faint=True), paragraph(left[1]), paragraph(right[0], faint=True), paragraph(right[1])]
@@ -117,7 +111,7 @@ def _study(reading: ReadingResponse) -> list[tuple[str, str]]:
     steps = f"step {study.at} of {study.revision}" if study.at < study.revision else f"step {study.at}, the last"
     return [
         ("Read by", f"{study.reader}, opened {_time(study.opened_at)}"),
-        ("As it stood", f"{changed}, after {steps}" if study.revision else "nobody corrected it"),
+        ("As it stood", f"{changed}, after {steps}" if study.revision else "not corrected"),
         ("In force", f"{count or 'no'} correction{'' if count == 1 else 's'}"),
         ("Model", f"{model.name}, version {model.version}"),
         ("Fingerprint", model.fingerprint),
@@ -137,7 +131,7 @@ def _notes(texts: Sequence[str]) -> list[Flowable]:
 
 
 def _classes(reading: ReadingResponse, explained: Explanation, width: float) -> Flowable:
-    """The classes as the model saw them, and after corrections if there are any."""
+    """List the probabilities of the model alone, and after corrections if there are any."""
     first, now, title = reading.study.first_prediction, reading.study.prediction, titles(explained)
     predictions = {"Model alone": first, "Corrected": now} if reading.study.corrections else {"Model alone": now}
     heads = ["Class", *predictions]
@@ -153,17 +147,16 @@ def _classes(reading: ReadingResponse, explained: Explanation, width: float) -> 
     rest = len(now) - CLASSES_BESIDE_FILM
     if rest <= 0:
         return table
-    return Table([[table], [paragraph(f"Less likely, and told in reading.json: {rest} more.", faint=True)]])
+    return Table([[table], [paragraph(f"{rest} less likely classes are in reading.json.", faint=True)]])
 
 
 def _findings(explained: Explanation, shown: Sequence[Marked]) -> list[Flowable]:
-    """Every finding in words and figures, on as many pages as it takes."""
+    """List every finding in words and figures."""
     likeliest = next(iter(explained.probabilities))
     heads = ["", "Finding", "In words", "Strength", f"Moves {titles(explained)[likeliest]}", "Strongest at x, y"]
     rows: list[list[object]] = [[paragraph(head, 7.5, faint=True, right=place > 2) for place, head in enumerate(heads)]]
-    for evidence in explained.concepts:
-        mark = next((mark for mark in shown if mark.evidence is evidence and mark.seen), None)
-        rows.append(_finding(evidence, explained, likeliest, mark))
+    marks = {id(mark.evidence): mark for mark in shown if mark.seen}
+    rows += [_finding(evidence, explained, likeliest, marks.get(id(evidence))) for evidence in explained.concepts]
     inks = [("BACKGROUND", (0, row), (0, row), HexColor(mark.ink)) for row, mark in enumerate(shown, 1) if mark.seen]
     widths = [6 * mm, 56 * mm, 32 * mm, 18 * mm, 36 * mm, WIDTH - 148 * mm]
     style = [*_LINED, ("LEFTPADDING", (1, 0), (1, -1), 5), ("LEFTPADDING", (0, 0), (0, -1), 4), *inks]
@@ -196,8 +189,8 @@ def _points(share: float) -> str:
 
 
 def _steps(reading: ReadingResponse, title: Mapping[str, str]) -> LongTable:
-    """Every step, on as many pages as it takes; ``title`` maps names of findings and classes to titles."""
-    heads = ["Step", "When and who", "What was said, and what the model said to it", "Classes that moved most (points)"]
+    """List every step; ``title`` maps names of findings and classes to titles."""
+    heads = ["Step", "When and who", "Correction and check", "Largest changes (points)"]
     rows: list[list[object]] = [[paragraph(head, 7.5, faint=True) for head in heads]]
     for step in reading.history:
         by = [paragraph(_time(step.at)), paragraph(step.by, faint=True)]
@@ -206,24 +199,21 @@ def _steps(reading: ReadingResponse, title: Mapping[str, str]) -> LongTable:
 
 
 def _change(step: StepResponse, title: Mapping[str, str]) -> list[Flowable]:
-    """What was done; the check only where it was made, not again where it was undone or redone."""
+    """Describe a step, with the check if it was made in this step."""
     undone = {"undone": "Undone: ", "redone": "Redone: "}.get(step.kind, "")
     about = {"corrected": "", "withdrawn": "Removed: ", "redrawn": "Changed to: "}[step.about]
     lines = [markup(f"{undone}{about}<b>{escaped(_correction(step.correction, title))}</b>")]
     if step.replaced is not None:
         lines.append(paragraph(f"It was: {_correction(step.replaced, title)}", faint=True))
-    if step.kind in ("corrected", "redrawn") and step.correction.check is not None:
-        lines.append(_check(step.correction.check, confirmed=step.correction.confirmed))
+    check = step.correction.check
+    if step.kind in ("corrected", "redrawn") and check is not None:
+        verdict = "mismatch" if check.mismatch else "no mismatch"
+        rule = "" if check.calibrated else " The thresholds are not calibrated."
+        anyway = " <b>Confirmed all the same.</b>" if check.mismatch and step.correction.confirmed else ""
+        lines.append(markup(f"Check: <b>{verdict}.</b> {escaped(check.reason)}{rule}{anyway}", faint=True))
     if step.reason:
         lines.append(markup(f"Reason given: “{escaped(step.reason)}”"))
     return lines
-
-
-def _check(check: CheckResponse, *, confirmed: bool) -> Flowable:
-    verdict = "mismatch" if check.mismatch else "no mismatch"
-    rule = "" if check.calibrated else " The thresholds are not calibrated."
-    anyway = " <b>Confirmed all the same.</b>" if check.mismatch and confirmed else ""
-    return markup(f"Check: <b>{verdict}.</b> {escaped(check.reason)}{rule}{anyway}", faint=True)
 
 
 def _correction(correction: CorrectionResponse, title: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ _REFUSAL = "events are only ever added"
 
 
 def upgrade() -> None:
-    """Forward."""
+    """Refuse updates and deletions of events."""
     if op.get_bind().dialect.name == "sqlite":
         for deed in ("UPDATE", "DELETE"):
             op.execute(

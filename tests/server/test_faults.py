@@ -151,16 +151,17 @@ def test_a_job_whose_server_was_killed_is_told_as_failed(shared_room):
     assert "start it again" in told["news"]
 
 
-def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, strict_run):
+def test_files_that_a_killed_server_left_are_deleted(tmp_path, strict_run):
     with reading_room(tmp_path / "room", strict_run) as room:
         film = room.film()
-        folder = room.room.folder
+        folder, store = room.room.folder, room.room.store
     (folder.uploads / "upload").write_bytes(b"half a film")
     orphan = folder.film("ab" * 8, ".png")
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"a film that was never written down")
     (folder.models / "deadbeef").mkdir()
-    folder.sweep({film}, set(), set(), set())
+    store.delete_unknown_files()
+    store.close()
     assert list(folder.uploads.iterdir()) == []
     assert not orphan.exists()
     assert list(folder.models.iterdir()) == []

@@ -10,8 +10,7 @@ import pytest
 from pdf_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
 from medgrape.explain.words import NOTICE
-from medgrape.server.api.pdf_layout import UNPRINTABLE, escaped
-from medgrape.server.api.reading_pdf import reading_pdf
+from medgrape.server.api.reading_pdf import UNPRINTABLE, escaped, reading_pdf
 
 
 def sheets(explained, steps=(), warnings=(), **changes):

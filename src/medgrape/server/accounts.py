@@ -29,11 +29,7 @@ _hashing = threading.Semaphore(2)  # each hash takes 64 MiB and a core
 
 
 class AccountError(UserError):
-    """A user or token that does not exist, exists already or has an invalid name."""
-
-
-class PasswordError(UserError):
-    """A password that is too short, too long or too easy to guess."""
+    """A user, token or password that is invalid, missing or taken."""
 
 
 class Role(StrEnum):
@@ -45,8 +41,7 @@ class Role(StrEnum):
 
     def covers(self, other: "Role") -> bool:
         """Whether this role includes the other."""
-        order = list(Role)
-        return order.index(self) >= order.index(other)
+        return list(Role).index(self) >= list(Role).index(other)
 
 
 @dataclass(frozen=True)
@@ -109,9 +104,9 @@ def csrf_token(key: bytes, session: str) -> str:
 def hash_password(password: str) -> str:
     """Return the stored form of a password (Argon2)."""
     if not SHORTEST <= len(password) <= LONGEST:
-        raise PasswordError(f"A password has {SHORTEST} to {LONGEST} characters; this one has {len(password)}.")
+        raise AccountError(f"A password has {SHORTEST} to {LONGEST} characters; this one has {len(password)}.")
     if len(set(password)) < 5:
-        raise PasswordError("This password is too easy to guess: use at least five different characters.")
+        raise AccountError("This password is too easy to guess: use at least five different characters.")
     return _hasher.hash(password)
 
 
@@ -144,7 +139,7 @@ def add_user(session: Session, name: str, role: Role, password: str | None, subj
 
 def user_row(session: Session, name: str) -> UserRow | None:
     """Return the user of this name, or None."""
-    return session.scalar(select(UserRow).where(UserRow.name == name))
+    return session.scalar(select(UserRow).where(UserRow.name == name.replace("\0", "")))  # PostgreSQL refuses NUL
 
 
 def user_named(session: Session, name: str) -> UserRow:
@@ -181,13 +176,13 @@ def as_user(user: UserRow, session: str | None = None) -> User:
     return User(user.id, user.name, Role(user.role), session)
 
 
-def admit(user: UserRow | None, *, correct: bool) -> bool:
+def admit(user: UserRow, *, correct: bool) -> bool:
     """Return whether a user may log in; each wrong password locks the user for longer.
 
     The caller compares the password in any case, so that neither the time nor the response reveals whether the user
     exists or is locked.
     """
-    if user is None or user.disabled or (user.locked_until is not None and user.locked_until > _now()):
+    if user.disabled or (user.locked_until is not None and user.locked_until > _now()):
         return False
     if correct:
         user.failures, user.locked_until = 0, None
@@ -208,8 +203,8 @@ def change(
     if password_hash is not None:
         user.password, user.failures, user.locked_until = password_hash, 0, None
     session.execute(delete(SessionRow).where(SessionRow.user_id == user.id))
-    new_password = password_hash is not None
-    return {"user": user.name, "role": user.role, "disabled": user.disabled, "password_changed": new_password}
+    password_changed = password_hash is not None
+    return {"user": user.name, "role": user.role, "disabled": user.disabled, "password_changed": password_changed}
 
 
 def open_session(session: Session, user: UserRow, hours: float) -> str:
@@ -218,11 +213,6 @@ def open_session(session: Session, user: UserRow, hours: float) -> str:
     key, now = new_key(), _now()
     session.add(SessionRow(key=digest(key), user_id=user.id, opened_at=now, expires_at=now + timedelta(hours=hours)))
     return key
-
-
-def close_session(session: Session, key: str) -> None:
-    """Log out; ``key`` is the hash of the cookie's content."""
-    session.execute(delete(SessionRow).where(SessionRow.key == key))
 
 
 def by_cookie(session: Session, cookie: str) -> User | None:
@@ -236,9 +226,7 @@ def by_cookie(session: Session, cookie: str) -> User | None:
 def create_token(session: Session, user: UserRow, name: str, role: Role, days: float | None) -> BearerToken:
     """Create a token for a program that acts for a user; its role is at most the user's."""
     if not Role(user.role).covers(role):
-        raise AccountError(
-            f"The role of {user.name} is {user.role}, so a token of this user cannot have the role {role}."
-        )
+        raise AccountError(f"{user.name} has the role {user.role}, so their token cannot have the role {role}.")
     token, now = BearerToken.new(), _now()
     row = TokenRow(
         id=token.id, user_id=user.id, name=name, role=role, key=digest(token.secret), created_at=now,
@@ -248,12 +236,10 @@ def create_token(session: Session, user: UserRow, name: str, role: Role, days: f
     return token
 
 
-_user_columns, _token_columns = UserRow.__table__.c, TokenRow.__table__.c
 _TOKEN = (  # runs with every request, so it selects columns instead of objects
-    select(_user_columns.id, _user_columns.name, _user_columns.role, _user_columns.disabled)
-    .add_columns(_token_columns.key, _token_columns.role.label("token_role"))
-    .add_columns(_token_columns.expires_at, _token_columns.revoked_at)
-    .where(_token_columns.user_id == _user_columns.id, _token_columns.id == bindparam("token"))
+    select(UserRow.id, UserRow.name, UserRow.role, UserRow.disabled)
+    .add_columns(TokenRow.key, TokenRow.role.label("token_role"), TokenRow.expires_at, TokenRow.revoked_at)
+    .where(TokenRow.user_id == UserRow.id, TokenRow.id == bindparam("token"))
 )
 
 
@@ -273,8 +259,8 @@ def by_token(session: Session, text: str) -> User | None:
 def tokens(session: Session, user: UserRow | None = None) -> Sequence[tuple[TokenRow, str]]:
     """Return all tokens, or those of one user, with the users' names."""
     query = select(TokenRow, UserRow.name).join(UserRow, TokenRow.user_id == UserRow.id).order_by(TokenRow.created_at)
-    rows = session.execute(query if user is None else query.where(TokenRow.user_id == user.id))
-    return [(row, name) for row, name in rows]
+    query = query if user is None else query.where(TokenRow.user_id == user.id)
+    return [(row, name) for row, name in session.execute(query)]
 
 
 def revoke(session: Session, token: str) -> TokenRow:

@@ -58,7 +58,6 @@ ROUTERS = (
     jobs.routes, accounts.routes, accounts.admin, log.routes, health.anybody, health.admin,
 )  # fmt: skip
 PAGE_FOLDER = Path(__file__).with_name("page")  # the page as built from ui/
-IMMUTABLE = "public, max-age=31536000, immutable"  # names of assets change with their content
 NOT_BUILT = (
     "<!doctype html><html lang='en'><meta charset='utf-8'><title>medgrape</title>"
     f"<h1>medgrape {__version__}</h1><p>The reading room's server is running. <strong>{NOTICE}</strong></p>"
@@ -104,7 +103,8 @@ class PageFile:
         self.content, self.gzipped = content, gzip.compress(content)
         media_type = mimetypes.guess_type(path.name)[0] or "text/plain"
         self._media_type = "text/javascript" if path.suffix == ".js" else media_type
-        caching = IMMUTABLE if path.parent.name == "assets" else "no-cache"
+        # Names of assets change with their content.
+        caching = "public, max-age=31536000, immutable" if path.parent.name == "assets" else "no-cache"
         self._headers = {"Cache-Control": caching, "Vary": "Accept-Encoding"}
 
     @open_to_all

@@ -4,13 +4,13 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import cv2
 import numpy as np
 from PIL import Image
+from pydantic import BaseModel, Field
 
 from medgrape.config import Preprocessing
 from medgrape.errors import UserError
@@ -32,14 +32,13 @@ class FilmRefusedError(UserError):
     """A file is not a readable film."""
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(BaseModel):
     """Grey window as fractions of the film's range, and size of the picture."""
 
-    centre: float = 0.5
-    width: float = 1.0
-    inverted: bool = False
-    side: int | None = None  # longest side in pixels; None: as large as the film
+    centre: float = Field(0.5, ge=-1, le=2, examples=[0.5], description="Middle, as a fraction of all greys.")
+    width: float = Field(1.0, gt=0.001, le=4, examples=[1.0], description="As a fraction of all greys.")
+    inverted: bool = Field(False, description="Swap black and white.")
+    side: int | None = Field(None, ge=16, le=4096, examples=[1024], description="Longest side; default: the film's.")
 
 
 class DecoderPool:
@@ -75,11 +74,6 @@ class DecoderPool:
     def forget(self, path: Path) -> None:
         """Drop the pixels of a film that was removed."""
         self._pixels.forget(lambda key: key == path)
-
-    def picture(self, film: Film, window: Window) -> bytes:
-        """Return the film as PNG."""
-        with self.render_slots:
-            return png(windowed(film.pixels, window))
 
     def process_ids(self) -> list[int]:
         """Return the process ids of the decoders."""

@@ -52,10 +52,7 @@ class ListedFilm:
 
 
 def add_film(room: Room, user: User, upload: Path) -> tuple[FilmRow, bool]:
-    """Store the pixels of an uploaded film and the harmless part of its header.
-
-    Returns the film, and whether the same file was uploaded before.
-    """
+    """Store an uploaded film without data of its patient; return it, and whether the same file was known."""
     with upload.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     known = _by_content(room, content)

@@ -69,10 +69,7 @@ class LRUCache(Generic[K, V]):
 
 
 def encoder_version(run: Run) -> str:
-    """Return a hash of what determines the features of a film: backbone, projector and preprocessing.
-
-    A taught or curated model has the version of its parent, and so shares its features.
-    """
+    """Return a hash of backbone, projector and preprocessing; taught and curated models share it with their parent."""
     digest = hashlib.sha256(run.config.preprocessing.model_dump_json().encode())
     digest.update(repr((run.grape.mirror, run.grape.backbone.describe(), run.config.model.smooth)).encode())
     for part in (run.grape.backbone, run.grape.projector):
@@ -133,7 +130,6 @@ class Encoder:
     """The only thread of a worker that runs backbones; it encodes films that wait at the same time in one batch."""
 
     def __init__(self) -> None:
-        self.films, self.batches = 0, 0  # encoded so far
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="encoder", daemon=True)
         self._thread.start()
@@ -179,7 +175,6 @@ class Encoder:
                 with contextlib.suppress(Exception):
                     film.patches.set_exception(error)
             return
-        self.films, self.batches = self.films + len(batch), self.batches + 1
         _FILMS_ENCODED.inc(len(batch))
         _BATCHES.inc()
         for film, features in zip(batch, patches, strict=True):
@@ -194,10 +189,8 @@ class ModelUnavailableError(Exception):
 class LoadedModel:
     """A model ready to read films."""
 
-    version: str
     reader: Reader
     encoder: str
-    folder: Path
     files: tuple[object, ...]  # state of its files at the last comparison of checksums
 
 
@@ -209,10 +202,9 @@ class ModelCache:
         self._lock = threading.Lock()
 
     def get(self, version: str, folder: Path) -> LoadedModel:
-        """Return the model; if a file of its folder changed, compare the checksums again first.
+        """Return the model. If a file of its folder changed, check the checksums first.
 
-        The model in memory would still work. But after a restart the changed folder could not be loaded, and nobody
-        could verify which model read a film; so nothing is read until the folder is repaired.
+        A model in memory is refused too: after a restart, nobody could verify which model read a film.
         """
         with self._lock:
             model = self._models.get(version)
@@ -222,7 +214,7 @@ class ModelCache:
                     return model
                 if model is None:
                     reader = load(folder)
-                    model = LoadedModel(version, reader, encoder_version(reader.loaded.run), folder, files)
+                    model = LoadedModel(reader, encoder_version(reader.loaded.run), files)
                 else:
                     unseal(folder)
                 if version_of(folder) != version:

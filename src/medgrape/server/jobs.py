@@ -40,23 +40,17 @@ class JobRunner:
         self._room = room
         self._executor = ThreadPoolExecutor(1, "jobs")
         self._alive: set[str] = set()
-        self._heart: threading.Thread | None = None
+        threading.Thread(target=self._beat, name="jobs-heartbeat", daemon=True).start()
 
     def start(self, user: User, kind: str, work: Work) -> JobRow:
         """Queue a job."""
         if len(self._alive) >= MAX_WAITING:
             raise Problem(429, "too_many_jobs", "Too many jobs are waiting; try again when some are done.")
         now = datetime.now(UTC)
-        row = JobRow(
-            id=new_id(), kind=kind, owner_id=user.id, state=WAITING, progress=0.0, news="", result=None,
-            created_at=now, beat_at=now, cancelled=False,
-        )  # fmt: skip
+        row = JobRow(id=new_id(), kind=kind, owner_id=user.id, state=WAITING, result=None, created_at=now, beat_at=now)
         with self._room.database.writing() as session:
             session.add(row)
         self._alive.add(row.id)
-        if self._heart is None:
-            self._heart = threading.Thread(target=self._beat, name="jobs-heart", daemon=True)
-            self._heart.start()
         self._executor.submit(self._run, row.id, work)
         return row
 
@@ -101,10 +95,8 @@ class JobRunner:
             self._end(job, DONE, "done", result)
         except _Cancelled:
             self._end(job, CANCELLED, "It was cancelled; nothing was changed.")
-        except UserError as error:
+        except (UserError, Problem) as error:
             self._end(job, FAILED, without_paths(str(error)))
-        except Problem as problem:
-            self._end(job, FAILED, problem.detail)
         except (OSError, *DATABASE_ERRORS):
             logger.exception("job %s failed", job)
             self._end(job, FAILED, "The server's disk is full, or its database does not answer; nothing was changed.")

@@ -47,10 +47,10 @@ _SECONDS = Histogram(
 
 def metrics_text() -> bytes:
     """Return the metrics of all workers in the Prometheus format."""
-    if not os.environ.get(METRICS_FOLDER):
-        return generate_latest(REGISTRY)
-    registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    registry = REGISTRY
+    if os.environ.get(METRICS_FOLDER):
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)
 
 
@@ -157,9 +157,7 @@ class Gate:
         own = {settings.host, *(LOOPBACK if settings.is_local else ()), urlsplit(settings.public_url).hostname or ""}
         name = _split(f"//{headers.get('host', '')}").hostname or ""
         if (settings.is_local or settings.public_url) and name not in own - {""}:
-            raise Problem(
-                421, "wrong_host", "This is not the server's host name; use the address printed at its start."
-            )
+            raise Problem(421, "wrong_host", "Not the server's host name; use the address printed at its start.")
 
     def _check_origin(self, scope: Scope, headers: Headers, user: User | None) -> None:
         """Refuse changes requested by a page of another site with the user's cookie."""

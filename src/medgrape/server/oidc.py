@@ -36,14 +36,6 @@ class OidcError(UserError):
 
 
 @dataclass(frozen=True)
-class LoginRedirect:
-    """A redirect to the provider."""
-
-    address: str
-    cookie: str  # proves at the end of the login that the same browser began it
-
-
-@dataclass(frozen=True)
 class Identity:
     """A user as described by the provider."""
 
@@ -59,8 +51,8 @@ class Oidc:
         self._settings, self._cookie_key = settings, hmac.digest(key, b"oidc", "sha256")
         _check_address(settings.issuer)
 
-    def begin(self, callback: str) -> LoginRedirect:
-        """Begin a login."""
+    def begin(self, callback: str) -> tuple[str, str]:
+        """Begin a login; return the address at the provider, and a cookie that binds the login to the browser."""
         login = {"state": new_key(), "nonce": new_key(), "verifier": new_key()}
         challenge = base64.urlsafe_b64encode(hashlib.sha256(login["verifier"].encode()).digest()).rstrip(b"=").decode()
         query = {
@@ -70,7 +62,7 @@ class Oidc:
         }  # fmt: skip
         expires = datetime.now(UTC) + timedelta(minutes=MINUTES)
         cookie = jwt.encode(login | {"exp": expires}, self._cookie_key, "HS256")
-        return LoginRedirect(f"{self._endpoint('authorization_endpoint')}?{urlencode(query)}", cookie)
+        return f"{self._endpoint('authorization_endpoint')}?{urlencode(query)}", cookie
 
     def finish(self, code: str, state: str, cookie: str, callback: str) -> Identity:
         """Finish a login and return the user, after all checks."""

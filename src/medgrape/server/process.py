@@ -1,6 +1,7 @@
 """Start the server: a supervisor process, and worker processes that it replaces when they die."""
 
 import json
+import logging
 import multiprocessing
 import os
 import shutil
@@ -15,29 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
-from sqlalchemy import select
 
 from medgrape.errors import UserError
 from medgrape.server.accounts import has_users
 from medgrape.server.models import register
-from medgrape.server.room import Room, RoomFolder, RoomStore
+from medgrape.server.room import Room, RoomFolder, RoomStore, logger
 from medgrape.server.settings import METRICS_FOLDER, ServerSettings
-from medgrape.server.storage.tables import FilmRow, ModelRow
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
 WORKER_SETTINGS = "MEDGRAPE_SERVER"  # environment variable with what a worker needs to start
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {
-        "medgrape.server": {"handlers": ["stderr"], "level": "INFO"},
-        "uvicorn": {"handlers": ["stderr"], "level": "WARNING"},
-    },
-}
 
 
 class ServeError(UserError):
@@ -95,7 +84,7 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
                 "medgrape user add NAME --role admin, or listen on 127.0.0.1 without a proxy."
             )
         register(store, runs)
-        _delete_unknown_files(store)
+        store.delete_unknown_files()
         store.close()
         cleanup.pop_all()
     return Ready(settings, folder, login, listening, lock, str(store.database))
@@ -106,6 +95,7 @@ def run(ready: Ready) -> None:
     from uvicorn import Config
     from uvicorn.supervisors import Multiprocess
 
+    _configure_logging()
     metrics = tempfile.mkdtemp(prefix="medgrape-figures-")
     os.environ[WORKER_SETTINGS] = json.dumps(
         {"room": str(ready.folder.root), "login": ready.login, "settings": ready.settings.model_dump(mode="json")}
@@ -115,11 +105,12 @@ def run(ready: Ready) -> None:
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     settings = ready.settings
     config = Config(
-        "medgrape.server.process:worker_app", factory=True, workers=settings.workers, log_config=LOGGING,
-        access_log=False, server_header=False, lifespan="on", timeout_keep_alive=30, timeout_graceful_shutdown=10,
+        "medgrape.server.process:worker_app", factory=True, workers=settings.workers, log_config=None,
+        log_level="warning", access_log=False, server_header=False, lifespan="on", timeout_keep_alive=30,
+        timeout_graceful_shutdown=10, timeout_worker_healthcheck=60, limit_concurrency=1000,
         proxy_headers=bool(settings.proxies), forwarded_allow_ips=list(settings.proxies) or None,
         ssl_certfile=settings.tls_certificate or None, ssl_keyfile=settings.tls_key or None,
-        h11_max_incomplete_event_size=64 * 1024, timeout_worker_healthcheck=60, limit_concurrency=1000,
+        h11_max_incomplete_event_size=64 * 1024,
     )  # fmt: skip
     try:
         Multiprocess(config, sockets=[ready.listening]).run()
@@ -133,6 +124,7 @@ def worker_app() -> "FastAPI":
     """Create the application of a worker; uvicorn calls this in the worker's process."""
     from medgrape.server.app import create_app  # slow to import, and commands never need it
 
+    _configure_logging()
     order = json.loads(os.environ[WORKER_SETTINGS])
     settings = ServerSettings.model_validate(order["settings"])
     parent = multiprocessing.parent_process()
@@ -148,15 +140,9 @@ def _exit_with(parent: int) -> None:
     os._exit(1)  # no data is lost: acknowledged changes are on disk
 
 
-def _delete_unknown_files(store: RoomStore) -> None:
-    """Delete files that the database does not know."""
-    with store.database.reading() as session:
-        films = session.scalars(select(FilmRow).where(FilmRow.deleted_at.is_(None))).all()
-        models = session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None))).all()
-    store.folder.sweep(
-        films={film.id for film in films}, contents={film.content for film in films},
-        models={model.folder for model in models if model.made_here}, versions={model.version for model in models},
-    )  # fmt: skip
+def _configure_logging() -> None:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logger.setLevel(logging.INFO)
 
 
 def _listen(settings: ServerSettings) -> socket.socket:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from PIL import Image
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
@@ -24,6 +25,7 @@ from medgrape.server.inference import Encoder, FeatureStore, ModelCache
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database, default_url, migrate
 from medgrape.server.storage.events import Anchor, Event, EventLog
+from medgrape.server.storage.tables import FilmRow, ModelRow
 
 logger = logging.getLogger("medgrape.server")  # without data of patients and input of users
 
@@ -73,20 +75,6 @@ class RoomFolder:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.uploads, self.films, self.features, self.models, self.assessments):
             folder.mkdir(mode=0o700, exist_ok=True)
-
-    def sweep(
-        self, films: Collection[str], contents: Collection[str], models: Collection[str], versions: Collection[str]
-    ) -> None:
-        """Delete files that the database does not know, before the server starts.
-
-        A server that was killed between writing files and committing leaves such files.
-        """
-        shutil.rmtree(self.uploads, ignore_errors=True)
-        self.uploads.mkdir(mode=0o700)
-        _delete_others(self.films.glob("*/*"), films)
-        _delete_others(self.features.glob("*/*/*"), contents)
-        _delete_others(self.models.iterdir(), models)
-        _delete_others(self.assessments.iterdir(), versions)
 
     def drop_stale_uploads(self, seconds: float) -> None:
         """Delete uploads older than ``seconds``, left by a killed worker; younger ones may be in progress."""
@@ -172,6 +160,18 @@ class RoomStore:
         """Add an event to the log."""
         name = actor if isinstance(actor, str) else actor.name
         return self.log.add(session, name, kind, body, film=film, study=study, model=model)
+
+    def delete_unknown_files(self) -> None:
+        """Delete files that a server killed between writing them and committing left; no server may run meanwhile."""
+        with self.database.reading() as session:
+            films = session.scalars(select(FilmRow).where(FilmRow.deleted_at.is_(None))).all()
+            models = session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None))).all()
+        shutil.rmtree(self.folder.uploads, ignore_errors=True)
+        self.folder.uploads.mkdir(mode=0o700)
+        _delete_others(self.folder.films.glob("*/*"), {film.id for film in films})
+        _delete_others(self.folder.features.glob("*/*/*"), {film.content for film in films})
+        _delete_others(self.folder.models.iterdir(), {model.folder for model in models if model.made_here})
+        _delete_others(self.folder.assessments.iterdir(), {model.version for model in models})
 
     def close(self) -> None:
         """Close the database."""

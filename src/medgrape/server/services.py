@@ -95,14 +95,10 @@ def media_response(media: str, description: str) -> dict[int | str, dict[str, An
     return {200: {"description": description, "content": {media: {"schema": schema}}}}
 
 
-def router(tag: str, role: Role) -> APIRouter:
-    """Create a router for routes that require a role."""
-    return APIRouter(prefix=API, tags=[tag], dependencies=[Depends(RequireRole(role))], responses=problem_responses())
-
-
-def open_router(tag: str) -> APIRouter:
-    """Create a router for routes that require no role; each must still be marked with ``open_to_all``."""
-    return APIRouter(prefix=API, tags=[tag], responses=problem_responses())
+def router(tag: str, role: Role | None) -> APIRouter:
+    """Create a router for routes that require a role, or none; then each must still be marked with ``open_to_all``."""
+    dependencies = [] if role is None else [Depends(RequireRole(role))]
+    return APIRouter(prefix=API, tags=[tag], dependencies=dependencies, responses=problem_responses())
 
 
 def open_to_all(endpoint: F) -> F:

@@ -60,10 +60,8 @@ class StudyService:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._first: LRUCache[tuple[str, str], Study] = LRUCache(
-            EVIDENCE_CACHE_BYTES, lambda study: study.original.similarity.nbytes
-        )
-        self._states: LRUCache[str, tuple[StudyState, Study]] = LRUCache(STATE_CACHE_SIZE)
+        self._first = LRUCache[tuple[str, str], Study](EVIDENCE_CACHE_BYTES, lambda s: s.original.similarity.nbytes)
+        self._states = LRUCache[str, tuple[StudyState, Study]](STATE_CACHE_SIZE)
 
     def open(self, user: User, film: str, model: str | None) -> tuple[StudyView, bool]:
         """Return the reader's study of a film with a model, and whether it is new."""
@@ -142,10 +140,8 @@ class StudyService:
                 self._room.store.record(
                     session, user, "study.warned", film=row.film_id, study=study, model=row.model, check=check
                 )
-            raise Problem(
-                409, "concept_mismatch", f"{warning.check.reason} Nothing was changed; to apply the box all the same, "
-                "send it again with confirmed = true.", check=check,
-            ) from warning  # fmt: skip
+            detail = f"{warning.check.reason} Nothing was changed; to apply the box, send it with confirmed = true."
+            raise Problem(409, "concept_mismatch", detail, check=check) from warning
 
     def forget(self, film: str) -> None:
         """Drop a removed film from memory."""
@@ -239,10 +235,9 @@ class BackgroundReader:
             with self._room.database.reading() as session:
                 row, model = film_row(session, film), model_row(session, None)
             self._studies.uncorrected(row, model)
-        except (Problem, UserError, DecodersBusyError, TimeoutError, OSError, *DATABASE_ERRORS) as error:
-            logger.warning("film %s was not read in the background: %s", film, type(error).__name__)
-        except RuntimeError as error:  # the encoder ends with the server
-            logger.warning("film %s was not read in the background: %s", film, error)
+        except (Problem, UserError, DecodersBusyError, OSError, RuntimeError, *DATABASE_ERRORS) as error:
+            reason = error if isinstance(error, RuntimeError) else type(error).__name__
+            logger.warning("film %s was not read in the background: %s", film, reason)
         finally:
             with self._lock:
                 self._waiting.discard(film)

@@ -30,9 +30,7 @@ class StudyState:
     def undo(self) -> "StudyState":
         """Return the state after the last change is undone."""
         if not self.done:
-            raise Problem(
-                409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it."
-            )
+            raise Problem(409, "nothing_to_undo", "There is no correction to undo; this is the model's own reading.")
         *done, last = self.done
         return StudyState(self.revision + 1, last.undone(self.corrections), tuple(done), (*self.undone, last))
 

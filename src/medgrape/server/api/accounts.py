@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BeforeValidator, Field
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from medgrape import __version__
@@ -15,9 +16,9 @@ from medgrape.server.api.common import HASH, ID, LINE, Identifier, RequestModel,
 from medgrape.server.errors import Problem, forbidden, not_found
 from medgrape.server.middleware import cookie_name
 from medgrape.server.oidc import MINUTES, Oidc, user_of
-from medgrape.server.services import CurrentUser, Services, open_router, open_to_all, problem_responses, router
+from medgrape.server.services import CurrentUser, Services, open_to_all, problem_responses, router
 from medgrape.server.settings import API
-from medgrape.server.storage.tables import TokenRow, UserRow
+from medgrape.server.storage.tables import SessionRow, TokenRow, UserRow
 
 
 class LogIn(RequestModel, json_schema_extra={"examples": [{"name": "ada", "password": "correct horse battery"}]}):
@@ -106,7 +107,7 @@ class NewToken(ResponseModel):
     told: TokenResponse
 
 
-anybody, session_routes = open_router("session"), router("session", Role.READER)
+anybody, session_routes = router("session", None), router("session", Role.READER)
 routes, admin = router("people", Role.READER), router("people", Role.ADMIN)
 OIDC_COOKIE = "medgrape-login"
 
@@ -119,32 +120,24 @@ def log_in(body: LogIn, services: Services, response: Response) -> SessionRespon
     if not room.login:
         raise Problem(400, "no_login", "This server has no login; use it without.")
     with room.database.reading() as session:
-        user = accounts.user_row(session, body.name.replace("\0", ""))
+        user = accounts.user_row(session, body.name)
     correct = verify_password(None if user is None else user.password, body.password)
-    opened = None
     with room.database.writing() as session:
         user = None if user is None else session.get(UserRow, user.id, with_for_update=True)
-        admitted = accounts.admit(user, correct=correct)
-        if user is not None and admitted:
-            opened = _open_session(services, session, user, response)
-        elif user is not None:
+        if user is not None:
+            if accounts.admit(user, correct=correct):
+                return _open_session(services, session, user, response)
             room.store.record(session, user.name, "login.failed")
-    if opened is None:
-        raise Problem(
-            401, "login_refused", "Name or password is wrong, or there were too many attempts; wait, then try again."
-        )
-    return opened
+    raise Problem(401, "login_refused", "Name or password is wrong, or too many attempts; wait, then try again.")
 
 
 def _open_session(services: Services, session: Session, user: UserRow, response: Response) -> SessionResponse:
-    room = services.room
-    key = accounts.open_session(session, user, room.settings.session_hours)
+    room, secure, hours = services.room, services.room.settings.is_secure, services.room.settings.session_hours
+    key = accounts.open_session(session, user, hours)
     room.store.record(session, user.name, "login")
-    secure = room.settings.is_secure
     response.set_cookie(
-        cookie_name(secure=secure), key, max_age=round(room.settings.session_hours * 3600), path="/", secure=secure,
-        httponly=True, samesite="strict",
-    )  # fmt: skip
+        cookie_name(secure=secure), key, round(hours * 3600), path="/", secure=secure, httponly=True, samesite="strict"
+    )
     csrf = csrf_token(room.key, digest(key))
     return SessionResponse(name=user.name, role=Role(user.role), login=True, csrf=csrf, notice=NOTICE)
 
@@ -171,7 +164,7 @@ def log_out(services: Services, user: CurrentUser, response: Response) -> None:
     if user.session is None:
         return
     with services.room.database.writing() as session:
-        accounts.close_session(session, user.session)
+        session.execute(delete(SessionRow).where(SessionRow.key == user.session))
         services.room.store.record(session, user, "logout")
     response.delete_cookie(cookie_name(secure=services.room.settings.is_secure), path="/")
 
@@ -180,10 +173,10 @@ def log_out(services: Services, user: CurrentUser, response: Response) -> None:
 @open_to_all
 def go_to_provider(services: Services, request: Request) -> RedirectResponse:
     """Redirect to the page of the login provider."""
-    redirect = _provider(services).begin(_callback(services, request))
-    response = RedirectResponse(redirect.address, 303)
+    address, cookie = _provider(services).begin(_callback(services, request))
+    response = RedirectResponse(address, 303)
     response.set_cookie(
-        OIDC_COOKIE, redirect.cookie, max_age=MINUTES * 60, path=f"{API}/oidc",
+        OIDC_COOKIE, cookie, max_age=MINUTES * 60, path=f"{API}/oidc",
         secure=services.room.settings.is_secure, httponly=True, samesite="lax",
     )  # fmt: skip
     return response
@@ -192,11 +185,10 @@ def go_to_provider(services: Services, request: Request) -> RedirectResponse:
 @anybody.get("/oidc/callback", response_class=RedirectResponse, status_code=303)
 @open_to_all
 def come_back(
-    services: Services,
-    request: Request,
+    services: Services, request: Request,
     code: Annotated[str | None, Query(min_length=1, max_length=4096, examples=["SplxlOBeZQQYbYS6WxSbIA"])] = None,
     state: Annotated[str, Query(max_length=256, examples=["af0ifjsldkj"])] = "",
-) -> RedirectResponse:
+) -> RedirectResponse:  # fmt: skip
     """Finish the login after the redirect from the login provider; without a code, the provider refused it."""
     provider = _provider(services)
     if code is None:
@@ -244,7 +236,7 @@ def change_user(
     """Change a user's role or password, or disable the account. The user is logged out everywhere."""
     password = None if body.password is None else hash_password(body.password)
     with services.room.database.writing() as session:
-        row = accounts.user_row(session, user.replace("\0", ""))
+        row = accounts.user_row(session, user)
         if row is None:
             raise not_found("user", user)
         changed = accounts.change(session, row, body.role, body.disabled, password)
@@ -276,7 +268,7 @@ def create_token(body: CreateToken, services: Services, user: CurrentUser) -> Ne
         raise forbidden(f"Your role is {user.role}, so your token cannot have the role {body.role}.")
     name = body.user or user.name
     with services.room.database.writing() as session:
-        owner = accounts.user_row(session, name.replace("\0", ""))
+        owner = accounts.user_row(session, name)
         if owner is None:
             raise not_found("user", name)
         token = accounts.create_token(session, owner, body.name, body.role, body.days)

@@ -1,6 +1,7 @@
 """Base classes of requests and responses, and the field, path and query types that several resources use."""
 
 from datetime import datetime
+from math import inf
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
@@ -15,6 +16,7 @@ VERSION = "a3c1f09e5b7d2468"
 HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 WHEN = "2026-11-18T09:30:00.000000Z"
 PREDICTION: dict[str, Any] = {"active_tb": 0.91, "healthy": 0.06, "sick_non_tb": 0.03}
+BOX: dict[str, Any] = {"x1": 310, "y1": 120, "x2": 420, "y2": 260}
 PNG = media_response("image/png", "The picture.")
 A_DAY = {"Cache-Control": "private, max-age=86400, immutable"}  # for responses that never change
 Plain = dict[str, Any]
@@ -27,6 +29,11 @@ When = Annotated[
 ]
 Probabilities = Annotated[
     dict[str, float], Field(description="Class to probability, the likeliest first.", examples=[PREDICTION])
+]
+VarianceGate = Annotated[
+    float | None,
+    BeforeValidator(lambda gate: None if gate == inf else gate),
+    Field(description="Largest variance at which a leading finding counts; null: no limit.", examples=[0.002]),
 ]
 ConceptName = Annotated[str, Field(min_length=1, max_length=63, examples=["active_tb"])]
 LINE = r"^[^\x00-\x1f\x7f]*$"  # no control characters: PostgreSQL cannot store NUL, and terminals execute others

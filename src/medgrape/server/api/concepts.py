@@ -17,6 +17,7 @@ from medgrape.server import models
 from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import (
     A_DAY,
+    BOX,
     ID,
     LINE,
     PNG,
@@ -82,11 +83,8 @@ class ExampleFilm(RequestModel):
     box: BoxRequest | None = None
 
 
-_LESSON = {
-    "name": "cavity",
-    "description": "Thick-walled lucency in the upper lobe.",
-    "examples": [{"film": ID, "box": {"x1": 310, "y1": 120, "x2": 420, "y2": 260}}],
-}
+_EXAMPLE = {"film": ID, "box": BOX}
+_LESSON = {"name": "cavity", "description": "Thick-walled lucency in the upper lobe.", "examples": [_EXAMPLE]}
 
 
 class TeachConcept(RequestModel, json_schema_extra={"examples": [_LESSON]}):
@@ -186,10 +184,9 @@ def teach_concept(body: TeachConcept, services: Services, user: CurrentUser) -> 
     with_concept(reader.concepts, Concept(body.name, body.title or body.name.replace("_", " "), body.description))
     with room.database.reading() as session:
         films = [film_row(session, example.film) for example in body.examples]
-    examples: list[Path | tuple[Path, Box]] = []
-    for film, example in zip(films, body.examples, strict=True):
-        path = room.folder.film(film.id, film.suffix)
-        examples.append(path if example.box is None else (path, example.box.to_box()))
+    paths = [room.folder.film(film.id, film.suffix) for film in films]
+    boxes = [None if example.box is None else example.box.to_box() for example in body.examples]
+    examples = [path if box is None else (path, box) for path, box in zip(paths, boxes, strict=True)]
     request = body.model_copy(update={"model": parent.version})  # another model may be put to use meanwhile
     row = services.jobs.start(user, "concept.teach", lambda track: teach(room, user, request, films, examples, track))
     return JobResponse.model_validate(row)

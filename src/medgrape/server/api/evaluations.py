@@ -211,18 +211,10 @@ class EvaluationResponse(ResponseModel):
 
     report: EvaluationReport | None
     audit: AuditReport | None
-    how: str | None = Field(
-        description="How to make what is missing.",
-        examples=["No audit of this model lies beside its run. To make one: medgrape audit RUN --data DIR."],
-    )
+    how: str | None = Field(description="How to make what is missing.", examples=["medgrape audit RUN --data DIR"])
 
 
 T = TypeVar("T", EvaluationReport, AuditReport)
-SPLITS = ("test", "val")  # a report on test films is preferred
-MADE_HERE = (
-    "This model was made in the room, which has no reports: measure it on validation films, or copy its folder and "
-    "give the copy to medgrape evaluate and medgrape audit."
-)
 
 
 def _first(kind: type[T], model: str, paths: Sequence[Path], name: str, command: str) -> tuple[T | None, str]:
@@ -235,10 +227,9 @@ def _first(kind: type[T], model: str, paths: Sequence[Path], name: str, command:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError:
-            problems.append(f"The {name} beside the run cannot be read.")
-            continue
+            report = None
         if report is None:
-            problems.append(f"The {name} beside the run is damaged, or of an older medgrape.")
+            problems.append(f"The {name} beside the run cannot be read, or is of an older medgrape.")
         elif report.version != model:
             problems.append(f"The {name} beside the run is about another model, or the run before it was changed.")
         else:
@@ -267,10 +258,14 @@ def get_evaluation(model: ModelVersion, services: Services) -> EvaluationRespons
     with services.room.database.reading() as session:
         row = model_row(session, model)
     if row.made_here:
-        return EvaluationResponse(report=None, audit=None, how=MADE_HERE)
+        how = (
+            "This model was made in the room, which has no reports: measure it on validation films, or copy its folder "
+            "and give the copy to medgrape evaluate and medgrape audit."
+        )
+        return EvaluationResponse(report=None, audit=None, how=how)
     run = folder_of(services.room, row)
-    reports = [report_folder(run, split) / "report.json" for split in SPLITS]
-    audits = [audit_folder(run, split) / "audit.json" for split in SPLITS]
+    reports = [report_folder(run, split) / "report.json" for split in ("test", "val")]  # test films are preferred
+    audits = [audit_folder(run, split) / "audit.json" for split in ("test", "val")]
     report, no_report = _first(EvaluationReport, model, reports, "report", "evaluate")
     audit, no_audit = _first(AuditReport, model, audits, "audit", "audit")
     return EvaluationResponse(report=report, audit=audit, how=" ".join(filter(None, (no_report, no_audit))) or None)

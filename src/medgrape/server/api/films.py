@@ -1,6 +1,5 @@
 """Films: upload, list, show, remove."""
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from starlette.datastructures import UploadFile
 from medgrape.server import films
 from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import A_DAY, PNG, FilmId, Identifier, Probabilities, ResponseModel, Version, When
-from medgrape.server.decoder_pool import Window
+from medgrape.server.decoder_pool import Window, png, windowed
 from medgrape.server.errors import Problem, not_found
 from medgrape.server.films import FilmQuery, ListedFilm
 from medgrape.server.services import CurrentUser, Services, router
@@ -126,13 +125,10 @@ async def upload(request: Request, services: Services, user: CurrentUser, respon
 
 
 def _add_film(services: Services, user: User, file: UploadFile) -> UploadResponse:
-    handle, name = tempfile.mkstemp(dir=services.room.folder.uploads)
-    try:
-        with os.fdopen(handle, "wb") as copy:
-            shutil.copyfileobj(file.file, copy)
-        film, known = films.add_film(services.room, user, Path(name))
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with tempfile.NamedTemporaryFile(dir=services.room.folder.uploads) as copy:
+        shutil.copyfileobj(file.file, copy)
+        copy.flush()
+        film, known = films.add_film(services.room, user, Path(copy.name))
     if not known:
         services.background_reader.add(film.id)
     with services.room.database.reading() as session:
@@ -156,19 +152,12 @@ def get_film(film: FilmId, services: Services, user: CurrentUser) -> FilmRespons
 
 
 @routes.get("/films/{film}/picture.png", response_class=Response, responses=PNG)
-def picture(
-    film: FilmId,
-    services: Services,
-    centre: Annotated[float, Query(ge=-1, le=2, examples=[0.5], description="As a fraction of all greys.")] = 0.5,
-    width: Annotated[float, Query(gt=0.001, le=4, examples=[1.0], description="As a fraction of all greys.")] = 1.0,
-    inverted: Annotated[bool, Query(description="Swap black and white.")] = False,
-    side: Annotated[int | None, Query(ge=16, le=4096, examples=[1024], description="Longest side in pixels.")] = None,
-) -> Response:
+def picture(film: FilmId, services: Services, window: Annotated[Window, Query()]) -> Response:
     """Show a film with a grey window and a size."""
     with services.room.database.reading() as session:
         row = films.film_row(session, film)
-    window = Window(centre, width, inverted, side)
-    content = services.room.decoder_pool.picture(films.lazy_film(services.room, row), window)
+    with services.room.decoder_pool.render_slots:
+        content = png(windowed(films.lazy_film(services.room, row).pixels, window))
     return Response(content, media_type="image/png", headers=A_DAY)
 
 

@@ -22,9 +22,7 @@ class JobResponse(ResponseModel):
     kind: str = Field(examples=["concept.teach"])
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
     progress: float = Field(ge=0, le=1, examples=[0.5])
-    news: str = Field(
-        description="The present part of the work, or the reason of a failure.", examples=["looking at the examples"]
-    )
+    news: str = Field(description="Present work, or why it failed.", examples=["looking at the examples"])
     result: Plain | None = Field(examples=[{"model": "a3c1f09e5b7d2468"}])
     created_at: When
 

@@ -1,6 +1,7 @@
 """The event log: search, verify, export."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from operator import eq, ge, lt
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from medgrape.server.accounts import Role
 from medgrape.server.api.common import HASH, ID, VERSION, ResponseModel, When
 from medgrape.server.films import Text
 from medgrape.server.services import CurrentUser, Services, media_response, router
-from medgrape.server.storage.events import Event, events_in, line_of
+from medgrape.server.storage.events import events_in, line_of
 from medgrape.server.storage.tables import EventRow
 
 
@@ -64,7 +65,6 @@ class EventQuery(BaseModel):
 
 routes = router("log", Role.ADMIN)
 LINES = media_response("application/x-ndjson", "An event on each line, as JSON, the first one first.")
-_BATCH = 500
 
 
 @routes.get("/log")
@@ -78,10 +78,9 @@ def list_events(services: Services, query: Annotated[EventQuery, Query()]) -> Ev
     )  # fmt: skip
     wanted = wanted.where(*(compare(column, value) for column, compare, value in bounds if value is not None))
     with services.room.database.reading() as session:
-        found = [Event(**row) for row in session.execute(wanted).mappings()]
-    shown = found[: query.size]
-    older = shown[-1].seq if len(found) > query.size else None
-    return EventPage(events=tuple(EventResponse.model_validate(event) for event in shown), older=older)
+        events = [EventResponse(**row) for row in session.execute(wanted).mappings()]
+    page = tuple(events[: query.size])
+    return EventPage(events=page, older=page[-1].seq if len(events) > query.size else None)
 
 
 @routes.get("/log/verification")
@@ -105,8 +104,8 @@ def _lines(services: Services, last: int) -> Iterator[str]:
     after = 0
     while after < last:
         with services.room.database.reading() as session:
-            found = [event for event, _ in zip(events_in(session, after=after), range(_BATCH), strict=False)]
-        if not found:
+            batch = list(islice(events_in(session, after=after), 500))
+        if not batch:
             return
-        yield "".join(line_of(event) for event in found if event.seq <= last)
-        after = found[-1].seq
+        yield "".join(line_of(event) for event in batch if event.seq <= last)
+        after = batch[-1].seq

@@ -1,10 +1,9 @@
 """Models: list, describe, put to use, remove, compare two on a film."""
 
-from math import inf
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from medgrape.runs.checkpoint import SafetyRule
 from medgrape.server import models
@@ -16,6 +15,7 @@ from medgrape.server.api.common import (
     Plain,
     Probabilities,
     ResponseModel,
+    VarianceGate,
     Version,
     When,
 )
@@ -41,16 +41,9 @@ class SafetyRuleResponse(ResponseModel):
     """Thresholds of the model's safety check."""
 
     calibrated: bool = Field(description="Whether the thresholds were learnt from boxes for all findings.")
-    origin: str = Field(
-        description="Where the thresholds come from.",
-        examples=["The thresholds were learnt from boxes on films like these."],
-    )
-    leads: dict[str, float] = Field(
-        description="Largest lead of another finding without a warning, per finding.", examples=[{"active_tb": 0.05}]
-    )
-    gate: Annotated[float | None, BeforeValidator(lambda gate: None if gate == inf else gate)] = Field(
-        description="Largest variance at which a leading finding counts; null: no limit.", examples=[0.0002]
-    )
+    origin: str = Field(description="Origin of the thresholds.", examples=["Calibrated on 120 validation boxes."])
+    leads: dict[str, float] = Field(description="Largest lead without a warning.", examples=[{"active_tb": 0.05}])
+    gate: VarianceGate
     unbelieved: tuple[str, ...] = Field(description="Findings without training films; they never lead.", examples=[()])
 
 
@@ -68,13 +61,9 @@ class ModelCard(ModelResponse):
     backbone: str = Field(examples=["efficientnet_lite0"])
     input_size: int = Field(description="Films are resized to a square of this side.", examples=[224])
     grid: tuple[int, int] = Field(description="Rows and columns of patches on a film.", examples=[(7, 7)])
-    data_set: Plain = Field(
-        description="Name and checksum of its training data.", examples=[{"name": "tbx11k", "fingerprint": "0f3a"}]
-    )
+    data_set: Plain = Field(description="Training data.", examples=[{"name": "tbx11k", "fingerprint": "0f3a"}])
     metrics: Plain = Field(description="Figures on validation films.", examples=[{"macro_auc": 0.97}])
-    changes: tuple[str, ...] = Field(
-        description="Changes since training, in order.", examples=[("Learnt cavity from 1 film (1 box).",)]
-    )
+    changes: tuple[str, ...] = Field(description="Since training.", examples=[("Learnt cavity from 1 film (1 box).",)])
 
 
 class ComparedConcept(ResponseModel):
@@ -83,9 +72,7 @@ class ComparedConcept(ResponseModel):
     name: str = Field(examples=["active_tb"])
     scores: tuple[float | None, float | None] = Field(examples=[(0.72, 0.68)])
     strengths: tuple[float | None, float | None] = Field(examples=[(2.1, 1.8)])
-    peaks: tuple[Plain | None, Plain | None] = Field(
-        description="Highest point of each map in film pixels.", examples=[({"x": 365, "y": 190}, None)]
-    )
+    peaks: tuple[Plain | None, Plain | None] = Field(description="In film pixels.", examples=[({"x": 9, "y": 4}, None)])
 
 
 class Comparison(ResponseModel):

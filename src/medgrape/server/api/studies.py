@@ -1,27 +1,27 @@
 """Studies: open a film with a model, check and correct, undo and redo, look back."""
 
-from math import inf
 from typing import Annotated, Literal, cast
 
 from fastapi import Path, Query, Response
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from medgrape.corrections.statements import BoxCorrection, ChangeKind, Correction, Rejection
 from medgrape.explain.words import NOTICE
 from medgrape.server import studies
 from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import (
+    BOX,
     ID,
     At,
     BoxRequest,
     BoxResponse,
     ConceptName,
     Identifier,
-    Plain,
     Probabilities,
     RequestModel,
     ResponseModel,
     StudyId,
+    VarianceGate,
     Version,
     When,
 )
@@ -31,7 +31,6 @@ from medgrape.server.study_history import HistoryEntry, Step, make_change
 from medgrape.server.study_history import redo as redo_step
 from medgrape.server.study_history import undo as undo_step
 
-_BOX: Plain = {"x1": 310, "y1": 120, "x2": 420, "y2": 260}
 Revision = Annotated[
     int | None, Field(ge=0, le=10**6, description="Fails with 409 if the study is at another revision.", examples=[0])
 ]
@@ -51,14 +50,14 @@ class OpenStudy(RequestModel, json_schema_extra={"examples": [{"film": ID}]}):
     model: Version | None = None
 
 
-class CheckBox(RequestModel, json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]}):
+class CheckBox(RequestModel, json_schema_extra={"examples": [{"box": BOX, "concept": "active_tb"}]}):
     """A box, and the finding claimed to be inside."""
 
     box: BoxRequest
     concept: ConceptName
 
 
-class DrawBox(StepRequest, json_schema_extra={"examples": [{"box": _BOX, "concept": "active_tb"}]}):
+class DrawBox(StepRequest, json_schema_extra={"examples": [{"box": BOX, "concept": "active_tb"}]}):
     """A box, and the finding that is or is not inside."""
 
     box: BoxRequest
@@ -99,9 +98,7 @@ class CheckResponse(ResponseModel):
     rival: str = Field(examples=["obsolete_tb"])
     gap: float = Field(description="Lead of the rival over the claimed finding.", examples=[0.23])
     allowed: float = Field(description="Largest lead without a warning.", examples=[0.05])
-    gate: Annotated[float | None, BeforeValidator(lambda gate: None if gate == inf else gate)] = Field(
-        description="Largest variance at which the rival counts; null: no limit.", examples=[0.002]
-    )
+    gate: VarianceGate
     silenced: bool = Field(description="No warning because the rival's variance is too large.")
     mismatch: bool
     calibrated: bool = Field(description="Whether the thresholds were learnt from boxes.")

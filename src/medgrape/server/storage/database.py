@@ -97,19 +97,15 @@ def error_line(error: Exception) -> str:
 def migrate(database: Database, revision: str = "head") -> None:
     """Create or update the tables; several servers may start at once."""
     from alembic import command  # slow to import, and workers never need it
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
 
     try:
         with database.engine.execution_options(writes=True).begin() as connection:
             if not database.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            config = alembic_config(connection)
-            current = MigrationContext.configure(connection).get_current_revision()
-            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-            if current is not None and current not in known:
-                raise MigrationError(f"The database has a newer version (revision {current}); update medgrape.")
-            command.upgrade(config, revision)
+            command.upgrade(alembic_config(connection), revision)
+    except CommandError as error:
+        raise MigrationError(f"The database has a newer version ({error}); update medgrape.") from error
     except DBAPIError as error:
         raise MigrationError(f"The database {database} cannot be used: {error_line(error)}.") from error
 
@@ -128,9 +124,7 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise DatabaseUrlError(
-            "A database URL looks like sqlite:///room.db or postgresql://user:password@host/name."
-        ) from None
+        raise DatabaseUrlError("Give a URL like sqlite:///room.db or postgresql://user:password@host/name.") from None
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):

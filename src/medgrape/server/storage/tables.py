@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+_PRESENT = text("deleted_at IS NULL")
 _FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
@@ -82,12 +83,9 @@ class FilmRow(Base):
 
     __tablename__ = "films"
     __table_args__ = (
-        Index(
-            "one_film_for_each_content", "content", unique=True, sqlite_where=text("deleted_at IS NULL"),
-            postgresql_where=text("deleted_at IS NULL"),
-        ),
+        Index("one_film_for_each_content", "content", unique=True, sqlite_where=_PRESENT, postgresql_where=_PRESENT),
         Index("films_by_arrival", "arrived_at", "id"),
-    )  # fmt: skip
+    )
 
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     content: Mapped[str] = mapped_column(String(64))  # SHA-256 of the uploaded file, so that it is stored once

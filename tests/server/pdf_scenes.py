@@ -1,4 +1,4 @@
-"""Readings for paper: films of any shape, many findings, many steps, and people who type all kinds of things."""
+"""Readings to print: films of any shape, many findings, many steps, and odd typed text."""
 
 import numpy as np
 from reading_room import corners

@@ -1,4 +1,4 @@
-"""A reading room for tests: a server in this process, with somebody of every role."""
+"""A reading room for tests: a server in this process, with a user of every role."""
 
 import io
 from collections.abc import Iterator

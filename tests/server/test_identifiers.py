@@ -1,4 +1,4 @@
-"""Whatever a film's file says of its patient, nothing of it is kept, logged or sent back."""
+"""No identifier of the patient is stored, logged or sent back."""
 
 import io
 import logging
@@ -31,7 +31,7 @@ def named_films(chest):
     }
 
 
-def test_no_identifier_is_kept_logged_or_sent_back(room, named_films, caplog, tmp_path):
+def test_no_patient_identifier_is_stored_logged_or_sent_back(room, named_films, caplog, tmp_path):
     caplog.set_level(logging.DEBUG)
     answers, films = [], []
     for name, content in named_films.items():

@@ -1,4 +1,4 @@
-"""A database of any earlier revision becomes one of this version, with all that is in it."""
+"""Migrations of the database from every earlier revision."""
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -38,7 +38,7 @@ def revisions():
     return [script.revision for script in ScriptDirectory.from_config(with_no_database).walk_revisions()][::-1]
 
 
-def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(postgres):
+def test_a_postgresql_database_without_a_character_set_keeps_names(postgres):
     whole = Database(postgres.new_database())
     with whole.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         made = "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
@@ -53,7 +53,7 @@ def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(pos
     whole.dispose()
 
 
-def test_data_of_the_first_revision_outlives_every_step(store):
+def test_data_of_the_first_revision_survive_every_migration(store):
     first, *later = revisions()
     migrate(store.database, first)
     with store.database.engine.execution_options(writes=True).begin() as connection:
@@ -75,7 +75,7 @@ def test_data_of_the_first_revision_outlives_every_step(store):
         assert store.log.verify(session).events == 2
 
 
-def test_the_last_revision_has_exactly_the_tables_that_the_code_knows(store):
+def test_the_last_revision_has_exactly_the_tables_of_the_code(store):
     migrate(store.database)
     with store.database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []

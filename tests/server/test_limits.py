@@ -33,7 +33,7 @@ def test_every_response_has_the_security_headers(shared_room, status):
 
 
 def test_an_internal_error_has_the_security_headers_and_no_details(shared_room, monkeypatch):
-    monkeypatch.setattr(films.films, "listed", _faulty)
+    monkeypatch.setattr(films.films, "list_films", _faulty)
     answer = shared_room.get("rita", "/films")
     assert (answer.status_code, answer.json()["code"]) == (500, "fault")
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS

@@ -61,7 +61,7 @@ class JobRunner:
         if row is None or not (row.owner_id == user.id or user.role.covers(Role.CURATOR)):
             raise not_found("job", job)
         if row.state not in ENDED and datetime.now(UTC) - row.beat_at > SILENCE:
-            return self._end(job, FAILED, "The server stopped during this job; start the job again.")
+            return self._end(job, FAILED, "The server stopped during this job; start it again.")
         return row
 
     def all_of(self, user: User) -> list[JobRow]:

@@ -80,7 +80,7 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
             login = bool(settings.oidc.issuer) or has_users(session)
         if settings.is_shared and not login:
             raise ServeError(
-                f"Without login, anybody who reaches {settings.host} could use the server: add a user first with "
+                f"Anybody who reaches {settings.host} could use the server without login: add a user first with "
                 "medgrape user add NAME --role admin, or listen on 127.0.0.1 without a proxy."
             )
         register(store, runs)
@@ -91,7 +91,7 @@ def prepare(runs: Sequence[Path], folder: RoomFolder, settings: ServerSettings) 
 
 
 def run(ready: Ready) -> None:
-    """Serve until the process is told to stop."""
+    """Serve until the process receives a signal to stop."""
     from uvicorn import Config
     from uvicorn.supervisors import Multiprocess
 

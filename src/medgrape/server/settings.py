@@ -78,7 +78,7 @@ def load_server_settings(file: Path | None) -> ServerSettings:
     try:
         return ServerSettings.model_validate(tomllib.loads(file.read_text("utf-8")))
     except FileNotFoundError:
-        raise ConfigError(f"{file} does not exist.") from None
+        raise ConfigError(f"{file} is not there.") from None
     except ValidationError as error:
         raise ConfigError(f"{file}: {first_complaint(error, ServerSettings)}") from error
     except (OSError, ValueError) as error:

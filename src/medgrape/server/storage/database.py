@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 10  # seconds that a request waits for the write lock or a connection
 CONNECTIONS = 24
 DATABASE_ERRORS = (OperationalError, InterfaceError, PoolTimeoutError)  # it does not answer, or its disk is full
+_URL_FORMS = "A database is named like sqlite:///room.db or postgresql://user:password@host/name."
 _SCRIPTS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 4711_0001  # PostgreSQL's advisory lock under which tables are changed
 
@@ -124,7 +125,7 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise DatabaseUrlError("Give a URL like sqlite:///room.db or postgresql://user:password@host/name.") from None
+        raise DatabaseUrlError(_URL_FORMS) from None
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):

@@ -179,7 +179,7 @@ class JobRow(Base):
     result: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
     beat_at: Mapped[datetime]  # last heartbeat of its worker
-    cancelled: Mapped[bool] = mapped_column(default=False)  # whether somebody asked to cancel it
+    cancelled: Mapped[bool] = mapped_column(default=False)  # True once a user asked to cancel it
 
 
 class SettingRow(Base):

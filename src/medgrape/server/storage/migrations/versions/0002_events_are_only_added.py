@@ -1,6 +1,6 @@
-"""Events are only ever added: the database itself refuses to change or remove one.
+"""Triggers that refuse to change or remove events.
 
-Whoever owns the database can lift this; the chain of hashes tells afterwards. It stops mistakes, and everybody else.
+The owner of the database can drop them; the hash chain then shows the changes. They prevent mistakes.
 """
 
 from alembic import op

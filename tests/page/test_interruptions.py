@@ -120,17 +120,17 @@ def test_after_a_new_login_the_interrupted_step_continues(server, open_film, wat
 
     screen.press_apply()
 
-    door = screen.page.get_by_role("dialog", name="Your session has ended")
-    expect(door).to_be_visible()
+    login = screen.page.get_by_role("dialog", name="Your session has ended")
+    expect(login).to_be_visible()
     expect(screen.card).to_be_visible()
     assert screen.study()["revision"] == 0
-    door.get_by_label("Name").fill("greta")
-    door.get_by_label("Password").fill(PASSWORD)
-    door.get_by_role("button", name="Log in").click()
-    expect(door.get_by_role("alert")).to_contain_text("Name or password is wrong")
-    door.get_by_label("Password").fill(f"new {PASSWORD}")
-    door.get_by_role("button", name="Log in").click()
-    expect(door).to_have_count(0)
+    login.get_by_label("Name").fill("greta")
+    login.get_by_label("Password").fill(PASSWORD)
+    login.get_by_role("button", name="Log in").click()
+    expect(login.get_by_role("alert")).to_contain_text("Name or password is wrong")
+    login.get_by_label("Password").fill(f"new {PASSWORD}")
+    login.get_by_role("button", name="Log in").click()
+    expect(login).to_have_count(0)
     expect(screen.corrections).to_have_text([f"1. {right.title} is here✕"])
     expect(screen.card).to_have_count(0)
     assert len(screen.steps()) == 1

@@ -53,7 +53,7 @@ class ReadingRoom:
         return answer.json()["film"]["id"]
 
     def study(self, who="rita", film=None, **more):
-        """A study, as it is told when it is opened."""
+        """Open a study; return its response."""
         answer = self.post(who, "/studies", json={"film": film or self.film(who)} | more)
         assert answer.status_code in (200, 201), answer.text
         return answer.json()

@@ -116,9 +116,9 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_is_lost(small_disk, 
             refused.append(room.post("rita", f"/studies/{study['id']}/boxes", json=BOX))
         assert {answer.status_code for answer in refused} <= {200, 503}
         acknowledged = sum(answer.status_code == 200 for answer in refused)
-        told = [answer.json() for answer in refused if answer.status_code == 503]
-        assert told
-        assert {one["code"] for one in told} <= {"disk_full", "database_unavailable"}
+        problems = [answer.json() for answer in refused if answer.status_code == 503]
+        assert problems
+        assert {problem["code"] for problem in problems} <= {"disk_full", "database_unavailable"}
         ballast.unlink()
         after = room.get("rita", f"/studies/{study['id']}").json()
         assert after["revision"] == kept["revision"] + acknowledged
@@ -144,9 +144,9 @@ def test_a_job_of_a_killed_server_is_marked_as_failed(shared_room):
     with room.database.writing() as session:
         row = session.get(JobRow, job)
         row.state, row.beat_at = "running", row.beat_at - 2 * SILENCE
-    told = shared_room.get("cora", f"/jobs/{job}").json()
-    assert told["state"] == "failed"
-    assert "start it again" in told["news"]
+    state = shared_room.get("cora", f"/jobs/{job}").json()
+    assert state["state"] == "failed"
+    assert "start it again" in state["news"]
 
 
 def test_files_that_a_killed_server_left_are_deleted(tmp_path, strict_run):
@@ -226,7 +226,7 @@ def test_a_job_cancelled_at_its_end_has_stored_its_model_or_not(shared_room, mon
     models = shared_room.get("rita", "/models").json()
     lesson = {"name": "late", "description": "A late one.", "examples": [{"film": shared_room.film()}]}
     job = shared_room.post("cora", "/concepts", json=lesson).json()["id"]
-    while (told := shared_room.get("cora", f"/jobs/{job}").json())["state"] in ("waiting", "running"):
+    while (state := shared_room.get("cora", f"/jobs/{job}").json())["state"] in ("waiting", "running"):
         time.sleep(0.05)
-    assert told["state"] == "cancelled"
+    assert state["state"] == "cancelled"
     assert shared_room.get("rita", "/models").json() == models

@@ -16,11 +16,11 @@ def named_films(chest):
     """A film of every format whose file names its patient wherever it can, and a broken one."""
     dicom = io.BytesIO()
     planted(chest).save_as(dicom, enforce_file_format=True)
-    told = PngImagePlugin.PngInfo()
-    told.add_text("Patient", SECRET)
+    info = PngImagePlugin.PngInfo()
+    info.add_text("Patient", SECRET)
     png, jpeg = io.BytesIO(), io.BytesIO()
     picture = Image.fromarray((chest // 16).astype(np.uint8))
-    picture.save(png, "PNG", pnginfo=told)
+    picture.save(png, "PNG", pnginfo=info)
     picture.save(jpeg, "JPEG", comment=SECRET.encode())
     return {
         f"{SECRET}.dcm": dicom.getvalue(),

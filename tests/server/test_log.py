@@ -80,7 +80,7 @@ def test_the_log_is_filtered_by_user_kind_time_and_page(busy):
 )
 def test_altered_and_missing_events_are_found(busy, deed, fault):
     meddle(busy, deed)
-    assert any(fault in told for told in faults(busy)), faults(busy)
+    assert any(fault in message for message in faults(busy)), faults(busy)
 
 
 def test_events_removed_from_the_end_with_the_chains_end_are_found(busy):
@@ -89,7 +89,7 @@ def test_events_removed_from_the_end_with_the_chains_end_are_found(busy):
         "DELETE FROM events WHERE seq > 4",
         "UPDATE chain SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)",
     )
-    assert any("the last one in log-end" in told for told in faults(busy))
+    assert any("the last one in log-end" in message for message in faults(busy))
 
 
 def test_a_chain_rewritten_without_the_key_is_found(busy):
@@ -104,7 +104,7 @@ def test_a_chain_rewritten_without_the_key_is_found(busy):
         rewritten.append(f"UPDATE events SET actor = '{line['actor']}', previous = '{bare.previous}', "
                          f"hash = '{previous}' WHERE seq = {bare.seq}")  # fmt: skip
     meddle(busy, *rewritten, f"UPDATE chain SET hash = '{previous}'")
-    assert any("without the key" in told for told in faults(busy))
+    assert any("without the key" in message for message in faults(busy))
 
 
 @pytest.mark.parametrize("deed", ["UPDATE events SET actor = 'rolf'", "DELETE FROM events WHERE seq = 2"])
@@ -145,13 +145,13 @@ def test_a_shortened_log_is_still_found_after_new_events(busy):
     )
     for number in range(12):
         busy.film(seed=40 + number)
-    assert any("the last one in log-end" in told for told in faults(busy))
+    assert any("the last one in log-end" in message for message in faults(busy))
 
 
 def test_a_removed_anchor_is_reported_until_an_admin_accepts(busy):
     busy.room.folder.anchor.unlink()
     busy.film(seed=41)
-    assert any("missing or damaged" in told for told in faults(busy))
+    assert any("missing or damaged" in message for message in faults(busy))
     with busy.room.database.reading() as session:
         busy.room.store.log.accept(session)
     busy.film(seed=42)

@@ -111,9 +111,9 @@ def test_a_room_can_be_moved_with_its_models(tmp_path, strict_run):
 def test_the_response_to_a_correction_equals_the_study_read_afterwards(tmp_path, strict_run):
     with reading_room(tmp_path / "room", strict_run) as room:
         study = room.study()
-        told = room.post("rita", f"/studies/{study['id']}/rejections", json={"concept": None}).json()["study"]
-        assert room.get("rita", f"/studies/{study['id']}").json() == told
-        assert told["changed_at"] > study["changed_at"]
+        response = room.post("rita", f"/studies/{study['id']}/rejections", json={"concept": None}).json()["study"]
+        assert room.get("rita", f"/studies/{study['id']}").json() == response
+        assert response["changed_at"] > study["changed_at"]
 
 
 @pytest.mark.parametrize("content", [b"this is no database", None])

@@ -115,8 +115,6 @@ def _file(error: OSError) -> Problem:
 
 
 _BUSY = "Too many films are being decoded. Nothing was changed; try again in a moment."
-_SLOW = "The server is too busy to answer in time; try again in a moment."
-_CONFLICT = "Another user did the same at the same moment. Nothing was changed; load the page again."
 # Subclasses before their base classes.
 _PROBLEMS: tuple[tuple[type[Exception], Callable[[Any], Problem]], ...] = (
     (Problem, lambda problem: problem),
@@ -125,8 +123,8 @@ _PROBLEMS: tuple[tuple[type[Exception], Callable[[Any], Problem]], ...] = (
     (FilmRefusedError, _film_refused),
     (UserError, lambda error: Problem(422, "bad_input", without_paths(str(error)))),
     (DecodersBusyError, lambda _: Problem(503, "busy", _BUSY)),
-    (IntegrityError, lambda _: Problem(409, "conflict", _CONFLICT)),
+    (IntegrityError, lambda _: Problem(409, "conflict", "Another user was faster; nothing was changed. Look again.")),
     *((kind, _database) for kind in DATABASE_ERRORS),
-    (TimeoutError, lambda _: Problem(503, "busy", _SLOW)),
+    (TimeoutError, lambda _: Problem(503, "busy", "The server is too busy; try again in a moment.")),
     (OSError, _file),
 )

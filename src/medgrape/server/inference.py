@@ -130,6 +130,7 @@ class Encoder:
     """The only thread of a worker that runs backbones; it encodes films that wait at the same time in one batch."""
 
     def __init__(self) -> None:
+        self.films, self.batches = 0, 0  # encoded so far
         self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="encoder", daemon=True)
         self._thread.start()
@@ -175,6 +176,7 @@ class Encoder:
                 with contextlib.suppress(Exception):
                     film.patches.set_exception(error)
             return
+        self.films, self.batches = self.films + len(batch), self.batches + 1
         _FILMS_ENCODED.inc(len(batch))
         _BATCHES.inc()
         for film, features in zip(batch, patches, strict=True):

@@ -229,7 +229,7 @@ def _first(kind: type[T], model: str, paths: Sequence[Path], name: str, command:
         except OSError:
             report = None
         if report is None:
-            problems.append(f"The {name} beside the run cannot be read, or is of an older medgrape.")
+            problems.append(f"The {name} beside the run is damaged, unreadable, or of an older medgrape.")
         elif report.version != model:
             problems.append(f"The {name} beside the run is about another model, or the run before it was changed.")
         else:

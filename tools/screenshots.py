@@ -19,7 +19,7 @@ from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize
 from medgrape.reader import load
 from medgrape.server import process
-from medgrape.server.films import take_in_before_start
+from medgrape.server.films import add_films_before_start
 from medgrape.server.room import RoomFolder
 from medgrape.server.settings import ServerSettings
 
@@ -40,7 +40,7 @@ def served(demo: Path) -> Iterator[tuple[str, list[str], Suggestion]]:
         room = Path(folder) / "room"
         ready = process.prepare([run], RoomFolder(room), ServerSettings(port=0, data=str(data)))
         paths = [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)]
-        films = take_in_before_start(ready.folder, ready.settings, paths, login=ready.login)
+        films = add_films_before_start(ready.folder, ready.settings, paths, login=ready.login)
         port = ready.listening.getsockname()[1]
         ready.listening.close()
         ready.lock.release()

@@ -1,4 +1,4 @@
-"""A browser that notes whatever goes wrong in it, and whatever leaves the house."""
+"""Path of the browser, and a record of its errors and of requests to other servers."""
 
 import os
 import re
@@ -7,48 +7,48 @@ from dataclasses import dataclass, field
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Request, WebError
 
-PLAIN = (
+OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PATIENCE = 20_000
-"""Milliseconds that anything may take on a machine with other work to do."""
+TIMEOUT = 20_000
+"""Milliseconds; the machine may be busy."""
 
 
 def chromium() -> str | None:
-    """Where the browser is."""
-    named = os.environ.get("MEDGRAPE_CHROMIUM")
-    return named or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """Path of the browser."""
+    path = os.environ.get("MEDGRAPE_CHROMIUM")
+    return path or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @dataclass
 class Watch:
-    """Errors of the page, breaches of its content policy, and requests to anybody but the server."""
+    """Records errors of the page, violations of its content policy, and requests to other servers."""
 
     home: str
-    complaints: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
 
     def over(self, context: BrowserContext) -> None:
-        context.on("console", self._heard)
-        context.on("weberror", self._broke)
-        context.on("request", self._asked)
+        context.on("console", self._on_console)
+        context.on("weberror", self._on_error)
+        context.on("request", self._on_request)
 
     def expects(self, pattern: str) -> None:
-        """Say that this test makes the browser complain so."""
+        """Allow errors of this pattern."""
         self.expected.append(pattern)
 
     @property
     def unexpected(self) -> list[str]:
-        return [one for one in self.complaints if not any(re.search(pattern, one) for pattern in self.expected)]
+        return [error for error in self.errors if not any(re.search(pattern, error) for pattern in self.expected)]
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
-            self.complaints.append(f"{message.text} ({message.location['url']})")
+            self.errors.append(f"{message.text} ({message.location['url']})")
 
-    def _broke(self, error: WebError) -> None:
-        self.complaints.append(f"uncaught: {error.error}")
+    def _on_error(self, error: WebError) -> None:
+        self.errors.append(f"uncaught: {error.error}")
 
-    def _asked(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         if not request.url.startswith((f"{self.home}/", f"blob:{self.home}/", "data:")):
-            self.complaints.append(f"asked elsewhere: {request.url}")
+            self.errors.append(f"request to another server: {request.url}")

@@ -1,4 +1,4 @@
-"""The reading room, on both databases."""
+"""Fixtures: reading rooms on SQLite and PostgreSQL."""
 
 import os
 from pathlib import Path

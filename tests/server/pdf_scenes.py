@@ -1,4 +1,4 @@
-"""Readings for paper: films of any shape, many findings, many steps, and people who type all kinds of things."""
+"""Readings to print: films of any shape, many findings, many steps, and odd typed text."""
 
 import numpy as np
 from reading_room import corners
@@ -8,7 +8,7 @@ from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.words import NOTICE
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.server.api.studies import ReadingResponse
+from medgrape.server.api.exports import ReadingResponse
 
 NIH = ConceptSet.built_in("nih").concepts
 WHEN = "2026-11-18T09:30:00.000000Z"

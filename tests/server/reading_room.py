@@ -1,4 +1,4 @@
-"""A reading room for tests: a server in this process, with somebody of every role."""
+"""A reading room for tests: a server in this process, with a user of every role."""
 
 import io
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class ReadingRoom:
         return answer.json()["film"]["id"]
 
     def study(self, who="rita", film=None, **more):
-        """A study, as it is told when it is opened."""
+        """Open a study; return its response."""
         answer = self.post(who, "/studies", json={"film": film or self.film(who)} | more)
         assert answer.status_code in (200, 201), answer.text
         return answer.json()

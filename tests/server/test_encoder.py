@@ -1,4 +1,4 @@
-"""One thread, few batches, each film once."""
+"""The encoder thread, its batches, and the store of features."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ def film(number):
     )
 
 
-def test_films_that_wait_together_share_a_batch_and_everybody_gets_their_own():
+def test_waiting_films_share_a_batch_and_every_caller_gets_their_film():
     encoder, backbone = Encoder(), SlowBackbone()
     with ThreadPoolExecutor(32) as readers:
         found = list(readers.map(lambda number: float(encoder.encode("a", backbone, film(number))[0, 0, 0]), range(32)))
@@ -44,7 +44,7 @@ def test_films_that_wait_together_share_a_batch_and_everybody_gets_their_own():
     assert (encoder.films, encoder.batches) == (32, len(backbone.batches))
 
 
-def test_a_backbone_that_fails_once_fails_those_who_wait_and_goes_on():
+def test_after_a_failed_batch_the_next_one_is_encoded():
     encoder, backbone = Encoder(), SlowBackbone(faults=1)
     with pytest.raises(RuntimeError, match="out of memory"):
         encoder.encode("a", backbone, film(1))
@@ -52,7 +52,7 @@ def test_a_backbone_that_fails_once_fails_those_who_wait_and_goes_on():
     encoder.close()
 
 
-def test_features_are_made_once_whoever_asks(tmp_path):
+def test_features_are_computed_once_for_all_threads(tmp_path):
     store, made = FeatureStore(tmp_path), []
 
     def make():
@@ -60,7 +60,7 @@ def test_features_are_made_once_whoever_asks(tmp_path):
         return torch.rand(2, 3, 3)
 
     with ThreadPoolExecutor(8) as readers:
-        found = list(readers.map(lambda _: store.made_once("e", "abcdef", make), range(8)))
+        found = list(readers.map(lambda _: store.get_or_compute("e", "abcdef", make), range(8)))
     assert len(made) == 1
     assert all(torch.equal(one, found[0]) for one in found)
     assert torch.equal(FeatureStore(tmp_path).get("e", "abcdef"), found[0])
@@ -68,16 +68,16 @@ def test_features_are_made_once_whoever_asks(tmp_path):
     assert store.get("e", "abcdef") is None
 
 
-def test_a_damaged_feature_file_is_made_anew(tmp_path):
+def test_a_damaged_feature_file_is_computed_again(tmp_path):
     store = FeatureStore(tmp_path)
-    store.made_once("e", "abcdef", lambda: torch.zeros(1, 2, 2))
+    store.get_or_compute("e", "abcdef", lambda: torch.zeros(1, 2, 2))
     (path,) = tmp_path.rglob("*.npy")
     path.write_bytes(path.read_bytes()[:50])
-    assert float(store.made_once("e", "abcdef", lambda: torch.ones(1, 2, 2)).sum()) == 4
+    assert float(store.get_or_compute("e", "abcdef", lambda: torch.ones(1, 2, 2)).sum()) == 4
     assert float(store.get("e", "abcdef").sum()) == 4
 
 
-def test_what_was_not_used_for_longest_is_forgotten_first():
+def test_the_least_recently_used_item_is_dropped_first():
     kept = LRUCache(3, len)
     for key in ("a", "b", "c"):
         kept.put(key, "x")
@@ -88,7 +88,7 @@ def test_what_was_not_used_for_longest_is_forgotten_first():
     assert [kept.get(key) for key in "acde"] == [None, None, None, "too long by itself"]
 
 
-def test_while_a_film_is_encoded_the_server_answers_others(shared_room, monkeypatch):
+def test_the_server_answers_other_requests_while_a_film_is_encoded(shared_room, monkeypatch):
     film, study = shared_room.film(seed=300), shared_room.study()
     begun, go_on = threading.Event(), threading.Event()
 

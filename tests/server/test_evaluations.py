@@ -1,4 +1,4 @@
-"""Reports and audits that lie beside a run are shown for exactly that run, and for no other."""
+"""Reports and audits beside a run are shown for exactly that run."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def changed(path, **parts):
     path.write_text(json.dumps(content | parts), "utf-8")
 
 
-def test_the_figures_of_the_report_are_shown_with_what_trivial_answers_get(evaluation, run):
+def test_the_figures_of_the_report_are_shown_with_trivial_baselines(evaluation, run):
     found, written = evaluation()["report"], json.loads((report_folder(run, "test") / "report.json").read_text("utf-8"))
     for name in ("split", "data_set", "films", "known_films", "headline", "warnings"):
         assert found[name] == written[name]
@@ -87,11 +87,11 @@ def test_every_group_of_the_audit_is_shown_with_its_flags(evaluation, run):
     assert not any(one["flagged"] for one in others)
 
 
-def test_where_both_lie_there_nothing_is_missing(evaluation):
+def test_with_report_and_audit_nothing_is_missing(evaluation):
     assert evaluation()["how"] is None
 
 
-def test_where_nothing_lies_there_the_commands_are_named(evaluation, run):
+def test_without_reports_the_commands_to_make_them_are_named(evaluation, run):
     shutil.rmtree(report_folder(run, "test"))
     shutil.rmtree(audit_folder(run, "test"))
     found = evaluation()
@@ -101,7 +101,7 @@ def test_where_nothing_lies_there_the_commands_are_named(evaluation, run):
     assert str(run.parent) not in found["how"]
 
 
-def test_what_is_about_another_run_is_not_shown(evaluation, run):
+def test_a_report_about_another_run_is_not_shown(evaluation, run):
     changed(audit_folder(run, "test") / "audit.json", version="0" * 16)
     report = report_folder(run, "test") / "report.json"
     facts = json.loads(report.read_text("utf-8"))["facts"]
@@ -111,7 +111,7 @@ def test_what_is_about_another_run_is_not_shown(evaluation, run):
     assert found["how"].count("about another model") == 2
 
 
-def test_what_does_not_say_which_run_it_is_about_is_not_shown(evaluation, run):
+def test_a_report_without_the_version_of_its_run_is_not_shown(evaluation, run):
     path = audit_folder(run, "test") / "audit.json"
     content = json.loads(path.read_text("utf-8"))
     del content["version"]
@@ -134,7 +134,7 @@ def test_what_does_not_say_which_run_it_is_about_is_not_shown(evaluation, run):
     ],
     ids=lambda content: repr(content[:12]),
 )
-def test_a_file_that_is_damaged_is_as_good_as_none(evaluation, run, content):
+def test_a_damaged_report_is_not_shown(evaluation, run, content):
     for path in (report_folder(run, "test") / "report.json", audit_folder(run, "test") / "audit.json"):
         path.write_bytes(content)
     found = evaluation()
@@ -143,7 +143,7 @@ def test_a_file_that_is_damaged_is_as_good_as_none(evaluation, run, content):
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e999", '"much"', "[]"])
-def test_a_figure_that_is_none_makes_no_answer_that_cannot_be_read(evaluation, run, value):
+def test_an_undefined_figure_is_null_in_the_response(evaluation, run, value):
     path = report_folder(run, "test") / "report.json"
     content = json.loads(path.read_text("utf-8"))
     content["classification"]["accuracy"] = "HERE"
@@ -153,14 +153,14 @@ def test_a_figure_that_is_none_makes_no_answer_that_cannot_be_read(evaluation, r
     assert found["audit"] is not None
 
 
-def test_validation_films_count_where_test_films_were_never_read(evaluation, run):
+def test_without_a_test_report_the_validation_report_is_shown(evaluation, run):
     assert evaluation()["report"]["split"] == "test"
     report_folder(run, "test").rename(report_folder(run, "val"))
     changed(report_folder(run, "val") / "report.json", split="val")
     assert evaluation()["report"]["split"] == "val"
 
 
-def test_a_model_that_was_made_here_has_neither_and_it_is_said_why(tmp_path, run):
+def test_a_model_made_in_the_room_has_no_reports_and_the_answer_says_why(tmp_path, run):
     with reading_room(tmp_path / "room", run) as room:
         address = f"/models/{room.model_in_use()}/concepts/active_tb/discard"
         made = room.post("cora", address, json={"prototypes": [1]}).json()["version"]
@@ -169,7 +169,7 @@ def test_a_model_that_was_made_here_has_neither_and_it_is_said_why(tmp_path, run
     assert "made in the room" in found["how"]
 
 
-def test_a_models_card_tells_how_it_is_built_and_from_when_on_it_warns(tmp_path, run, strict_run):
+def test_the_model_card_shows_architecture_and_warning_thresholds(tmp_path, run, strict_run):
     with reading_room(tmp_path / "room", run) as room:
         card = room.get("rita", f"/models/{room.model_in_use()}").json()
     made = load_any(run).run

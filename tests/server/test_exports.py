@@ -1,4 +1,4 @@
-"""A reading to take along, and a look at a film that leaves no study behind."""
+"""Exports of a reading, and explanations of films without a study."""
 
 import io
 import shutil
@@ -38,7 +38,7 @@ def words(answer):
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(answer.content)).pages)
 
 
-def test_a_reading_for_programs_holds_everything_that_is_shown_elsewhere(shared_room, corrected, strict_run):
+def test_the_json_export_has_everything_that_other_addresses_show(shared_room, corrected, strict_run):
     address = f"/studies/{corrected}"
     answer = shared_room.get("rita", f"{address}/reading.json")
     reading = answer.json()
@@ -55,7 +55,7 @@ def test_a_reading_for_programs_holds_everything_that_is_shown_elsewhere(shared_
     assert answer.headers["content-disposition"] == f'attachment; filename="medgrape-{study["film"]}.json"'
 
 
-def test_a_reading_is_printed_as_it_stands_and_as_it_stood(shared_room, corrected):
+def test_a_reading_is_printed_in_its_present_and_in_a_past_state(shared_room, corrected):
     address = f"/studies/{corrected}/reading.pdf"
     film = shared_room.get("rita", f"/studies/{corrected}").json()["film"]
     whole, before = shared_room.get("rita", address), shared_room.get("rita", f"{address}?at=1")
@@ -65,25 +65,25 @@ def test_a_reading_is_printed_as_it_stands_and_as_it_stood(shared_room, correcte
     assert "Rejected:" in words(whole)
     assert "Rejected:" not in words(before)
     assert "after 1 of 2 steps" in words(before)
-    assert "What was corrected" not in words(shared_room.get("rita", f"{address}?at=0"))
+    assert "Corrections" not in words(shared_room.get("rita", f"{address}?at=0"))
     assert shared_room.get("rita", f"{address}?at=3").status_code == 404
 
 
-def test_looking_back_tells_no_later_step(shared_room, corrected):
+def test_the_export_of_a_past_step_has_no_later_step(shared_room, corrected):
     reading = shared_room.get("rita", f"/studies/{corrected}/reading.json?at=1").json()
     assert [step["step"] for step in reading["history"]] == [1]
     assert (reading["study"]["at"], reading["study"]["revision"]) == (1, 2)
     assert reading["explanation"] == shared_room.get("rita", f"/studies/{corrected}/explanation?at=1").json()
 
 
-def test_a_reading_of_somebody_else_is_for_curators_only(shared_room, corrected):
+def test_only_curators_export_a_reading_of_another_user(shared_room, corrected):
     for suffix in ("json", "pdf"):  # DICOM is another story: this film came as a picture
         address = f"/studies/{corrected}/reading.{suffix}"
         assert shared_room.get("rolf", address).status_code == 404
         assert shared_room.get("cora", address).status_code == 200
 
 
-def test_pictures_of_a_study_as_it_stood_are_kept_for_a_day_and_others_are_not(shared_room, corrected):
+def test_pictures_of_past_steps_are_cached_for_a_day_and_others_are_not(shared_room, corrected):
     for path in ("evidence.png", "maps/active_tb.png?side=64", "maps/active_tb.npy"):
         address = f"/studies/{corrected}/{path}"
         joined = "&" if "?" in path else "?"
@@ -92,7 +92,7 @@ def test_pictures_of_a_study_as_it_stood_are_kept_for_a_day_and_others_are_not(s
         assert shared_room.get("rita", f"{address}{joined}at=9").headers["cache-control"] == "no-store"
 
 
-def test_an_explanation_tells_what_moved_the_classes_and_where_its_training_films_are(shared_room, corrected):
+def test_an_explanation_shows_what_moved_the_classes_and_its_training_films(shared_room, corrected):
     address = f"/studies/{corrected}"
     study = shared_room.get("rita", address).json()
     explanation = shared_room.get("rita", f"{address}/explanation").json()
@@ -107,7 +107,7 @@ def test_an_explanation_tells_what_moved_the_classes_and_where_its_training_film
         assert Image.open(io.BytesIO(picture.content)).size == (exemplar["thumbnail_side"],) * 2
 
 
-def test_a_film_is_looked_at_as_a_study_of_it_would_begin(shared_room):
+def test_the_explanation_of_a_film_equals_that_of_a_new_study(shared_room):
     film, model = shared_room.film(seed=40), shared_room.model_in_use()
     first = shared_room.get("rita", f"/films/{film}/explanation").json()
     assert first == shared_room.get("rita", f"/films/{film}/explanation?model={model}").json()
@@ -124,7 +124,7 @@ def test_a_film_is_looked_at_as_a_study_of_it_would_begin(shared_room):
         assert shared_room.get("rita", bad).status_code == 404
 
 
-def test_a_model_that_was_only_looked_at_can_still_be_removed(room):
+def test_a_model_without_studies_can_be_removed_after_its_explanations_were_shown(room):
     film = room.film("rita")
     made = room.post("cora", f"/models/{room.model_in_use()}/concepts/active_tb/discard", json={"prototypes": [0]})
     model = made.json()["version"]
@@ -139,7 +139,7 @@ def test_a_model_that_was_only_looked_at_can_still_be_removed(room):
     assert room.get("rita", f"/films/{film}/maps/active_tb.png?model={model}&side=64").status_code == 404
 
 
-def test_a_worker_starts_without_what_only_paper_needs():
+def test_a_worker_starts_without_importing_the_pdf_libraries():
     seen = "import sys, medgrape.server.app; print(sorted({'reportlab', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True).stdout == "[]\n"
 
@@ -159,7 +159,7 @@ def dicom_study(shared_room, chest):
     return study
 
 
-def test_a_reading_for_archives_is_about_the_film_that_the_server_keeps(shared_room, dicom_study, tmp_path):
+def test_the_dicom_export_has_the_film_that_the_server_stores(shared_room, dicom_study, tmp_path):
     answer = shared_room.get("rita", f"/studies/{dicom_study}/reading.dcm.zip")
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/zip"
@@ -180,13 +180,13 @@ def test_a_reading_for_archives_is_about_the_film_that_the_server_keeps(shared_r
     assert "rita^" in str(files["report.dcm"]), "the observer"
 
 
-def test_a_reading_of_a_picture_cannot_go_to_an_archive_and_says_why(shared_room, corrected):
+def test_a_film_uploaded_as_a_picture_has_no_dicom_export(shared_room, corrected):
     answer = shared_room.get("rita", f"/studies/{corrected}/reading.dcm.zip")
     assert (answer.status_code, answer.json()["code"]) == (422, "no_dicom_film")
-    assert answer.json()["detail"].startswith("The film came as a picture")
+    assert answer.json()["detail"].startswith("The film is not a DICOM file")
 
 
-def test_looking_back_leaves_out_what_was_drawn_later(shared_room, dicom_study):
+def test_the_dicom_export_of_a_past_step_has_no_later_boxes(shared_room, dicom_study):
     first = shared_room.get("rita", f"/studies/{dicom_study}/reading.dcm.zip?at=0")
     with zipfile.ZipFile(io.BytesIO(first.content)) as packed:
         assert "boxes.dcm" not in packed.namelist()

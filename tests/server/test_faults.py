@@ -1,4 +1,4 @@
-"""What breaks around the server: told clearly, nothing lost, and it goes on afterwards."""
+"""Faults around the server: full disk, lost database, killed decoders, altered models."""
 
 import contextlib
 import io
@@ -33,7 +33,7 @@ def test_a_film_that_takes_too_long_is_refused_and_the_next_one_is_read(tmp_path
         assert list(room.room.folder.uploads.iterdir()) == []
 
 
-def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
+def test_a_killed_decoder_is_replaced(shared_room):
     shared_room.film(seed=20)
     decoders = [psutil.Process(one) for one in shared_room.room.decoder_pool.process_ids()]
     for decoder in decoders:
@@ -43,7 +43,7 @@ def test_a_decoder_that_was_killed_is_replaced_unasked(shared_room):
     assert shared_room.upload("rita", drawn(21)).status_code == 201
 
 
-def test_while_a_model_folder_is_altered_nothing_is_read_with_it(tmp_path, strict_run):
+def test_an_altered_model_reads_no_film_until_it_is_restored(tmp_path, strict_run):
     run = shutil.copytree(strict_run, tmp_path / "run")
     with reading_room(tmp_path / "room", run) as room:
         study = room.study()
@@ -69,9 +69,7 @@ def test_while_a_model_folder_is_altered_nothing_is_read_with_it(tmp_path, stric
         assert room.get("rita", f"/studies/{study['id']}").json() == kept
 
 
-def test_while_the_database_is_gone_nothing_is_acknowledged_and_afterwards_nothing_is_lost(
-    tmp_path, strict_run, postgres
-):
+def test_without_database_nothing_is_acknowledged_and_nothing_is_lost(tmp_path, strict_run, postgres):
     with reading_room(tmp_path / "room", strict_run, postgres.new_database()) as room:
         study = room.study()
         room.post("rita", f"/studies/{study['id']}/boxes", json=BOX)
@@ -106,7 +104,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_on_a_full_disk_nothing_is_acknowledged_and_afterwards_nothing_is_lost(small_disk, strict_run):
+def test_on_a_full_disk_nothing_is_acknowledged_and_nothing_is_lost(small_disk, strict_run):
     with reading_room(small_disk / "room", strict_run) as room:
         study = room.study()
         assert room.post("rita", f"/studies/{study['id']}/boxes", json=BOX).status_code == 200
@@ -118,9 +116,9 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_afterwards_nothing_is_lost(s
             refused.append(room.post("rita", f"/studies/{study['id']}/boxes", json=BOX))
         assert {answer.status_code for answer in refused} <= {200, 503}
         acknowledged = sum(answer.status_code == 200 for answer in refused)
-        told = [answer.json() for answer in refused if answer.status_code == 503]
-        assert told
-        assert {one["code"] for one in told} <= {"disk_full", "database_unavailable"}
+        problems = [answer.json() for answer in refused if answer.status_code == 503]
+        assert problems
+        assert {problem["code"] for problem in problems} <= {"disk_full", "database_unavailable"}
         ballast.unlink()
         after = room.get("rita", f"/studies/{study['id']}").json()
         assert after["revision"] == kept["revision"] + acknowledged
@@ -135,7 +133,7 @@ def _fill(path):
             file.write(b"\0" * 4096)
 
 
-def test_a_job_whose_server_was_killed_is_told_as_failed(shared_room):
+def test_a_job_of_a_killed_server_is_marked_as_failed(shared_room):
     room = shared_room.room
     answer = shared_room.post(
         "cora", "/concepts", json={"name": "scar", "description": "A scar.", "examples": [{"film": shared_room.film()}]}
@@ -146,28 +144,29 @@ def test_a_job_whose_server_was_killed_is_told_as_failed(shared_room):
     with room.database.writing() as session:
         row = session.get(JobRow, job)
         row.state, row.beat_at = "running", row.beat_at - 2 * SILENCE
-    told = shared_room.get("cora", f"/jobs/{job}").json()
-    assert told["state"] == "failed"
-    assert "start it again" in told["news"]
+    state = shared_room.get("cora", f"/jobs/{job}").json()
+    assert state["state"] == "failed"
+    assert "start it again" in state["news"]
 
 
-def test_what_a_killed_server_left_half_done_is_swept_away(tmp_path, strict_run):
+def test_files_that_a_killed_server_left_are_deleted(tmp_path, strict_run):
     with reading_room(tmp_path / "room", strict_run) as room:
         film = room.film()
-        folder = room.room.folder
+        folder, store = room.room.folder, room.room.store
     (folder.uploads / "upload").write_bytes(b"half a film")
     orphan = folder.film("ab" * 8, ".png")
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"a film that was never written down")
     (folder.models / "deadbeef").mkdir()
-    folder.sweep({film}, set(), set(), set())
+    store.delete_unknown_files()
+    store.close()
     assert list(folder.uploads.iterdir()) == []
     assert not orphan.exists()
     assert list(folder.models.iterdir()) == []
     assert folder.film(film, ".png").exists()
 
 
-def test_a_film_whose_commit_was_in_doubt_is_there_whole_or_not_at_all(shared_room, monkeypatch):
+def test_after_a_failed_commit_a_film_is_complete_or_absent(shared_room, monkeypatch):
     database = shared_room.room.database
     real = Session.commit
 
@@ -196,25 +195,25 @@ def test_a_film_whose_commit_was_in_doubt_is_there_whole_or_not_at_all(shared_ro
     assert not database._turn.locked()
 
 
-def test_a_model_that_is_removed_meanwhile_is_neither_opened_nor_put_to_use(room):
+def test_a_model_removed_at_the_same_moment_is_neither_opened_nor_put_to_use(room):
     model = room.model_in_use()
     made = room.post("cora", f"/models/{model}/concepts/active_tb/discard", json={"prototypes": [0]}).json()["version"]
     desk, film = room.client.app.state.services.studies, room.film()
-    first_sight = desk.first_sight
+    uncorrected = desk.uncorrected
 
     def slow(*about):
-        study = first_sight(*about)
+        study = uncorrected(*about)
         assert room.ask("cora", "DELETE", f"/models/{made}").status_code == 204
         return study
 
-    desk.first_sight = slow
+    desk.uncorrected = slow
     assert room.post("rita", "/studies", json={"film": film, "model": made}).status_code == 404
-    desk.first_sight = first_sight
+    desk.uncorrected = uncorrected
     assert room.post("cora", f"/models/{made}/use").status_code == 404
     assert room.get(None, "/ready").status_code == 200
 
 
-def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_not(shared_room, monkeypatch):
+def test_a_job_cancelled_at_its_end_has_stored_its_model_or_not(shared_room, monkeypatch):
     real = JobRunner._report
 
     def cancelled_when_writing(self, job, progress, news):
@@ -227,7 +226,7 @@ def test_a_job_that_is_cancelled_at_its_very_end_either_kept_its_model_or_did_no
     models = shared_room.get("rita", "/models").json()
     lesson = {"name": "late", "description": "A late one.", "examples": [{"film": shared_room.film()}]}
     job = shared_room.post("cora", "/concepts", json=lesson).json()["id"]
-    while (told := shared_room.get("cora", f"/jobs/{job}").json())["state"] in ("waiting", "running"):
+    while (state := shared_room.get("cora", f"/jobs/{job}").json())["state"] in ("waiting", "running"):
         time.sleep(0.05)
-    assert told["state"] == "cancelled"
+    assert state["state"] == "cancelled"
     assert shared_room.get("rita", "/models").json() == models

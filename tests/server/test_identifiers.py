@@ -1,4 +1,4 @@
-"""Whatever a film's file says of its patient, nothing of it is kept, logged or sent back."""
+"""No identifier of the patient is stored, logged or sent back."""
 
 import io
 import logging
@@ -16,11 +16,11 @@ def named_films(chest):
     """A film of every format whose file names its patient wherever it can, and a broken one."""
     dicom = io.BytesIO()
     planted(chest).save_as(dicom, enforce_file_format=True)
-    told = PngImagePlugin.PngInfo()
-    told.add_text("Patient", SECRET)
+    info = PngImagePlugin.PngInfo()
+    info.add_text("Patient", SECRET)
     png, jpeg = io.BytesIO(), io.BytesIO()
     picture = Image.fromarray((chest // 16).astype(np.uint8))
-    picture.save(png, "PNG", pnginfo=told)
+    picture.save(png, "PNG", pnginfo=info)
     picture.save(jpeg, "JPEG", comment=SECRET.encode())
     return {
         f"{SECRET}.dcm": dicom.getvalue(),
@@ -31,7 +31,7 @@ def named_films(chest):
     }
 
 
-def test_no_identifier_is_kept_logged_or_sent_back(room, named_films, caplog, tmp_path):
+def test_no_patient_identifier_is_stored_logged_or_sent_back(room, named_films, caplog, tmp_path):
     caplog.set_level(logging.DEBUG)
     answers, films = [], []
     for name, content in named_films.items():

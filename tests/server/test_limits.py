@@ -1,4 +1,4 @@
-"""What every answer carries, how much may be asked, and what an error gives away: nothing."""
+"""Security headers, limits of requests, and what error responses reveal."""
 
 import os
 import re
@@ -24,7 +24,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("status", ANSWERS)
-def test_every_kind_of_answer_carries_the_headers_that_keep_pages_apart(shared_room, status):
+def test_every_response_has_the_security_headers(shared_room, status):
     answer = shared_room.ask(*ANSWERS[status])
     assert answer.status_code == status
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
@@ -32,15 +32,15 @@ def test_every_kind_of_answer_carries_the_headers_that_keep_pages_apart(shared_r
     assert "server" not in answer.headers
 
 
-def test_even_a_fault_carries_them_and_says_nothing_about_itself(shared_room, monkeypatch):
-    monkeypatch.setattr(films.films, "listed", _faulty)
+def test_an_internal_error_has_the_security_headers_and_no_details(shared_room, monkeypatch):
+    monkeypatch.setattr(films.films, "list_films", _faulty)
     answer = shared_room.get("rita", "/films")
     assert (answer.status_code, answer.json()["code"]) == (500, "fault")
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
     assert SECRET not in answer.text
 
 
-def test_scripts_and_styles_come_from_here_alone():
+def test_scripts_and_styles_are_allowed_from_the_server_only():
     policy = dict(part.strip().split(" ", 1) for part in HEADERS["Content-Security-Policy"].split(";"))
     assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == policy["form-action"] == "'self'"
@@ -49,7 +49,7 @@ def test_scripts_and_styles_come_from_here_alone():
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
-def test_no_other_site_is_ever_invited(shared_room, method):
+def test_no_response_allows_another_origin(shared_room, method):
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     for who in (None, "rita"):
         for path in ("/films", "/health", "/session"):
@@ -57,7 +57,7 @@ def test_no_other_site_is_ever_invited(shared_room, method):
             assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_the_front_page_needs_nothing_that_the_policy_forbids(shared_room):
+def test_the_page_needs_nothing_that_its_content_policy_forbids(shared_room):
     page = shared_room.client.get("/")
     assert page.status_code == 200
     assert "not a medical device" in page.text
@@ -72,23 +72,23 @@ def narrow(tmp_path_factory, strict_run):
         yield opened
 
 
-def test_a_body_that_says_that_it_is_too_large_is_not_read(narrow):
+def test_a_body_with_a_too_large_content_length_is_not_read(narrow):
     answer = narrow.post("rita", "/studies", content=_never_read(), headers={"Content-Length": "2001"})
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert "2,000 bytes" in answer.json()["detail"]
 
 
-def test_a_body_that_does_not_say_how_large_it_is_is_counted(narrow):
+def test_a_body_without_content_length_is_counted(narrow):
     answer = narrow.post("rita", "/studies", content=(b"x" * 100 for _ in range(21)))
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert narrow.post("rita", "/studies", content=(b"x" * 100 for _ in range(20))).status_code == 422
 
 
-def test_a_stranger_is_refused_before_any_of_the_body_is_read(narrow):
+def test_a_request_without_login_is_refused_before_its_body_is_read(narrow):
     assert narrow.post(None, "/films", content=_never_read()).status_code == 401
 
 
-def test_a_film_that_is_too_large_is_refused_and_nothing_of_it_stays(narrow):
+def test_a_too_large_film_is_refused_and_leaves_no_file(narrow):
     narrow.study("rita", narrow.upload("rita", drawn()).json()["film"]["id"])  # nothing is left to be done with it
     before = _files(narrow)
     for size, status, code in ((20_001, 422, "film_refused"), (120_000, 413, "too_large")):
@@ -98,7 +98,7 @@ def test_a_film_that_is_too_large_is_refused_and_nothing_of_it_stays(narrow):
     assert _files(narrow) == before
 
 
-def test_who_asks_too_often_waits_and_others_do_not(tmp_path, strict_run):
+def test_a_caller_above_the_rate_limit_waits_and_others_do_not(tmp_path, strict_run):
     rate = {"per_second": 0.1, "burst": 5, "logins_per_minute": 100}
     with reading_room(tmp_path / "room", strict_run, rate=rate) as room:
         assert [room.get("rita", "/session/me").status_code for _ in range(6)] == [200] * 5 + [429]
@@ -120,12 +120,12 @@ def test_a_bucket_is_emptied_at_once_and_fills_steadily():
     assert [limit.wait("ada", now=1000) for _ in range(4)] == [0, 0, 0, 0.5]
 
 
-def test_each_caller_has_a_bucket_of_their_own():
+def test_every_caller_has_a_separate_bucket():
     limit = RateLimit(per_second=1, burst=1)
     assert [limit.wait(who, now=0) for who in ("ada", "bo", "ada", "bo")] == [0, 0, 1, 1]
 
 
-def test_callers_without_end_do_not_fill_the_memory():
+def test_the_number_of_buckets_is_limited():
     limit = RateLimit(per_second=1, burst=1)
     for number in range(10_050):
         limit.wait(f"caller {number}", now=0)
@@ -134,7 +134,7 @@ def test_callers_without_end_do_not_fill_the_memory():
     assert limit.wait("caller 0", now=0) == 0
 
 
-def test_figures_are_kept_of_methods_that_there_are_and_not_of_invented_ones(shared_room):
+def test_metrics_do_not_name_invented_methods(shared_room):
     for number in range(3):
         assert shared_room.ask("rita", f"INVENTED{number}", "/films").status_code == 405
     metrics = shared_room.get("alma", "/metrics").text
@@ -175,7 +175,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("asked", MISTAKES, ids=lambda asked: f"{asked[1]} {asked[2]}")
-def test_a_mistake_is_answered_in_a_sentence_without_what_was_sent(shared_room, asked):
+def test_an_invalid_request_is_answered_in_a_sentence_without_its_content(shared_room, asked):
     who, method, path, more = asked
     answer = shared_room.ask(who, method, path, **more)
     _check_problem(answer, shared_room)
@@ -183,7 +183,7 @@ def test_a_mistake_is_answered_in_a_sentence_without_what_was_sent(shared_room, 
 
 
 @pytest.mark.parametrize("odd", ["a\0b", "a\x1b[31mb", "a\nb"], ids=repr)
-def test_a_name_that_a_database_or_terminal_would_stumble_over_is_refused(room, odd):
+def test_a_name_with_control_characters_is_refused(room, odd):
     discard = f"/models/{room.model_in_use()}/concepts/active_tb/discard"
     for path, body in (("/tokens", {"role": "reader"}), (discard, {"prototypes": [0]}), ("/users", {"role": "reader"})):
         assert room.post("alma", path, json=body | {"name": odd}).status_code == 422
@@ -192,7 +192,7 @@ def test_a_name_that_a_database_or_terminal_would_stumble_over_is_refused(room, 
         assert room.ask("alma", method, path + quote(odd), json={}).status_code in (200, 404)
 
 
-def test_a_file_that_cannot_be_used_is_named_without_its_folder(shared_room, monkeypatch):
+def test_an_error_names_a_file_without_its_folder(shared_room, monkeypatch):
     film = shared_room.film("rita")
     monkeypatch.setattr(films.films, "film_row", _missing)
     answer = shared_room.get("rita", f"/films/{film}")
@@ -208,7 +208,7 @@ def test_a_busy_server_says_when_to_try_again(shared_room, monkeypatch):
     _check_problem(answer, shared_room)
 
 
-def test_an_address_tells_which_methods_it_has(shared_room):
+def test_a_405_response_lists_the_allowed_methods(shared_room):
     answer = shared_room.ask("rita", "PUT", "/films")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert set(answer.headers["allow"].split(", ")) <= {"GET", "POST"}

@@ -1,4 +1,4 @@
-"""The log tells who did what, and whatever is altered or missing is found."""
+"""The event log records who did what, and verification finds changes."""
 
 import json
 import threading
@@ -41,7 +41,7 @@ def faults(room):
     return verdict["faults"]
 
 
-def test_every_correction_stands_in_the_log_with_its_model_and_check(busy):
+def test_the_log_has_every_correction_with_its_model_and_check(busy):
     study = busy.study("rita", busy.film(seed=3))
     busy.post("rita", f"/studies/{study['id']}/boxes", json=BOX | {"concept": "active_tb", "confirmed": True})
     event = busy.get("alma", "/log?kind=study.corrected&size=1").json()["events"][0]
@@ -51,7 +51,7 @@ def test_every_correction_stands_in_the_log_with_its_model_and_check(busy):
     assert faults(busy) == []
 
 
-def test_the_log_is_asked_by_who_what_when_and_page(busy):
+def test_the_log_is_filtered_by_user_kind_time_and_page(busy):
     everything = busy.get("alma", "/log?size=500").json()["events"]
     numbers = [event["seq"] for event in everything]
     assert numbers == list(range(len(numbers), 0, -1))
@@ -78,21 +78,21 @@ def test_the_log_is_asked_by_who_what_when_and_page(busy):
         ("UPDATE chain SET seq = 2", "was written last"),
     ],
 )
-def test_whatever_is_altered_or_missing_is_found(busy, deed, fault):
+def test_altered_and_missing_events_are_found(busy, deed, fault):
     meddle(busy, deed)
-    assert any(fault in told for told in faults(busy)), faults(busy)
+    assert any(fault in message for message in faults(busy)), faults(busy)
 
 
-def test_events_taken_from_the_end_together_with_the_chains_end_are_missed(busy):
+def test_events_removed_from_the_end_with_the_chains_end_are_found(busy):
     meddle(
         busy,
         "DELETE FROM events WHERE seq > 4",
         "UPDATE chain SET seq = 4, hash = (SELECT hash FROM events WHERE seq = 4)",
     )
-    assert any("the room's folder remembers" in told for told in faults(busy))
+    assert any("the last one in log-end" in message for message in faults(busy))
 
 
-def test_a_chain_that_somebody_wrote_anew_lacks_the_key(busy):
+def test_a_chain_rewritten_without_the_key_is_found(busy):
     """All hashes are right again, but nobody without the key can seal them."""
     with busy.room.database.reading() as session:
         lines = [dict(row) for row in session.execute(text("SELECT * FROM events ORDER BY seq")).mappings()]
@@ -104,7 +104,7 @@ def test_a_chain_that_somebody_wrote_anew_lacks_the_key(busy):
         rewritten.append(f"UPDATE events SET actor = '{line['actor']}', previous = '{bare.previous}', "
                          f"hash = '{previous}' WHERE seq = {bare.seq}")  # fmt: skip
     meddle(busy, *rewritten, f"UPDATE chain SET hash = '{previous}'")
-    assert any("without the key" in told for told in faults(busy))
+    assert any("without the key" in message for message in faults(busy))
 
 
 @pytest.mark.parametrize("deed", ["UPDATE events SET actor = 'rolf'", "DELETE FROM events WHERE seq = 2"])
@@ -126,7 +126,7 @@ def test_an_exported_log_can_be_checked_anywhere(busy):
     assert not verify_export(iter([lines[0].replace('"seq": 1', '"seq": null'), *lines[1:]])).whole
 
 
-def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, strict_run, database):
+def test_after_a_restart_the_log_continues(tmp_path, strict_run, database):
     for opened in (1, 2):
         with reading_room(tmp_path / "room", strict_run, database) as room:
             room.film(seed=opened)
@@ -136,7 +136,7 @@ def test_the_log_goes_on_where_it_ended_after_a_restart(tmp_path, strict_run, da
         assert len(arrived) == 2
 
 
-def test_a_shortened_log_stays_found_out_while_the_server_writes_on(busy):
+def test_a_shortened_log_is_still_found_after_new_events(busy):
     meddle(
         busy,
         "DELETE FROM events WHERE seq > 4",
@@ -145,20 +145,20 @@ def test_a_shortened_log_stays_found_out_while_the_server_writes_on(busy):
     )
     for number in range(12):
         busy.film(seed=40 + number)
-    assert any("the room's folder remembers" in told for told in faults(busy))
+    assert any("the last one in log-end" in message for message in faults(busy))
 
 
-def test_an_anchor_that_was_taken_away_stays_missed_until_somebody_accepts_it(busy):
+def test_a_removed_anchor_is_reported_until_an_admin_accepts(busy):
     busy.room.folder.anchor.unlink()
     busy.film(seed=41)
-    assert any("missing or damaged" in told for told in faults(busy))
+    assert any("missing or damaged" in message for message in faults(busy))
     with busy.room.database.reading() as session:
         busy.room.store.log.accept(session)
     busy.film(seed=42)
     assert faults(busy) == []
 
 
-def test_a_log_is_whole_while_people_write_into_it(busy):
+def test_verification_succeeds_while_events_are_written(busy):
     study = busy.study("rolf", busy.film(seed=43))["id"]
     stop = threading.Event()
 
@@ -176,7 +176,7 @@ def test_a_log_is_whole_while_people_write_into_it(busy):
 
 
 @pytest.mark.parametrize("spoilt", [0, 1, None])
-def test_the_anchor_outlives_the_loss_of_either_of_its_lines(tmp_path, spoilt):
+def test_the_anchor_is_read_although_one_line_is_damaged(tmp_path, spoilt):
     anchor = Anchor(tmp_path / "log-end")
     assert anchor.read() is None
     anchor.make()

@@ -1,4 +1,4 @@
-"""Coming in by password: cookies that no other page can use, and locks against those who guess."""
+"""Login by password: cookies, CSRF tokens, and locks after wrong passwords."""
 
 import re
 from contextlib import closing
@@ -9,7 +9,7 @@ from reading_room import PASSWORD, reading_room
 from sqlalchemy import inspect, select, text
 from starlette.testclient import TestClient
 
-from medgrape.server.accounts import FREE_ATTEMPTS, LOCAL, LONGEST_LOCK, Role, add_user, user_named
+from medgrape.server.accounts import FREE_ATTEMPTS, LOCAL, MAX_LOCK, Role, add_user, user_named
 from medgrape.server.process import ServeError, prepare
 from medgrape.server.room import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
@@ -48,7 +48,7 @@ def browser(shared_room):
     return Browser(shared_room)
 
 
-def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(browser):
+def test_the_cookie_is_hidden_from_scripts_and_other_sites(browser):
     answer = browser.log_in()
     assert answer.status_code == 200
     assert (answer.json()["name"], answer.json()["role"], answer.json()["login"]) == ("rita", "reader", True)
@@ -58,7 +58,7 @@ def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(browser):
     assert browser.is_known()
 
 
-def test_over_https_the_cookie_never_leaves_https_and_this_host(tmp_path, strict_run):
+def test_over_https_the_cookie_is_secure_and_bound_to_the_host(tmp_path, strict_run):
     with reading_room(tmp_path / "room", strict_run, public_url="https://reading.example.org") as room:
         browser = Browser(room, "https://reading.example.org")
         answer = browser.log_in(headers={"Origin": "https://reading.example.org"})
@@ -88,14 +88,14 @@ def test_a_bearer_token_needs_no_csrf_token(shared_room):
     assert shared_room.post("rita", "/tokens", json={"name": "x", "role": "reader"}).status_code == 201
 
 
-def test_cookies_that_other_servers_of_this_machine_set_do_no_harm(shared_room):
+def test_cookies_of_other_servers_on_this_machine_are_ignored(shared_room):
     browser = Browser(shared_room)
     _, key, _ = _cookie(browser.log_in())
     cookie = f'theirs={{"a": "b, c"}}; @odd[]; medgrape={key}; last="'
     assert shared_room.get(None, "/session/me", headers={"Cookie": cookie}).status_code == 200
 
 
-def test_a_wrong_password_and_an_unknown_name_are_told_alike(browser):
+def test_a_wrong_password_and_an_unknown_name_get_the_same_answer(browser):
     wrong, unknown = browser.log_in("rolf", "wrong horse battery"), browser.log_in("nobody")
     empty = browser.log_in("\0")
     assert wrong.status_code == unknown.status_code == empty.status_code == 401
@@ -104,7 +104,7 @@ def test_a_wrong_password_and_an_unknown_name_are_told_alike(browser):
     assert not browser.is_known()
 
 
-def test_after_a_few_wrong_passwords_even_the_right_one_waits(room):
+def test_after_several_wrong_passwords_the_right_one_must_wait(room):
     browser = Browser(room)
     wrong = [browser.log_in("rolf", f"wrong horse {number}") for number in range(FREE_ATTEMPTS)]
     locked = browser.log_in("rolf")
@@ -119,7 +119,7 @@ def test_after_a_few_wrong_passwords_even_the_right_one_waits(room):
         assert session.scalars(failed).all() == ["rolf"] * (FREE_ATTEMPTS + 1)
 
 
-def test_each_further_wrong_password_locks_for_longer_but_never_for_ever(shared_room):
+def test_every_further_wrong_password_locks_longer_up_to_a_maximum(shared_room):
     browser, waits = Browser(shared_room), []
     for number in range(FREE_ATTEMPTS + 2):
         browser.log_in("cora", f"wrong horse {number}")
@@ -129,11 +129,11 @@ def test_each_further_wrong_password_locks_for_longer_but_never_for_ever(shared_
     with shared_room.room.database.writing() as session:
         user_named(session, "cora").failures = 10_000
     browser.log_in("cora", "wrong horse")
-    assert _unlock(shared_room, "cora") == pytest.approx(LONGEST_LOCK.total_seconds(), abs=2)
+    assert _unlock(shared_room, "cora") == pytest.approx(MAX_LOCK.total_seconds(), abs=2)
     assert browser.log_in("cora").status_code == 200
 
 
-def test_whoever_logs_out_is_unknown_and_so_is_a_copy_of_their_cookie(browser, shared_room):
+def test_after_logout_a_copy_of_the_cookie_is_refused(browser, shared_room):
     answer = browser.log_in()
     _, key, _ = _cookie(answer)
     assert browser.ask("POST", "/session/end").status_code == 403
@@ -143,7 +143,7 @@ def test_whoever_logs_out_is_unknown_and_so_is_a_copy_of_their_cookie(browser, s
     assert shared_room.get(None, "/session/me", headers={"Cookie": f"medgrape={key}"}).status_code == 401
 
 
-def test_a_session_ends_by_itself(browser, shared_room):
+def test_a_session_expires(browser, shared_room):
     browser.log_in()
     with shared_room.room.database.writing() as session:
         for row in session.scalars(select(SessionRow)):
@@ -152,7 +152,7 @@ def test_a_session_ends_by_itself(browser, shared_room):
 
 
 @pytest.mark.parametrize("change", [{"role": "curator"}, {"password": "another horse battery"}, {"disabled": True}])
-def test_whose_account_is_changed_is_logged_out_everywhere(tmp_path, strict_run, change):
+def test_a_changed_user_is_logged_out_everywhere(tmp_path, strict_run, change):
     with reading_room(tmp_path / "room", strict_run) as room:
         browsers = [Browser(room), Browser(room)]
         assert [browser.log_in("rita").status_code for browser in browsers] == [200, 200]
@@ -162,7 +162,7 @@ def test_whose_account_is_changed_is_logged_out_everywhere(tmp_path, strict_run,
         assert again == (401 if change.get("disabled") else 200)
 
 
-def test_a_disabled_user_is_told_no_more_than_a_stranger(room):
+def test_a_disabled_user_gets_the_same_answer_as_an_unknown_one(room):
     room.ask("alma", "PATCH", "/users/rolf", json={"disabled": True})
     refused, unknown = Browser(room).log_in("rolf"), Browser(room).log_in("nobody")
     assert (refused.status_code, refused.content) == (401, unknown.content)
@@ -172,7 +172,7 @@ def test_a_disabled_user_is_told_no_more_than_a_stranger(room):
 
 
 @pytest.mark.parametrize("change", [{"role": "reader"}, {"disabled": True}])
-def test_the_last_admin_stays(room, change):
+def test_the_last_admin_cannot_be_removed(room, change):
     with room.room.database.writing() as session:
         add_user(session, LOCAL, Role.ADMIN, None)  # cannot log in, so does not count
     refused = room.ask("alma", "PATCH", "/users/alma", json=change)
@@ -182,7 +182,7 @@ def test_the_last_admin_stays(room, change):
     assert room.ask("alma", "PATCH", "/users/alma", json=change).status_code == 200
 
 
-def test_too_many_logins_from_one_address_have_to_wait(tmp_path, strict_run):
+def test_too_many_logins_from_one_address_must_wait(tmp_path, strict_run):
     rate = {"per_second": 1000.0, "burst": 1000, "logins_per_minute": 3}
     with reading_room(tmp_path / "room", strict_run, rate=rate) as room:
         browser = Browser(room)
@@ -202,7 +202,7 @@ def test_a_password_that_is_easy_to_guess_is_refused_and_not_repeated(shared_roo
         assert not password or password not in refused.text
 
 
-def test_a_stolen_database_opens_nothing(room):
+def test_the_content_of_the_database_is_no_login(room):
     _, key, _ = _cookie(Browser(room).log_in())
     made = room.post("alma", "/tokens", json={"name": "orthanc", "role": "admin"}).json()["token"]
     for twin in ("ines", "olga"):
@@ -229,14 +229,14 @@ def test_a_page_of_another_site_changes_nothing(shared_room, headers):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", "", "[", "[::1"])
-def test_on_this_machine_a_name_from_somebody_elses_dns_is_refused(shared_room, host):
+def test_on_loopback_a_foreign_host_name_is_refused(shared_room, host):
     for path in ("/health", "/session/me"):
         refused = shared_room.get("rita", path, headers={"Host": host})
         assert (refused.status_code, refused.json()["code"]) == (421, "wrong_host")
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"])
-def test_on_this_machine_its_own_names_are_right(shared_room, host):
+def test_on_loopback_the_local_host_names_are_accepted(shared_room, host):
     assert shared_room.get("rita", "/session/me", headers={"Host": host}).status_code == 200
 
 
@@ -247,7 +247,7 @@ def alone(tmp_path_factory, strict_run):
         yield room
 
 
-def test_one_person_at_this_machine_does_not_log_in(alone):
+def test_a_server_without_users_on_loopback_needs_no_login(alone):
     me = alone.get(None, "/session/me").json()
     assert (me["name"], me["role"], me["login"], me["csrf"]) == (LOCAL, "admin", False, None)
     assert alone.study(None, alone.film(None))["reader"] == LOCAL
@@ -255,7 +255,7 @@ def test_one_person_at_this_machine_does_not_log_in(alone):
 
 
 @pytest.mark.parametrize("headers", ELSEWHERE, ids=str)
-def test_without_login_pages_of_other_sites_still_change_nothing(alone, headers):
+def test_without_login_pages_of_other_sites_change_nothing(alone, headers):
     for more in ({}, {"Authorization": "Bearer x"}):
         refused = alone.post(None, "/log/export", headers=headers | more)
         assert (refused.status_code, refused.json()["code"]) == (403, "foreign_page")
@@ -272,7 +272,7 @@ def test_without_login_pages_of_other_sites_still_change_nothing(alone, headers)
     ],
     ids=str,
 )
-def test_nobody_serves_others_without_login(tmp_path, strict_run, reach):
+def test_a_shared_server_without_login_does_not_start(tmp_path, strict_run, reach):
     folder, settings = RoomFolder(tmp_path / "room"), ServerSettings(port=0, **reach)
     with pytest.raises(ServeError, match="add a user first"):
         prepare([strict_run], folder, settings)
@@ -283,12 +283,12 @@ def test_nobody_serves_others_without_login(tmp_path, strict_run, reach):
     assert _login_of(prepare([strict_run], folder, settings))
 
 
-def test_a_login_provider_is_login_too(tmp_path, strict_run):
+def test_a_login_provider_counts_as_login(tmp_path, strict_run):
     settings = ServerSettings(host="0.0.0.0", port=0, oidc={"issuer": "https://login.example", "client": "x"})  # noqa: S104
     assert _login_of(prepare([strict_run], RoomFolder(tmp_path / "room"), settings))
 
 
-def test_on_this_machine_login_begins_with_the_first_user(tmp_path, strict_run):
+def test_on_loopback_login_is_required_from_the_first_user_on(tmp_path, strict_run):
     folder, settings = RoomFolder(tmp_path / "room"), ServerSettings(port=0)
     store = RoomStore.opened(folder, settings)
     migrate(store.database)

@@ -1,4 +1,4 @@
-"""A database of any earlier revision becomes one of this version, with all that is in it."""
+"""Migrations of the database from every earlier revision."""
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -10,7 +10,6 @@ from sqlalchemy import text
 from medgrape.server.room import RoomFolder, RoomStore
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database, MigrationError, alembic_config, migrate
-from medgrape.server.storage.events import NewEvent
 from medgrape.server.storage.tables import Base
 
 NOW = "2026-11-18T09:30:00.000000Z"
@@ -39,7 +38,7 @@ def revisions():
     return [script.revision for script in ScriptDirectory.from_config(with_no_database).walk_revisions()][::-1]
 
 
-def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(postgres):
+def test_a_postgresql_database_without_a_character_set_keeps_names(postgres):
     whole = Database(postgres.new_database())
     with whole.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         made = "CREATE DATABASE bare ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
@@ -54,14 +53,14 @@ def test_a_postgresql_without_a_character_set_keeps_names_as_they_were_typed(pos
     whole.dispose()
 
 
-def test_data_of_the_first_revision_outlives_every_step(store):
+def test_data_of_the_first_revision_survive_every_migration(store):
     first, *later = revisions()
     migrate(store.database, first)
     with store.database.engine.execution_options(writes=True).begin() as connection:
         for statement in FIRST.values():
             connection.execute(text(statement))
     with store.database.writing() as session:
-        store.log.add(session, NewEvent("ada", "film.arrived", film="f"))
+        store.record(session, "ada", "film.arrived", film="f")
     assert len(later) >= 2
     for revision in later:
         migrate(store.database, revision)
@@ -71,12 +70,12 @@ def test_data_of_the_first_revision_outlives_every_step(store):
         with store.database.reading() as session:
             assert store.log.verify(session).whole
     with store.database.writing() as session:
-        store.log.add(session, NewEvent("ada", "film.removed", film="f"))
+        store.record(session, "ada", "film.removed", film="f")
     with store.database.reading() as session:
         assert store.log.verify(session).events == 2
 
 
-def test_the_last_revision_has_exactly_the_tables_that_the_code_knows(store):
+def test_the_last_revision_has_exactly_the_tables_of_the_code(store):
     migrate(store.database)
     with store.database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []

@@ -1,4 +1,4 @@
-"""Assessment of a model on the server's data set: measured as a job, kept in the room, removed with the model."""
+"""Assessment of a model on the server's data set."""
 
 import json
 import time
@@ -131,9 +131,7 @@ def test_a_model_that_is_removed_takes_its_assessment_with_it(measuring):
     assert measuring.get("rita", f"/models/{made}/worth").json()["code"] == "not_measured"
 
 
-def test_nothing_is_kept_of_a_model_that_is_removed_while_it_is_measured(
-    tmp_path, trained_run, drawn_dataset, monkeypatch
-):
+def test_the_assessment_of_a_model_removed_meanwhile_is_not_stored(tmp_path, trained_run, drawn_dataset, monkeypatch):
     from medgrape.training import assessment
 
     real = assessment.assess
@@ -166,7 +164,7 @@ def test_without_a_data_set_nothing_is_measured_but_the_last_assessment_is_shown
         assert room.get("rita", f"/models/{model}/worth").json()["data_set"] == Dataset.load(drawn_dataset).name
 
 
-def test_what_was_measured_on_another_data_set_does_not_count_for_this_one(tmp_path, trained_run, drawn_dataset):
+def test_an_assessment_on_another_data_set_is_not_shown(tmp_path, trained_run, drawn_dataset):
     elsewhere = tmp_path / "elsewhere"
     replace(Dataset.load(drawn_dataset), name="elsewhere").save(elsewhere)
     with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
@@ -188,20 +186,20 @@ def test_a_data_set_with_other_classes_is_refused_at_once(tmp_path, trained_run,
         assert room.get("cora", "/jobs").json() == []
 
 
-def test_a_file_that_is_damaged_counts_as_not_measured(tmp_path, trained_run, drawn_dataset):
+def test_a_damaged_assessment_counts_as_not_measured(tmp_path, trained_run, drawn_dataset):
     with reading_room(tmp_path / "room", trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
         room.room.folder.assessment_file(model, checksum(drawn_dataset)).write_text('{"model": 1')
         assert room.get("rita", f"/models/{model}/worth").json()["code"] == "not_measured"
 
 
-def test_a_folder_that_is_no_data_set_is_refused_at_the_start(tmp_path, trained_run):
+def test_an_invalid_data_set_is_refused_at_the_start(tmp_path, trained_run):
     with pytest.raises(DatasetError, match="no prepared data set"):
         prepare([trained_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0, data=str(tmp_path)))
     assert not (tmp_path / "room").exists()
 
 
-def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, trained_run, drawn_dataset):
+def test_at_the_start_assessments_of_unknown_models_are_deleted(tmp_path, trained_run, drawn_dataset):
     folder = RoomFolder(tmp_path / "room")
     with reading_room(folder.root, trained_run, data=str(drawn_dataset)) as room:
         model = room.model_in_use()
@@ -213,7 +211,7 @@ def test_at_the_start_what_belongs_to_no_model_is_swept_away(tmp_path, trained_r
     assert [path.name.split(".")[0] for path in folder.assessments.iterdir()] == [model]
 
 
-def test_anybody_sees_how_to_log_in_and_nothing_else(tmp_path, trained_run):
+def test_without_login_only_the_ways_to_log_in_are_shown(tmp_path, trained_run):
     notice = "Research software, not a medical device."
     for number, (login, oidc) in enumerate([(True, {}), (False, {}), (True, {"issuer": "https://login.example.org"})]):
         with reading_room(tmp_path / f"room{number}", trained_run, login=login, oidc=oidc) as room:

@@ -1,4 +1,4 @@
-"""Whatever bytes are uploaded, the answer is a film or a sentence, and memory stays where it was."""
+"""Random uploads are stored or refused, and memory is bounded."""
 
 import io
 import random
@@ -59,7 +59,7 @@ def memory(room):
     return sum(process.memory_info().rss for process in processes)
 
 
-def test_five_hundred_mutated_uploads_are_taken_or_refused_and_memory_stays(tmp_path, strict_run, chest):
+def test_five_hundred_mutated_uploads_are_stored_or_refused_and_memory_is_bounded(tmp_path, strict_run, chest):
     chance, kinds, statuses = random.Random(SEED), originals(chest), []  # noqa: S311
     with reading_room(tmp_path / "room", strict_run, films={"max_pixels": 4_000_000}) as room:
         for number in range(UPLOADS):

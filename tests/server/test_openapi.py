@@ -1,4 +1,4 @@
-"""The description of the server: complete, and kept to whatever is asked."""
+"""The OpenAPI document is complete, and responses follow it."""
 
 from collections import Counter
 
@@ -52,7 +52,7 @@ def test_every_operation_says_what_it_does_and_what_may_go_wrong(described):
             assert (list(content) == ["application/problem+json"]) == (status >= "400"), f"{name} {status}"
 
 
-def test_every_operation_has_a_name_of_its_own(described):
+def test_every_operation_has_a_unique_name(described):
     names = Counter(operation["operationId"] for _, operation in operations(described))
     assert names.most_common(1)[0][1] == 1
 
@@ -67,19 +67,19 @@ def test_every_request_body_has_an_example_that_fits(described):
         assert [example for example in schema["examples"] if not fits.is_valid(example)] == [], name
 
 
-def test_every_parameter_shows_what_to_put_there(described):
+def test_every_parameter_has_an_example_or_enum(described):
     for name, operation in operations(described):
         for parameter in operation.get("parameters", []):
             assert is_telling(parameter["schema"]), f"{name}: {parameter['name']}"
 
 
-def test_every_part_of_an_answer_shows_what_to_expect(described):
+def test_every_property_of_a_response_has_an_example_or_type(described):
     for name, schema in described["components"]["schemas"].items():
         for part, subschema in schema.get("properties", {}).items():
             assert "examples" in schema or is_telling(subschema), f"{name}.{part}"
 
 
-def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
+def test_the_document_lists_login_schemes_and_open_routes(described):
     assert set(described["components"]["securitySchemes"]) == {"token", "session"}
     assert described["security"] == [{"token": []}, {"session": []}]
     free = {name for name, operation in operations(described) if operation.get("security") == []}
@@ -97,7 +97,7 @@ def test_the_description_says_how_to_log_in_and_where_nobody_has_to(described):
     ],
     indirect=["database"],
 )
-def test_thousands_of_requests_are_answered_as_described(room, times, least, monkeypatch):
+def test_thousands_of_random_requests_are_answered_as_documented(room, times, least, monkeypatch):
     monkeypatch.setattr("medgrape.server.api.concepts.teach", lambda *_: {})  # a lesson would outlast the test
     load_all_checks()
     asker = Asker(room, times)
@@ -109,7 +109,7 @@ def test_thousands_of_requests_are_answered_as_described(room, times, least, mon
     assert {201, 204, 400, 401, 409} <= set(asker.statuses)
 
 
-def test_who_curates_a_model_the_same_way_again_gets_the_same_model(room):
+def test_the_same_curation_twice_gives_the_same_model(room):
     address = f"/models/{room.model_in_use()}/concepts/active_tb/discard"
     first, second = (room.post("cora", address, json={"prototypes": [0]}) for _ in range(2))
     assert (first.status_code, second.status_code) == (201, 201)

@@ -1,4 +1,4 @@
-"""Real processes: who may start where, and what a kill leaves behind."""
+"""Server processes: start, kill, restart."""
 
 import io
 import signal
@@ -58,7 +58,7 @@ def test_no_acknowledged_step_is_missing_after_kills_and_every_study_is_as_it_wa
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_every_promise_is_kept_over_twenty_kills_and_ten_thousand_requests(strict_run, database):
+def test_no_acknowledged_step_is_lost_in_twenty_kills_and_ten_thousand_requests(strict_run, database):
     broken = [one for one in bench_server(Order(strict_run, database)) if not one.kept]
     assert broken == []
 
@@ -68,7 +68,7 @@ def test_many_readers_at_once_meet_no_error(tmp_path, strict_run):
         assert crowd(admin, films(), readers=12, boxes=3, pause=0.05, name="reader").errors == 0
 
 
-def test_a_room_is_not_started_with_another_database_and_loses_nothing(tmp_path, strict_run):
+def test_a_room_with_the_wrong_database_does_not_start_and_loses_nothing(tmp_path, strict_run):
     room = tmp_path / "room"
     with reading_room(room, strict_run) as opened:
         film = opened.film()
@@ -81,7 +81,7 @@ def test_a_room_is_not_started_with_another_database_and_loses_nothing(tmp_path,
     assert kept.exists()
 
 
-def test_only_one_server_works_in_a_room(tmp_path, strict_run):
+def test_only_one_server_can_use_a_room(tmp_path, strict_run):
     first = prepare([strict_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0))
     with pytest.raises(ServeError, match="Another server"):
         prepare([strict_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0))
@@ -89,14 +89,14 @@ def test_only_one_server_works_in_a_room(tmp_path, strict_run):
     ended(prepare([strict_run], RoomFolder(tmp_path / "room"), ServerSettings(port=0)))
 
 
-def test_a_port_that_is_taken_is_told_before_anything_is_touched(tmp_path, strict_run):
+def test_a_taken_port_is_reported_before_anything_changes(tmp_path, strict_run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = ServerSettings(port=taken.getsockname()[1])
         with pytest.raises(ServeError, match="choose another"):
             prepare([strict_run], RoomFolder(tmp_path / "room"), settings)
 
 
-def test_a_room_can_be_moved_with_the_models_that_were_made_in_it(tmp_path, strict_run):
+def test_a_room_can_be_moved_with_its_models(tmp_path, strict_run):
     with reading_room(tmp_path / "room", strict_run) as before:
         address = f"/models/{before.model_in_use()}/concepts/active_tb/discard"
         made = before.post("cora", address, json={"prototypes": [1]}).json()["version"]
@@ -108,23 +108,23 @@ def test_a_room_can_be_moved_with_the_models_that_were_made_in_it(tmp_path, stri
         assert after.study(film=study["film"]) == study
 
 
-def test_an_answer_to_a_correction_is_what_a_look_afterwards_shows(tmp_path, strict_run):
+def test_the_response_to_a_correction_equals_the_study_read_afterwards(tmp_path, strict_run):
     with reading_room(tmp_path / "room", strict_run) as room:
         study = room.study()
-        told = room.post("rita", f"/studies/{study['id']}/rejections", json={"concept": None}).json()["study"]
-        assert room.get("rita", f"/studies/{study['id']}").json() == told
-        assert told["changed_at"] > study["changed_at"]
+        response = room.post("rita", f"/studies/{study['id']}/rejections", json={"concept": None}).json()["study"]
+        assert room.get("rita", f"/studies/{study['id']}").json() == response
+        assert response["changed_at"] > study["changed_at"]
 
 
 @pytest.mark.parametrize("content", [b"this is no database", None])
-def test_a_database_that_is_none_is_told_in_one_sentence(tmp_path, content):
+def test_an_invalid_database_file_is_reported_in_one_sentence(tmp_path, content):
     path = tmp_path / "room.db"
     path.mkdir() if content is None else path.write_bytes(content * 100)
     with pytest.raises(ValueError, match="cannot be used"):
         RoomStore.ready(RoomFolder(tmp_path / "room"), ServerSettings(database=f"sqlite:///{path}"))
 
 
-def test_a_server_ends_when_asked_and_says_where_it_was(tmp_path, strict_run):
+def test_a_server_prints_its_address_and_stops_on_a_signal(tmp_path, strict_run):
     command = [
         sys.executable,
         "-m",

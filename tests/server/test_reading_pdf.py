@@ -1,4 +1,4 @@
-"""A reading on paper: everything is there, in letters that can be read, whatever was typed and however much of it."""
+"""A reading as PDF: complete and legible, whatever was typed."""
 
 import io
 import re
@@ -10,8 +10,7 @@ import pytest
 from pdf_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
 from medgrape.explain.words import NOTICE
-from medgrape.server.api.pdf_layout import UNPRINTABLE, escaped
-from medgrape.server.api.reading_pdf import reading_pdf
+from medgrape.server.api.reading_pdf import UNPRINTABLE, escaped, reading_pdf
 
 
 def sheets(explained, steps=(), warnings=(), **changes):
@@ -32,7 +31,7 @@ def test_a_reading_with_fourteen_findings_and_no_correction_takes_two_sheets(siz
     for one in NIH:
         assert one.title in first
     for text in ("2" * 16, "female, 57 years", "DX, PA", "ada", "nih, version", "9f86d081884c", "2026-11-18 09:30 UTC",
-                 "nobody corrected it", "unknown view", "clearly seen", "not seen", "+30.0", "60 %"):  # fmt: skip
+                 "not corrected", "unknown view", "clearly seen", "not seen", "+30.0", "60 %"):  # fmt: skip
         assert text in first.replace("\u00a0", " "), text
     assert "The evidence" in second
 
@@ -58,7 +57,7 @@ def test_a_step_is_printed_with_its_check_its_confirmation_and_its_reason():
     assert "(−0.2)" in text
 
 
-def test_rejections_boxes_against_and_undone_steps_are_printed_as_what_they_are():
+def test_rejections_negative_boxes_and_undone_steps_are_printed():
     rejected = correction(kind="reject", concept=None, box=None, check=None)
     assert "Rejected: every finding" in of_steps(None, correction=rejected)
     assert "A box against every finding at" in of_steps(
@@ -68,7 +67,7 @@ def test_rejections_boxes_against_and_undone_steps_are_printed_as_what_they_are(
     assert "Check:" not in of_steps(None, kind="undone")
 
 
-def test_boxes_that_were_removed_or_changed_are_printed_with_what_they_were():
+def test_removed_and_changed_boxes_are_printed_with_their_former_state():
     assert "Removed: A box for Mass" in of_steps("Wrong film.", kind="withdrawn", about="withdrawn")
     was = correction(concept="nodule")
     text = of_steps(None, kind="redrawn", about="redrawn", replaced=was)
@@ -101,24 +100,24 @@ def test_letters_that_cannot_be_printed_are_replaced_with_a_note():
 
 
 @pytest.mark.parametrize("typed", ["W" * 500, "\x00\x07\x1b[31m", "\u202egnitirw", "a\nb\tc", " " * 500])
-def test_no_typing_keeps_a_reading_from_being_printed(typed):
-    assert "What was corrected" in of_steps(typed, typed)
+def test_no_typed_text_prevents_printing(typed):
+    assert "Corrections" in of_steps(typed, typed)
 
 
-def test_a_look_back_says_so():
+def test_a_printed_past_state_is_marked():
     explained = explanation(usual())
     first, *_ = sheets(explained, [step(1, explained)], revision=5, at=1)
-    assert "how the reading stood after 1 of 5 steps, not how it stands" in first
+    assert "the reading after 1 of 5 steps, not its present state" in first
     assert "after step 1 of 5" in first
 
 
 def test_classes_that_do_not_fit_beside_the_film_are_counted():
     explained = explanation(usual())
     many = dict(explained.probabilities) | {f"class_{number}": 1e-6 for number in range(25)}
-    assert "Less likely, and told in reading.json: 25 more." in sheets(replace(explained, probabilities=many))[0]
+    assert "25 less likely classes are in reading.json." in sheets(replace(explained, probabilities=many))[0]
 
 
-def test_the_typeface_is_part_of_the_file():
+def test_the_pdf_embeds_its_font():
     explained = explanation(usual())
     pdf = pypdf.PdfReader(io.BytesIO(reading_pdf(reading(explained), explained, ())))
     fonts = [font.get_object() for font in pdf.pages[0]["/Resources"]["/Font"].values()]
@@ -129,7 +128,7 @@ def test_the_typeface_is_part_of_the_file():
     assert (round(pdf.pages[0].mediabox.width), round(pdf.pages[0].mediabox.height)) == (595, 842)
 
 
-def test_several_people_print_at_once_and_each_gets_their_own():
+def test_simultaneous_prints_do_not_mix():
     explained = explanation(wide())
 
     def one(number):

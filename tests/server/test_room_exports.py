@@ -1,4 +1,4 @@
-"""All that people drew in a room, for other programs."""
+"""Export of all boxes and readings of a room."""
 
 import csv
 import io
@@ -48,7 +48,7 @@ def drawn(shared_room):
     return scene(shared_room)
 
 
-def test_coco_holds_every_box_that_stands_with_who_drew_it_and_when(room):
+def test_coco_has_every_box_in_force_with_reader_and_time(room):
     empty = exported(room).json()
     assert (empty["images"], empty["annotations"], empty["categories"]) == ([], [], [])
     drawn = scene(room)
@@ -76,7 +76,7 @@ def test_coco_holds_every_box_that_stands_with_who_drew_it_and_when(room):
     assert "Schmidt" not in answer.text
 
 
-def test_what_the_check_said_goes_along_and_whether_somebody_confirmed_all_the_same(shared_room):
+def test_the_export_has_the_check_and_its_confirmation(shared_room):
     film = shared_room.film("rita", 3)
     study = shared_room.study("rita", film)["id"]
     box, claimed, check = doubted(shared_room, study)
@@ -106,7 +106,7 @@ def test_a_rooms_boxes_can_be_learnt_from(shared_room, drawn, tmp_path):
 
 
 @pytest.mark.usefixtures("drawn")
-def test_everybodys_boxes_are_for_curators_and_the_log_tells_who_took_them(shared_room):
+def test_only_curators_export_all_boxes_and_the_log_says_who(shared_room):
     for who, status in (("rita", 403), (None, 401)):
         assert shared_room.post(who, "/boxes/export").status_code == status
     assert shared_room.post("cora", "/boxes/export?format=docx").status_code == 422
@@ -116,7 +116,7 @@ def test_everybodys_boxes_are_for_curators_and_the_log_tells_who_took_them(share
     assert event["body"]["counted"]["marks"] == rows >= 6
 
 
-def test_a_film_that_was_removed_takes_its_boxes_along(shared_room):
+def test_boxes_of_a_removed_film_are_not_exported(shared_room):
     film = shared_room.film("rita", 4)
     draw(shared_room, "rita", shared_room.study("rita", film)["id"], FIRST)
     assert film in exported(shared_room).text
@@ -124,7 +124,7 @@ def test_a_film_that_was_removed_takes_its_boxes_along(shared_room):
     assert film not in exported(shared_room).text
 
 
-def test_what_came_of_every_study_is_a_row_without_anything_of_the_patient(shared_room, drawn):
+def test_every_study_is_a_row_without_data_of_the_patient(shared_room, drawn):
     answer = shared_room.post("cora", "/readings/export")
     assert answer.headers["content-disposition"] == 'attachment; filename="medgrape-readings.csv"'
     rows = {row["study"]: row for row in csv.DictReader(io.StringIO(answer.text))}

@@ -1,4 +1,4 @@
-"""A film over the wire: in, read, corrected, undone, and after a restart as it was."""
+"""Studies over HTTP: upload, read, correct, undo, restart."""
 
 import io
 
@@ -39,7 +39,7 @@ def test_a_film_is_read_as_the_library_reads_it(room, strict_run, drawn_dataset,
     assert np.allclose(raw, study.evidence.mean[row].numpy(), atol=1e-5)
 
 
-def test_a_doubted_box_changes_nothing_until_somebody_confirms_it(room):
+def test_a_box_with_a_mismatch_changes_nothing_until_it_is_confirmed(room):
     study = room.study()
     box, claimed, check = doubted(room, study["id"])
 
@@ -92,7 +92,7 @@ def test_a_second_window_with_an_old_study_is_refused(room):
     assert (stale.status_code, stale.json()["code"], stale.json()["revision"]) == (409, "stale_study", 1)
 
 
-def test_two_readers_of_one_film_do_not_meet(room):
+def test_two_readers_of_one_film_have_separate_studies(room):
     film = room.film("rita")
     hers, his = room.study("rita", film), room.study("rolf", film)
     assert hers["id"] != his["id"]
@@ -145,7 +145,7 @@ def test_a_dicom_film_is_shown_at_any_window_and_size(shared_room, chest):
         assert shared_room.get("rita", f"{address}?{bad}").status_code == 422
 
 
-def test_maps_lie_over_the_film_and_are_clear_where_nothing_is_seen(shared_room):
+def test_maps_have_the_films_shape_and_are_transparent_where_nothing_is_seen(shared_room):
     study = shared_room.study()
     (name, *_) = [
         one["name"] for one in shared_room.get("rita", f"/studies/{study['id']}/explanation").json()["concepts"]
@@ -182,7 +182,7 @@ def test_films_are_listed_by_page_and_found(room):
     assert _found(room, "search=%00") == films[::-1]
 
 
-def test_a_film_can_be_removed_by_whom_it_concerns(room):
+def test_a_film_can_be_removed_by_its_uploader_or_a_curator(room):
     film = room.film("rita")
     study = room.study("rolf", film)
     assert room.ask("rita", "DELETE", f"/films/{film}").status_code == 403
@@ -208,7 +208,7 @@ def test_a_film_can_be_removed_by_whom_it_concerns(room):
         ({"x1": 1}, "active_tb"),
     ],
 )
-def test_a_box_that_makes_no_sense_is_refused_in_one_sentence(shared_room, box, concept):
+def test_an_invalid_box_is_refused_in_one_sentence(shared_room, box, concept):
     study = shared_room.study()
     for address in ("check", "boxes"):
         answer = shared_room.post("rita", f"/studies/{study['id']}/{address}", json={"box": box, "concept": concept})

@@ -1,4 +1,4 @@
-"""Any correction of a study can be withdrawn or redrawn over the wire, and undo and redo walk over all of it."""
+"""Corrections can be withdrawn and redrawn, and undo and redo work for every kind of step."""
 
 import json
 
@@ -127,7 +127,7 @@ def test_the_history_shows_what_was_undone_and_redone(reading):
 @pytest.mark.parametrize(
     ("path", "body"), [("corrections/0/withdraw", {}), ("corrections/0/redraw", {"box": TOP, "concept": None})]
 )
-def test_what_was_undone_is_gone_once_something_else_is_done(reading, path, body):
+def test_after_a_new_step_nothing_can_be_redone(reading, path, body):
     reading.step("boxes", box=LEFT, concept=None)
     reading.step("boxes", box=RIGHT, concept=None)
     assert reading.step("undo")["can_redo"]
@@ -135,7 +135,7 @@ def test_what_was_undone_is_gone_once_something_else_is_done(reading, path, body
     assert reading.ask("redo").json()["code"] == "nothing_to_redo"
 
 
-def test_a_redrawn_box_that_the_model_doubts_changes_nothing_until_it_is_confirmed(reading, room):
+def test_a_redrawn_box_with_a_mismatch_changes_nothing_until_it_is_confirmed(reading, room):
     box, claimed, check = doubted(room, reading.opened["id"])
     before = reading.step("boxes", box=LEFT, concept=None)
     asked = {"box": box, "concept": claimed}
@@ -153,7 +153,7 @@ def test_a_redrawn_box_that_the_model_doubts_changes_nothing_until_it_is_confirm
     assert {"number", "correction", "replaced", "reason", "revision"} < set(events[0]["body"])
 
 
-def test_a_number_that_is_not_there_is_not_found(reading):
+def test_an_unknown_correction_number_answers_404(reading):
     empty = reading.ask("corrections/0/withdraw")
     assert (empty.status_code, empty.json()["code"]) == (404, "not_found")
     before = reading.step("rejections", concept="active_tb")
@@ -168,7 +168,7 @@ def test_a_number_that_is_not_there_is_not_found(reading):
     assert reading.now() == before
 
 
-def test_a_second_window_withdraws_no_other_correction_than_the_one_it_shows(reading):
+def test_an_outdated_window_cannot_withdraw_another_correction(reading):
     for box in (LEFT, RIGHT):
         reading.step("boxes", box=box, concept=None)
     after = reading.step("corrections/0/withdraw", revision=2)
@@ -178,7 +178,7 @@ def test_a_second_window_withdraws_no_other_correction_than_the_one_it_shows(rea
     assert reading.now() == after
 
 
-def test_nobody_withdraws_or_redraws_what_somebody_else_said(reading, room):
+def test_nobody_withdraws_or_redraws_a_correction_of_another_user(reading, room):
     before = reading.step("boxes", box=LEFT, concept=None)
     for who, status in (("rolf", 404), ("cora", 403), ("alma", 403)):
         for path, body in (("withdraw", {}), ("redraw", {"box": TOP, "concept": None})):
@@ -210,7 +210,7 @@ walks = st.lists(st.tuples(st.sampled_from([CORRECTED, WITHDRAWN, REDRAWN, UNDON
 
 
 @given(walks)
-def test_the_state_is_what_a_stack_of_whole_lists_would_give(walk):
+def test_the_state_equals_a_stack_of_complete_lists(walk):
     stack, undone, events, now = [()], [], [], ()
     for kind, number in walk:
         if (kind in (WITHDRAWN, REDRAWN) and not now) or (kind == UNDONE and stack == [()]):
@@ -235,7 +235,7 @@ def test_the_state_is_what_a_stack_of_whole_lists_would_give(walk):
 
 
 @given(st.lists(st.sampled_from([CORRECTED, UNDONE, REDONE])))
-def test_a_log_from_before_there_was_withdrawing_is_read_as_it_was_read_then(walk):
+def test_a_log_without_withdrawals_is_read_as_before(walk):
     events, now, undone = [], (), ()
     for kind in walk:
         if (kind == UNDONE and not now) or (kind == REDONE and not undone):

@@ -62,12 +62,12 @@ def test_a_finding_is_taught_as_a_job_whose_progress_can_be_followed(room):
         ({"examples": [{"film": "nonsense"}]}, 422, "invalid_request"),
     ],
 )
-def test_a_lesson_that_cannot_be_is_refused_at_once(shared_room, change, status, code):
+def test_an_invalid_lesson_is_refused_at_once(shared_room, change, status, code):
     answer = shared_room.post("cora", "/concepts", json=LESSON | change)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_a_box_beside_the_film_ends_the_job_with_a_sentence_and_no_model(shared_room):
+def test_a_box_outside_the_film_ends_the_job_with_a_message_and_no_model(shared_room):
     models = shared_room.get("rita", "/models").json()
     example = {"film": shared_room.film(), "box": corners((900, 900, 950, 950))}
     job = taught(shared_room, name="fibrosis", examples=[example])
@@ -94,7 +94,7 @@ def test_a_job_can_be_cancelled(shared_room, monkeypatch):
     assert "scar" not in shared_room.get("rita", "/models").text
 
 
-def test_prototypes_are_listed_with_the_films_behind_them_discarded_and_restored(room):
+def test_prototypes_are_listed_with_their_films_discarded_and_restored(room):
     model = room.model_in_use()
     cards = room.get("rita", f"/models/{model}/concepts/active_tb/prototypes").json()
     assert [card["number"] for card in cards] == list(range(len(cards)))
@@ -117,7 +117,7 @@ def test_prototypes_are_listed_with_the_films_behind_them_discarded_and_restored
     assert len(compared["concepts"]) == 3
 
 
-def test_a_model_is_removed_only_while_nothing_depends_on_it(shared_room):
+def test_a_model_in_use_or_with_studies_cannot_be_removed(shared_room):
     room, model = shared_room, shared_room.model_in_use()
     made = room.post("cora", f"/models/{model}/concepts/active_tb/discard", json={"prototypes": [2]}).json()["version"]
     assert room.ask("cora", "DELETE", f"/models/{model}").json()["code"] == "model_given"
@@ -131,7 +131,7 @@ def test_a_model_is_removed_only_while_nothing_depends_on_it(shared_room):
     assert room.ask("cora", "DELETE", f"/models/{other}").json()["code"] == "model_has_studies"
 
 
-def test_a_models_card_tells_what_it_was_trained_on_and_what_was_done_to_it(shared_room):
+def test_the_model_card_shows_training_data_and_changes(shared_room):
     card = shared_room.get("rita", f"/models/{shared_room.model_in_use()}").json()
     assert card["calibrated"]
     assert card["changes"] == ["Strict check."]
@@ -139,7 +139,7 @@ def test_a_models_card_tells_what_it_was_trained_on_and_what_was_done_to_it(shar
     assert set(card["classes"]) == {"healthy", "sick_non_tb", "active_tb"}
 
 
-def test_films_that_arrive_together_are_encoded_in_few_batches(shared_room):
+def test_films_uploaded_together_are_encoded_in_few_batches(shared_room):
     room = shared_room.room
     films = [shared_room.upload("rita", drawn(100 + number)).json()["film"]["id"] for number in range(8)]
     batches, encoded = room.encoder.batches, room.encoder.films

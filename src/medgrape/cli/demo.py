@@ -52,7 +52,7 @@ def check_parts() -> None:
 def open_room(reader: "Reader", data: Path, room: Path, *, port: int) -> None:
     """Serve the room until somebody presses Ctrl-C."""
     from medgrape.server import process
-    from medgrape.server.films import take_in_before_start
+    from medgrape.server.films import add_films_before_start
     from medgrape.server.room import RoomFolder
     from medgrape.server.settings import ServerSettings
 
@@ -61,7 +61,7 @@ def open_room(reader: "Reader", data: Path, room: Path, *, port: int) -> None:
     ready = process.prepare([reader.loaded.folder], RoomFolder(room), ServerSettings(port=port, data=str(data)))
     with tempfile.TemporaryDirectory(prefix="medgrape-demo-") as folder:
         paths = [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)]
-        ids = take_in_before_start(ready.folder, ready.settings, paths, login=ready.login, track=track)
+        ids = add_films_before_start(ready.folder, ready.settings, paths, login=ready.login, track=track)
     announce(ready)
     address = f"{ready.address}/{page(ids[-1], suggestion)}"
     note(f"Open {address}")

@@ -1,4 +1,4 @@
-"""The application of one worker: API routes, page files and the OpenAPI document, behind the gate."""
+"""The application of one worker: API routes, page files and the OpenAPI document."""
 
 import gzip
 import mimetypes
@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from medgrape.server.api.common import ProblemResponse
 from medgrape.server.errors import Problem
 from medgrape.server.jobs import JobRunner
 from medgrape.server.middleware import BODY_SECONDS, Gate
-from medgrape.server.models import loaded, model_row
+from medgrape.server.models import find_model
 from medgrape.server.oidc import Oidc
 from medgrape.server.room import Room, logger
 from medgrape.server.services import ServiceContainer, open_to_all
@@ -45,39 +44,31 @@ from medgrape.server.settings import API
 from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.studies import BackgroundReader, StudyService
 
-THREADS = 40
-"""Requests that one worker handles at once; most of them wait for a disk or for their turn."""
-UPLOADS = 16
-"""Uploads at once in one worker; others wait before their body is read."""
-DESCRIPTION = f"""Reading chest X-rays with concepts that one can point at, correct and extend. {NOTICE}
+THREADS = 40  # requests that one worker handles at once; most of them wait for the disk or a lock
+UPLOADS = 16  # uploads at once in one worker; others wait before their body is read
+DESCRIPTION = f"""Reading chest X-rays with concepts that people can point at, correct and extend. {NOTICE}
 
 Send a bearer token (`Authorization: Bearer mg_...`), or log in and send the session's CSRF token as `X-CSRF-Token` with
-everything that changes something. Errors follow RFC 9457:
-`code` for programs, `detail` for people.
+every request that changes something. Errors follow RFC 9457: `code` for programs, `detail` for people.
 """
 ROUTERS = (
-    accounts.anybody, accounts.session_routes, films.routes, explanations.routes, studies.routes, exports.routes,
-    exports.curating, models.routes, models.curating, concepts.routes, concepts.curating, assessment.routes,
-    assessment.curating, evaluations.routes, concepts.concept_routes, jobs.routes, accounts.routes, accounts.admin,
-    log.routes, health.anybody, health.admin,
+    accounts.anybody, accounts.session_routes, films.routes, explanations.film_routes, explanations.study_routes,
+    studies.routes, exports.routes, exports.curating, models.routes, models.curating, concepts.routes,
+    concepts.curating, assessment.routes, assessment.curating, evaluations.routes, concepts.concept_routes,
+    jobs.routes, accounts.routes, accounts.admin, log.routes, health.anybody, health.admin,
 )  # fmt: skip
-
-
-PAGE_FOLDER = Path(__file__).with_name("page")
-"""The page as built from ui/."""
-IMMUTABLE = "public, max-age=31536000, immutable"
-"""Names of assets change with their content."""
+PAGE_FOLDER = Path(__file__).with_name("page")  # the page as built from ui/
 NOT_BUILT = (
     "<!doctype html><html lang='en'><meta charset='utf-8'><title>medgrape</title>"
     f"<h1>medgrape {__version__}</h1><p>The reading room's server is running. <strong>{NOTICE}</strong></p>"
-    "<p>Its page was not built: whoever runs the server builds it with <code>make ui</code>, then starts it again.</p>"
-    f"<p>Programs find it under <code>{API}</code>; <a href='{API}/openapi.json'>openapi.json</a> describes every "
-    "address with examples.</p></html>"
+    "<p>Its page was not built. Build it with <code>make ui</code>, then start the server again.</p>"
+    f"<p>The API is under <code>{API}</code>; <a href='{API}/openapi.json'>openapi.json</a> describes it "
+    "with examples.</p></html>"
 )
 
 
 def create_app(room: Room) -> FastAPI:
-    """The application of one worker."""
+    """Create the application of one worker."""
     app = FastAPI(
         title="medgrape", version=__version__, description=DESCRIPTION, lifespan=_lifespan(room),
         docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
@@ -85,7 +76,7 @@ def create_app(room: Room) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router, generate_unique_id_function=lambda route: route.name)
     for address, file in page_files().items():
-        app.add_api_route(address, open_to_all(file.endpoint()), include_in_schema=False, methods=["GET"], name=address)
+        app.add_api_route(address, file.respond, include_in_schema=False, methods=["GET"], name=address)
     app.add_api_route(f"{API}/openapi.json", open_to_all(lambda: app.openapi()), include_in_schema=False)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     errors.install(app)
@@ -94,52 +85,41 @@ def create_app(room: Room) -> FastAPI:
 
 
 def all_routes(app: FastAPI) -> list[APIRoute]:
-    """Every route of the application."""
-    own = [route for route in app.routes if isinstance(route, APIRoute)]
-    return [*own, *(route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))]
+    """Return every route of the application."""
+    routes = [*app.routes, *(route for router in ROUTERS for route in router.routes)]
+    return [route for route in routes if isinstance(route, APIRoute)]
 
 
 def open_paths(app: FastAPI) -> set[str]:
-    """Paths whose routes are open for every method."""
+    """Return the paths that need no login for any method."""
     routes = all_routes(app)
     return {route.path for route in routes} - {route.path for route in routes if not hasattr(route.endpoint, "is_open")}
 
 
-@dataclass(frozen=True)
 class PageFile:
     """A file of the page, held in memory: all of them together are about a megabyte."""
 
-    content: bytes
-    gzipped: bytes
-    media_type: str
-    cache_control: str
+    def __init__(self, content: bytes, path: Path) -> None:
+        self.content, self.gzipped = content, gzip.compress(content)
+        media_type = mimetypes.guess_type(path.name)[0] or "text/plain"
+        self._media_type = "text/javascript" if path.suffix == ".js" else media_type
+        # Names of assets change with their content.
+        caching = "public, max-age=31536000, immutable" if path.parent.name == "assets" else "no-cache"
+        self._headers = {"Cache-Control": caching, "Vary": "Accept-Encoding"}
 
-    @classmethod
-    def of(cls, content: bytes, path: Path) -> "PageFile":
-        """A file with the headers that its name asks for."""
-        guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
-        media_type = "text/javascript" if path.suffix == ".js" else guessed
-        caching = IMMUTABLE if path.parent.name == "assets" else "no-cache"
-        return cls(content, gzip.compress(content), media_type, caching)
-
-    def endpoint(self) -> Callable[[Request], Response]:
-        """A route that sends the file, compressed where the browser accepts it."""
-
-        def page_file(request: Request) -> Response:
-            headers = {"Cache-Control": self.cache_control, "Vary": "Accept-Encoding"}
-            if "gzip" in request.headers.get("accept-encoding", ""):
-                headers["Content-Encoding"] = "gzip"
-                return Response(self.gzipped, media_type=self.media_type, headers=headers)
-            return Response(self.content, media_type=self.media_type, headers=headers)
-
-        return page_file
+    @open_to_all
+    def respond(self, request: Request) -> Response:
+        """Send the file, compressed if the browser accepts it."""
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(self.content, media_type=self._media_type, headers=self._headers)
+        return Response(self.gzipped, media_type=self._media_type, headers=self._headers | {"Content-Encoding": "gzip"})
 
 
 def page_files(folder: Path = PAGE_FOLDER) -> dict[str, PageFile]:
-    """Every file of the page by its address; without a built page, one that says so."""
+    """Return every file of the page by its address, and a notice at / if the page was not built."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    files = {f"/{path.relative_to(folder).as_posix()}": PageFile.of(path.read_bytes(), path) for path in paths}
-    front = files.pop("/index.html", None) or PageFile.of(NOT_BUILT.encode(), Path("index.html"))
+    files = {f"/{path.relative_to(folder).as_posix()}": PageFile(path.read_bytes(), path) for path in paths}
+    front = files.pop("/index.html", None) or PageFile(NOT_BUILT.encode(), Path("index.html"))
     return {"/": front, **files}
 
 
@@ -147,7 +127,7 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         torch.set_num_threads(1)  # the encoder's thread alone uses all cores
-        tempfile.tempdir = os.fspath(room.folder.uploads)  # uploads are spooled on the disk of the films
+        tempfile.tempdir = os.fspath(room.folder.uploads)  # multipart uploads are spooled to the disk of the films
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         services = await anyio.to_thread.run_sync(_services, room, anyio.CapacityLimiter(UPLOADS))
         app.state.services = services
@@ -159,15 +139,13 @@ def _lifespan(room: Room) -> Callable[[FastAPI], Any]:
 
 
 def _services(room: Room, upload_slots: anyio.CapacityLimiter) -> ServiceContainer:
-    """The services, with the model in use loaded."""
+    """Start the services and load the model in use."""
     room.folder.drop_stale_uploads(BODY_SECONDS + room.settings.film_seconds)
     reading = StudyService(room)
     oidc = Oidc(room.settings.oidc, room.key) if room.settings.oidc.issuer else None
     services = ServiceContainer(room, reading, JobRunner(room), BackgroundReader(room, reading), oidc, upload_slots)
     try:
-        with room.database.reading() as session:
-            row = model_row(session, None)
-        loaded(room, row)
+        find_model(room, None)
         services.background_reader.catch_up()
     except (Problem, *DATABASE_ERRORS) as error:
         logger.error("not ready yet: %s", error if isinstance(error, Problem) else type(error).__name__)
@@ -175,7 +153,7 @@ def _services(room: Room, upload_slots: anyio.CapacityLimiter) -> ServiceContain
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the ways to log in and the schema of a problem."""
+    """Return the OpenAPI document, with the ways to log in and the schema of a problem."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = document["components"]

@@ -1,16 +1,16 @@
-"""Decoder processes, which a broken film may kill, and the pixels of films viewed recently."""
+"""Decoder processes, which a broken film may crash, and a cache of decoded films."""
 
 import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import cv2
 import numpy as np
 from PIL import Image
+from pydantic import BaseModel, Field
 
 from medgrape.config import Preprocessing
 from medgrape.errors import UserError
@@ -20,10 +20,8 @@ from medgrape.films.film import Film, FilmError, Pixels, stretch_greys
 from medgrape.server.inference import LRUCache
 from medgrape.server.settings import ServerSettings
 
-CACHE_BYTES = 256 * 2**20
-"""Size of the cache of decoded films."""
-DECODER_TIMEOUT = 30.0
-"""Seconds that a film waits for a decoder."""
+CACHE_BYTES = 256 * 2**20  # of decoded films
+DECODER_TIMEOUT = 30.0  # seconds to wait for a free decoder
 
 
 class DecodersBusyError(Exception):
@@ -31,22 +29,20 @@ class DecodersBusyError(Exception):
 
 
 class FilmRefusedError(UserError):
-    """A file that is not a readable film."""
+    """A file is not a readable film."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """Greys to show, as fractions of the film's own range, and the size of the picture."""
+class Window(BaseModel):
+    """Grey window as fractions of the film's range, and size of the picture."""
 
-    centre: float = 0.5
-    width: float = 1.0
-    inverted: bool = False
-    side: int | None = None
-    """Longest side in pixels; None: as large as the film."""
+    centre: float = Field(0.5, ge=-1, le=2, examples=[0.5], description="Middle, as a fraction of all greys.")
+    width: float = Field(1.0, gt=0.001, le=4, examples=[1.0], description="As a fraction of all greys.")
+    inverted: bool = Field(False, description="Swap black and white.")
+    side: int | None = Field(None, ge=16, le=4096, examples=[1024], description="Longest side; default: the film's.")
 
 
 class DecoderPool:
-    """The decoders of one worker. Films are named by the paths of their files."""
+    """The decoders of one worker."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._limits = settings.films
@@ -54,22 +50,21 @@ class DecoderPool:
         self._free: queue.LifoQueue[Decoder] = queue.LifoQueue()
         for decoder in self._decoders:
             self._free.put(decoder)
-        self.render_slots = threading.Semaphore(4)
-        """Pictures drawn at once: a large one takes a hundred megabytes."""
+        self.render_slots = threading.Semaphore(4)  # limits pictures drawn at once: each takes up to 100 MB
         self._pixels: LRUCache[Path, Pixels] = LRUCache(CACHE_BYTES, lambda pixels: pixels.nbytes)
 
     def clean(self, upload: Path) -> CleanFilm:
-        """An upload without names, ready to be stored."""
+        """Return an upload without data of the patient, ready to be stored."""
         with self._decoder(upload) as decoder:
             return decoder.clean(upload, self._limits)
 
     def prepared(self, path: Path, preprocessing: Preprocessing) -> Film:
-        """A film as a model sees it."""
+        """Return a film preprocessed for a model."""
         with self._decoder(path) as decoder:
             return decoder.read(Request(path, self._limits, preprocessing))
 
     def pixels(self, path: Path) -> Pixels:
-        """A film's pixels, from memory or decoded now."""
+        """Return a film's pixels from the cache, or decode them."""
         pixels = self._pixels.get(path)
         if pixels is not None:
             return pixels
@@ -80,23 +75,18 @@ class DecoderPool:
         """Drop the pixels of a film that was removed."""
         self._pixels.forget(lambda key: key == path)
 
-    def picture(self, film: Film, window: Window) -> bytes:
-        """The film as PNG."""
-        with self.render_slots:
-            return png(shown(film.pixels, window))
-
     def process_ids(self) -> list[int]:
-        """Process ids of the decoders, for monitoring."""
+        """Return the process ids of the decoders."""
         return [decoder.process_id for decoder in self._decoders]
 
     def close(self) -> None:
-        """End the decoders."""
+        """Stop the decoders."""
         for decoder in self._decoders:
             decoder.close()
 
     @contextmanager
     def _decoder(self, path: Path) -> Iterator[Decoder]:
-        """A free decoder; its refusal is raised without the file's path on this machine."""
+        """Wait for a free decoder; raise its refusals without the path of the file."""
         try:
             decoder = self._free.get(timeout=DECODER_TIMEOUT)
         except queue.Empty:
@@ -110,8 +100,8 @@ class DecoderPool:
             self._free.put(decoder)
 
 
-def shown(pixels: Pixels, window: Window) -> np.ndarray:
-    """8 bit greys at a window and a size."""
+def windowed(pixels: Pixels, window: Window) -> np.ndarray:
+    """Return 8 bit greys of a window, resized."""
     height, width = pixels.shape
     scale = 1.0 if window.side is None else window.side / max(height, width)
     if scale != 1.0:
@@ -124,7 +114,7 @@ def shown(pixels: Pixels, window: Window) -> np.ndarray:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """PNG with fast instead of strong compression."""
+    """Return a PNG with fast compression."""
     out = BytesIO()
     Image.fromarray(pixels).save(out, "PNG", compress_level=1)
     return out.getvalue()

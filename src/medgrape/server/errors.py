@@ -1,6 +1,6 @@
-"""Errors as answers (RFC 9457): a status, a code for programs, a sentence that says what to do.
+"""Error responses (RFC 9457): a status, a code for programs, and a sentence for people.
 
-Answers tell nothing about the machine: no paths, no tracebacks.
+They contain no paths and no tracebacks.
 """
 
 import errno
@@ -24,18 +24,18 @@ from medgrape.server.storage.database import DATABASE_ERRORS, error_line
 _FOLDERS = re.compile(r"(?<![:/\w])/(?:[^\s/:'\"]+/)+")
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CODES = {404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large", 400: "bad_request"}
-_FILMS_REFUSED = Counter("medgrape_films_refused", "Uploads that were no readable film.")
+_FILMS_REFUSED = Counter("medgrape_films_refused", "Uploads refused as unreadable films.")
 
 
 class Problem(Exception):  # noqa: N818 (RFC 9457's name for it)
-    """An error that is answered to the caller; ``extra`` becomes further members of the answer."""
+    """An error for the caller; ``extra`` becomes further members of the response."""
 
     def __init__(self, status: int, code: str, detail: str, **extra: Any) -> None:  # noqa: ANN401 (plain data)
         super().__init__(detail)
         self.status, self.code, self.detail, self.extra = status, code, detail, extra
 
     def response(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
-        """The answer; ``headers`` are added, such as the methods that an address allows."""
+        """Return the response with additional ``headers``, such as Allow."""
         headers = dict(headers or {})
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
@@ -46,32 +46,31 @@ class Problem(Exception):  # noqa: N818 (RFC 9457's name for it)
 
 
 def not_found(what: str, name: str) -> Problem:
-    """Something that does not exist, or that the caller may not see; the answer does not tell which."""
+    """Return the error for something that does not exist or that the caller may not see."""
     return Problem(404, "not_found", f"There is no {what} {name!r}.")
 
 
 def forbidden(detail: str) -> Problem:
-    """Something that the caller's role does not allow."""
+    """Return the error for something that the caller's role does not allow."""
     return Problem(403, "forbidden", detail)
 
 
 def without_paths(sentence: str) -> str:
-    """An error message without the folders of this machine."""
+    """Remove folders of this machine from an error message."""
     return _FOLDERS.sub("", sentence)
 
 
 def error_response(error: Exception) -> JSONResponse:
-    """The answer to any error."""
+    """Return the response to any exception."""
     for kind, problem_of in _PROBLEMS:
         if isinstance(error, kind):
             return problem_of(error).response(getattr(error, "headers", None))
-    logger.error("a fault", exc_info=error)
-    detail = "This is a fault in medgrape; whoever runs the server finds it in the log."
-    return Problem(500, "fault", detail).response()
+    logger.error("internal error", exc_info=error)
+    return Problem(500, "fault", "Internal error in medgrape; the server's log has the details.").response()
 
 
 def install(app: FastAPI) -> None:
-    """Answer every error of the application with ``error_response``."""
+    """Handle every error of the application with ``error_response``."""
 
     async def answer(_request: Request, error: Exception) -> JSONResponse:
         return error_response(error)
@@ -87,12 +86,12 @@ def _http(error: HTTPException) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """Where the request is wrong and why. What was sent is not sent back, and so neither is an unknown field's name."""
+    """List the invalid fields, without the values sent and without the names of unknown fields."""
     faults = []
     for fault in error.errors():
         place = fault["loc"][:-1] if fault["type"] == "extra_forbidden" else fault["loc"]
         faults.append({"where": [str(part) for part in place], "why": fault["msg"]})
-    detail = f"The request does not fit: {'.'.join(faults[0]['where'])}: {faults[0]['why']}."
+    detail = f"The request is invalid: {'.'.join(faults[0]['where'])}: {faults[0]['why']}."
     return Problem(422, "invalid_request", detail, faults=faults[:20])
 
 
@@ -103,11 +102,8 @@ def _film_refused(error: FilmRefusedError) -> Problem:
 
 def _database(error: Exception) -> Problem:
     logger.error("the database: %s", error_line(error))
-    return Problem(
-        503,
-        "database_unavailable",
-        "The database does not answer, or its disk is full, so nothing can be promised: look again, then try again.",
-    )
+    detail = "The database does not answer, or its disk is full. Check whether the change was made, then try again."
+    return Problem(503, "database_unavailable", detail)
 
 
 def _file(error: OSError) -> Problem:
@@ -118,9 +114,8 @@ def _file(error: OSError) -> Problem:
     return Problem(503, "file_unavailable", "The server cannot use one of its files; nothing was changed.")
 
 
-_BUSY = "Too many films are being decoded; try again in a moment. Nothing was changed."
-_SLOW = "The server is too busy to answer in time; try again in a moment."
-_CONFLICT = "Somebody else did the same at the same moment; nothing was changed. Look again."
+_BUSY = "Too many films are being decoded. Nothing was changed; try again in a moment."
+# Subclasses before their base classes.
 _PROBLEMS: tuple[tuple[type[Exception], Callable[[Any], Problem]], ...] = (
     (Problem, lambda problem: problem),
     (RequestValidationError, _invalid),
@@ -128,9 +123,8 @@ _PROBLEMS: tuple[tuple[type[Exception], Callable[[Any], Problem]], ...] = (
     (FilmRefusedError, _film_refused),
     (UserError, lambda error: Problem(422, "bad_input", without_paths(str(error)))),
     (DecodersBusyError, lambda _: Problem(503, "busy", _BUSY)),
-    (IntegrityError, lambda _: Problem(409, "conflict", _CONFLICT)),
+    (IntegrityError, lambda _: Problem(409, "conflict", "Another user was faster; nothing was changed. Look again.")),
     *((kind, _database) for kind in DATABASE_ERRORS),
-    (TimeoutError, lambda _: Problem(503, "busy", _SLOW)),
+    (TimeoutError, lambda _: Problem(503, "busy", "The server is too busy; try again in a moment.")),
     (OSError, _file),
 )
-"""In this order: some of them are kinds of others."""

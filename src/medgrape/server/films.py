@@ -1,6 +1,7 @@
-"""Films: taken in without names, listed, searched, removed."""
+"""Films: stored without patient names, listed, searched, removed."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
-from sqlalchemy import ColumnElement, String, cast, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, String, cast, exists, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,28 +24,18 @@ from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import FilmRow, ImpressionRow, StudyRow, UserRow
 
-Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]
-"""PostgreSQL cannot be asked for a text with a zero."""
-
-
-@dataclass(frozen=True)
-class Upload:
-    """A film that was uploaded."""
-
-    film: FilmRow
-    known: bool
-    """Whether the same file was here before."""
+Text = Annotated[str, AfterValidator(lambda text: text.replace("\0", ""))]  # PostgreSQL refuses NUL
 
 
 class FilmQuery(BaseModel):
-    """Which films to list."""
+    """Filter and page of the list of films."""
 
     page: int = Field(1, ge=1, le=10**6, examples=[1], description="From 1.")
     size: int = Field(50, ge=1, le=200, examples=[50], description="Films on a page.")
-    search: Text = Field(
-        "", max_length=100, examples=["active"], description="Start of an id, or a view, format, class, uploader."
+    search: Text = Field("", max_length=100, examples=["active"], description="Id, view, format, class or uploader.")
+    likeliest: Text = Field(
+        "", max_length=64, examples=["active_tb"], description="Likeliest class by the model in use."
     )
-    likeliest: Text = Field("", max_length=64, examples=["active_tb"], description="Likeliest by the model in use.")
     view: Text = Field("", max_length=16, examples=["PA"], description="As DICOM names it.")
     unread: bool = Field(False, description="Only films that you have not opened.")
     mine: bool = Field(False, description="Only films that you uploaded.")
@@ -56,19 +47,17 @@ class ListedFilm:
 
     film: FilmRow
     arrived_by: str
-    prediction: dict[str, Any] | None
-    """Of the model in use; None until it has read the film."""
-    studies: tuple[tuple[StudyRow, str], ...]
-    """Studies of it, with their readers' names."""
+    prediction: dict[str, Any] | None  # of the model in use; None until it has read the film
+    studies: tuple[tuple[StudyRow, str], ...]  # with their readers' names
 
 
-def take_in(room: Room, user: User, upload: Path) -> Upload:
-    """Store an uploaded film: its pixels and what may stay of its header, and nothing else."""
+def add_film(room: Room, user: User, upload: Path) -> tuple[FilmRow, bool]:
+    """Store an uploaded film without data of its patient; return it, and whether the same file was known."""
     with upload.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
     known = _by_content(room, content)
     if known is not None:
-        return Upload(known, known=True)
+        return known, True
     clean = room.decoder_pool.clean(upload)
     arrival, film = clean.arrival, new_id()
     row = FilmRow(
@@ -85,24 +74,24 @@ def take_in(room: Room, user: User, upload: Path) -> Upload:
         with room.database.reading() as session:  # if the database does not answer here, the files stay
             written = session.get(FilmRow, film) is not None
         if written:  # only the database's confirmation was lost
-            return Upload(row, known=False)
+            return row, False
         room.drop_film(film, row.suffix)
         known = _by_content(room, content) if isinstance(error, IntegrityError) else None
         if known is None:
             raise
-        return Upload(known, known=True)  # somebody uploaded the same film at the same moment
-    return Upload(row, known=False)
+        return known, True  # the same file was uploaded at the same moment
+    return row, False
 
 
-def take_in_before_start(
+def add_films_before_start(
     folder: RoomFolder, settings: ServerSettings, paths: Sequence[Path], *, login: bool, track: Track = quietly
 ) -> list[str]:
-    """Take films into a room that is not served yet, as the person at this machine; return their ids."""
+    """Add films to a room that is not served yet, as the local user, and return their ids."""
     room = Room(RoomStore.opened(folder, settings), settings, login=login)
     try:
         with room.database.writing() as session:
             user = local_user(session)
-        return [take_in(room, user, path).film.id for path in track(paths, "adding films", len(paths))]
+        return [add_film(room, user, path)[0].id for path in track(paths, "adding films", len(paths))]
     finally:
         room.close()
 
@@ -113,77 +102,71 @@ def _by_content(room: Room, content: str) -> FilmRow | None:
 
 
 def film_row(session: Session, film: str, *, lock: bool = False) -> FilmRow:
-    """Return a film that is there; if locked, it cannot be removed until the session ends."""
+    """Return a film that was not removed; if locked, it cannot be removed until the session ends."""
     row = session.get(FilmRow, film, with_for_update=lock)
     if row is None or row.deleted_at is not None:
         raise not_found("film", film)
     return row
 
 
-def pictured(room: Room, row: FilmRow) -> Film:
+def lazy_film(room: Room, row: FilmRow) -> Film:
     """Return a film whose pixels are decoded when they are first used."""
     path = room.folder.film(row.id, row.suffix)
     return LazyFilm(FilmFacts.from_json(row.facts), lambda: room.decoder_pool.pixels(path))
 
 
-def listed(session: Session, user: User, query: FilmQuery) -> tuple[int, list[ListedFilm]]:
-    """Return how many films fit, and one page of them, the newest first."""
-    model = in_use(session) or ""
-    fitting = (
-        select(FilmRow, UserRow.name, ImpressionRow.prediction)
-        .join(UserRow, UserRow.id == FilmRow.arrived_by)
-        .outerjoin(ImpressionRow, (ImpressionRow.film_id == FilmRow.id) & (ImpressionRow.model == model))
-        .where(FilmRow.deleted_at.is_(None), *_conditions(user, query))
-    )
-    total = session.scalar(select(func.count()).select_from(fitting.subquery())) or 0
-    page = fitting.order_by(FilmRow.arrived_at.desc(), FilmRow.id)
-    rows = session.execute(page.limit(query.size).offset((query.page - 1) * query.size)).all()
-    studies = _studies(session, [film.id for film, _, _ in rows])
-    return total, [ListedFilm(film, name, shares, studies.get(film.id, ())) for film, name, shares in rows]
+def list_films(session: Session, user: User, query: FilmQuery) -> tuple[int, list[ListedFilm]]:
+    """Return the number of films that match, and one page of them, the newest first."""
+    matching = _listing(session).where(FilmRow.deleted_at.is_(None), *_conditions(user, query))
+    total = session.scalar(select(func.count()).select_from(matching.subquery())) or 0
+    page = matching.order_by(FilmRow.arrived_at.desc(), FilmRow.id)
+    return total, _listed(session, page.limit(query.size).offset((query.page - 1) * query.size))
 
 
-def one_listed(session: Session, film: FilmRow) -> ListedFilm:
+def listed_film(session: Session, film: FilmRow) -> ListedFilm:
     """Return one film as it is in the list."""
-    impression = session.get(ImpressionRow, (film.id, in_use(session) or ""))
-    name = session.get_one(UserRow, film.arrived_by).name
-    prediction = None if impression is None else impression.prediction
-    return ListedFilm(film, name, prediction, _studies(session, [film.id]).get(film.id, ()))
+    return _listed(session, _listing(session).where(FilmRow.id == film.id))[0]
+
+
+def _listing(session: Session) -> "Select[FilmRow, str, dict[str, Any]]":
+    """Select films with their uploaders' names and the predictions of the model in use."""
+    by_model = (ImpressionRow.film_id == FilmRow.id) & (ImpressionRow.model == (in_use(session) or ""))
+    query = select(FilmRow, UserRow.name, ImpressionRow.prediction)
+    return query.join(UserRow, UserRow.id == FilmRow.arrived_by).outerjoin(ImpressionRow, by_model)
+
+
+def _listed(session: Session, query: "Select[FilmRow, str, dict[str, Any]]") -> list[ListedFilm]:
+    rows = session.execute(query).all()
+    studies = defaultdict(list)
+    of_films = select(StudyRow, UserRow.name).join(UserRow, UserRow.id == StudyRow.reader_id)
+    of_films = of_films.where(StudyRow.film_id.in_([film.id for film, _, _ in rows])).order_by(StudyRow.opened_at)
+    for study, reader in session.execute(of_films):
+        studies[study.film_id].append((study, reader))
+    return [ListedFilm(film, name, prediction, tuple(studies[film.id])) for film, name, prediction in rows]
 
 
 def _conditions(user: User, query: FilmQuery) -> list[ColumnElement[bool]]:
     own = exists().where(StudyRow.film_id == FilmRow.id, StudyRow.reader_id == user.id)
+    word = query.search.strip().lower()
+    matches_word = or_(
+        FilmRow.id.startswith(word, autoescape=True),
+        func.lower(cast(FilmRow.view, String)) == word,
+        ImpressionRow.likeliest.contains(word, autoescape=True),
+        UserRow.name.contains(word, autoescape=True),
+        FilmRow.suffix == SUFFIXES.get(word.upper(), "-"),
+    )
     conditions: list[tuple[object, ColumnElement[bool]]] = [
-        (query.search, _matching(query.search)),
+        (query.search, matches_word),
         (query.likeliest, ImpressionRow.likeliest == query.likeliest),
         (query.view, FilmRow.view == query.view.upper()),
         (query.unread, ~own),
         (query.mine, FilmRow.arrived_by == user.id),
     ]
-    return [condition for given, condition in conditions if given]
-
-
-def _matching(search: str) -> ColumnElement[bool]:
-    """Match the start of an id, a view or a format, or part of the likeliest class or of the uploader's name."""
-    low = search.strip().lower()
-    return or_(
-        FilmRow.id.startswith(low, autoescape=True),
-        func.lower(cast(FilmRow.view, String)) == low,
-        ImpressionRow.likeliest.contains(low, autoescape=True),
-        UserRow.name.contains(low, autoescape=True),
-        FilmRow.suffix == SUFFIXES.get(low.upper(), "-"),
-    )
-
-
-def _studies(session: Session, films: Sequence[str]) -> dict[str, tuple[tuple[StudyRow, str], ...]]:
-    wanted = select(StudyRow, UserRow.name).join(UserRow, UserRow.id == StudyRow.reader_id)
-    studies: dict[str, tuple[tuple[StudyRow, str], ...]] = {}
-    for study, name in session.execute(wanted.where(StudyRow.film_id.in_(films)).order_by(StudyRow.opened_at)):
-        studies[study.film_id] = (*studies.get(study.film_id, ()), (study, name))
-    return studies
+    return [condition for value, condition in conditions if value]
 
 
 def remove(room: Room, user: User, film: str) -> None:
-    """Remove a film's files and features for good; what was done with it stays in the log."""
+    """Delete a film's files and features; its events stay in the log."""
     with room.database.writing() as session:
         row = film_row(session, film, lock=True)
         others = select(func.count()).select_from(StudyRow)

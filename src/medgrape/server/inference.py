@@ -30,13 +30,11 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 Patches = Float[Tensor, "d h w"]
 BATCH = 16
-LINGER = 0.004
-"""Seconds that the first film of a batch waits for others."""
+LINGER = 0.004  # seconds that the first film of a batch waits for others
 BATCH_TIMEOUT = 120.0
-ENCODE_TIMEOUT = 120.0
-"""Seconds to wait for a film that another worker encodes."""
-_FILMS_ENCODED = Counter("medgrape_films_encoded", "Films that a backbone was run for.")
-_BATCHES = Counter("medgrape_encoder_batches", "Batches in which it was run.")
+ENCODE_TIMEOUT = 120.0  # seconds to wait for a film that another worker encodes
+_FILMS_ENCODED = Counter("medgrape_films_encoded", "Films encoded by a backbone.")
+_BATCHES = Counter("medgrape_encoder_batches", "Batches encoded by a backbone.")
 
 
 class LRUCache(Generic[K, V]):
@@ -45,11 +43,10 @@ class LRUCache(Generic[K, V]):
     def __init__(self, limit: int, size: Callable[[V], int] = lambda _: 1) -> None:
         self._limit, self._size = limit, size
         self._items: OrderedDict[K, V] = OrderedDict()
-        self._total = 0
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """The item, which becomes the most recently used; None if it is not there."""
+        """Return the item, or None; it becomes the most recently used."""
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
@@ -58,29 +55,21 @@ class LRUCache(Generic[K, V]):
     def put(self, key: K, value: V) -> V:
         """Add an item, drop others to make room, and return the item."""
         with self._lock:
-            self._drop(key)
+            self._items.pop(key, None)
             self._items[key] = value
-            self._total += self._size(value)
-            while self._total > self._limit and len(self._items) > 1:
-                self._drop(next(iter(self._items)))
+            while len(self._items) > 1 and sum(map(self._size, self._items.values())) > self._limit:
+                self._items.popitem(last=False)
         return value
 
     def forget(self, matching: Callable[[K], bool]) -> None:
         """Drop all items whose key matches."""
         with self._lock:
-            for key in [key for key in self._items if matching(key)]:
-                self._drop(key)
-
-    def _drop(self, key: K) -> None:
-        if key in self._items:
-            self._total -= self._size(self._items.pop(key))
+            for key in list(filter(matching, self._items)):
+                del self._items[key]
 
 
 def encoder_version(run: Run) -> str:
-    """Hash of what determines the features of a film: backbone, projector and preprocessing.
-
-    A model that was taught a finding, or curated, has the version of its parent, and so shares its features.
-    """
+    """Return a hash of backbone, projector and preprocessing; taught and curated models share it with their parent."""
     digest = hashlib.sha256(run.config.preprocessing.model_dump_json().encode())
     digest.update(repr((run.grape.mirror, run.grape.backbone.describe(), run.config.model.smooth)).encode())
     for part in (run.grape.backbone, run.grape.projector):
@@ -91,21 +80,21 @@ def encoder_version(run: Run) -> str:
 
 
 class FeatureStore:
-    """Features on disk, a file for each film and encoder. The first file stays, so that answers can be reproduced."""
+    """Features on disk, a file per film and encoder. Files are not overwritten, so that results are reproducible."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, encoder: str, film: str) -> Patches | None:
-        """The stored features; None if there are none, or the file is damaged."""
+        """Return the stored features; None if the file is missing or damaged."""
         try:
             stored = np.load(self._path(encoder, film), allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
         return torch.from_numpy(stored) if stored.ndim == 3 and stored.dtype == np.float32 else None
 
-    def made_once(self, encoder: str, film: str, make: Callable[[], Patches]) -> Patches:
-        """The stored features, or those that ``make`` computes; others who ask meanwhile, in any worker, wait."""
+    def get_or_compute(self, encoder: str, film: str, compute: Callable[[], Patches]) -> Patches:
+        """Return the stored features, or compute and store them; other threads and workers wait meanwhile."""
         stored = self.get(encoder, film)
         if stored is not None:
             return stored
@@ -115,7 +104,7 @@ class FeatureStore:
             stored = self.get(encoder, film)
             if stored is not None:
                 return stored
-            patches = make()
+            patches = compute()
             with whole_file(path) as draft, draft.open("wb") as file:
                 np.save(file, patches.numpy(), allow_pickle=False)
             return patches
@@ -130,31 +119,30 @@ class FeatureStore:
 
 
 @dataclass
-class _Waiting:
+class _Request:
     encoder: str
     reader: Reader
     prepared: Film
-    done: "Future[Patches]"
+    patches: "Future[Patches]"
 
 
 class Encoder:
-    """The only thread that runs backbones; films that wait at the same time are encoded in one batch."""
+    """The only thread of a worker that runs backbones; it encodes films that wait at the same time in one batch."""
 
     def __init__(self) -> None:
-        self.films, self.batches = 0, 0
-        """Encoded so far."""
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self.films, self.batches = 0, 0  # encoded so far
+        self._queue: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="encoder", daemon=True)
         self._thread.start()
 
     def encode(self, encoder: str, reader: Reader, prepared: Film) -> Patches:
-        """Wait for and return the features of a film."""
-        waiting = _Waiting(encoder, reader, prepared, Future())
-        self._queue.put(waiting)
-        return waiting.done.result(BATCH_TIMEOUT)
+        """Return the features of a film, after its batch was encoded."""
+        request = _Request(encoder, reader, prepared, Future())
+        self._queue.put(request)
+        return request.patches.result(BATCH_TIMEOUT)
 
     def close(self) -> None:
-        """End the thread after the films that wait."""
+        """Stop the thread after the films that wait."""
         self._queue.put(None)
         self._thread.join(BATCH_TIMEOUT)
 
@@ -166,9 +154,9 @@ class Encoder:
             for encoder in dict.fromkeys(film.encoder for film in batch):
                 self._encode([film for film in batch if film.encoder == encoder])
 
-    def _next_batch(self) -> tuple[list[_Waiting], bool]:
-        """The films that wait or arrive within a moment, and whether the queue has ended."""
-        batch: list[_Waiting] = []
+    def _next_batch(self) -> tuple[list[_Request], bool]:
+        """Return the films that wait or arrive within a moment, and whether the queue was closed."""
+        batch: list[_Request] = []
         film = self._queue.get()
         while film is not None:
             batch.append(film)
@@ -180,35 +168,32 @@ class Encoder:
                 return batch, False
         return batch, True
 
-    def _encode(self, batch: list[_Waiting]) -> None:
+    def _encode(self, batch: list[_Request]) -> None:
         try:
             patches = batch[0].reader.encode([film.prepared for film in batch])
-        except Exception as error:  # every caller that waits must get it, whatever it is
+        except Exception as error:  # must reach every waiting caller
             for film in batch:
                 with contextlib.suppress(Exception):
-                    film.done.set_exception(error)
+                    film.patches.set_exception(error)
             return
         self.films, self.batches = self.films + len(batch), self.batches + 1
         _FILMS_ENCODED.inc(len(batch))
         _BATCHES.inc()
         for film, features in zip(batch, patches, strict=True):
-            film.done.set_result(features.clone())
+            film.patches.set_result(features.clone())
 
 
 class ModelUnavailableError(Exception):
-    """A known model whose files are missing or were changed."""
+    """The files of a known model are missing or were changed."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
     """A model ready to read films."""
 
-    version: str
     reader: Reader
     encoder: str
-    folder: Path
-    files: tuple[object, ...]
-    """State of its files when their checksums were last compared."""
+    files: tuple[object, ...]  # state of its files at the last comparison of checksums
 
 
 class ModelCache:
@@ -219,10 +204,9 @@ class ModelCache:
         self._lock = threading.Lock()
 
     def get(self, version: str, folder: Path) -> LoadedModel:
-        """The model, after a look at its folder: if a file changed, the checksums are compared again.
+        """Return the model. If a file of its folder changed, check the checksums first.
 
-        The model in memory would still be right. But a folder that no longer holds it could not load it again after a
-        restart, and nobody could say later which model read a film; so nothing is read until the folder is repaired.
+        A model in memory is refused too: after a restart, nobody could verify which model read a film.
         """
         with self._lock:
             model = self._models.get(version)
@@ -232,7 +216,7 @@ class ModelCache:
                     return model
                 if model is None:
                     reader = load(folder)
-                    model = LoadedModel(version, reader, encoder_version(reader.loaded.run), folder, files)
+                    model = LoadedModel(reader, encoder_version(reader.loaded.run), files)
                 else:
                     unseal(folder)
                 if version_of(folder) != version:
@@ -247,7 +231,7 @@ class ModelCache:
 
 
 def _file_states(folder: Path) -> tuple[object, ...]:
-    """Name, size, inode and times of change of every file."""
+    """Return name, size, times of change and inode of every file."""
     states: list[object] = []
     for root, folders, files in os.walk(folder):
         folders.sort()

@@ -1,14 +1,15 @@
-"""Background jobs; their progress is stored in the database, so that any worker can report it."""
+"""Background jobs. Their progress is stored in the database, so that any worker can return it."""
 
 import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from medgrape.errors import UserError
 from medgrape.progress import Track
@@ -19,20 +20,17 @@ from medgrape.server.storage.database import DATABASE_ERRORS
 from medgrape.server.storage.tables import JobRow
 
 T = TypeVar("T")
-Work = Callable[[Track], dict[str, Any]]
-"""Does the work, reports progress through the track, and returns the job's result."""
+Work = Callable[[Track], dict[str, Any]]  # reports progress through the track and returns the job's result
 WAITING, RUNNING, DONE, FAILED, CANCELLED = "waiting", "running", "done", "failed", "cancelled"
 ENDED = {DONE, FAILED, CANCELLED}
-SILENCE = timedelta(seconds=30)
-"""A job without a heartbeat for so long has failed: its worker died."""
+SILENCE = timedelta(seconds=30)  # without a heartbeat for this time, a job has failed because its worker died
 HEARTBEAT = 5.0
-PAUSE = 0.2
-"""Seconds between two progress updates: a part may have a hundred thousand steps, and each update is a transaction."""
+UPDATE_SECONDS = 0.2  # between two progress updates, each of which is a transaction
 MAX_WAITING = 20
 
 
 class _Cancelled(Exception):  # noqa: N818 (nothing went wrong)
-    """The job was asked to stop."""
+    """The job was cancelled."""
 
 
 class JobRunner:
@@ -42,50 +40,44 @@ class JobRunner:
         self._room = room
         self._executor = ThreadPoolExecutor(1, "jobs")
         self._alive: set[str] = set()
-        self._heart: threading.Thread | None = None
+        threading.Thread(target=self._beat, name="jobs-heartbeat", daemon=True).start()
 
     def start(self, user: User, kind: str, work: Work) -> JobRow:
         """Queue a job."""
         if len(self._alive) >= MAX_WAITING:
             raise Problem(429, "too_many_jobs", "Too many jobs are waiting; try again when some are done.")
         now = datetime.now(UTC)
-        row = JobRow(
-            id=new_id(), kind=kind, owner_id=user.id, state=WAITING, progress=0.0, news="", result=None,
-            created_at=now, beat_at=now, cancelled=False,
-        )  # fmt: skip
+        row = JobRow(id=new_id(), kind=kind, owner_id=user.id, state=WAITING, result=None, created_at=now, beat_at=now)
         with self._room.database.writing() as session:
             session.add(row)
         self._alive.add(row.id)
-        if self._heart is None:
-            self._heart = threading.Thread(target=self._beat, name="jobs-heart", daemon=True)
-            self._heart.start()
         self._executor.submit(self._run, row.id, work)
         return row
 
     def get(self, user: User, job: str) -> JobRow:
-        """A job of the user, or any job for a curator; a job whose worker died is set to failed."""
+        """Return a job of the user, or any job for a curator. A job whose worker died becomes failed."""
         with self._room.database.reading() as session:
             row = session.get(JobRow, job)
         if row is None or not (row.owner_id == user.id or user.role.covers(Role.CURATOR)):
             raise not_found("job", job)
         if row.state not in ENDED and datetime.now(UTC) - row.beat_at > SILENCE:
-            return self._end(job, FAILED, "The server was stopped while it worked on this; start it again.")
+            return self._end(job, FAILED, "The server stopped during this job; start it again.")
         return row
 
     def all_of(self, user: User) -> list[JobRow]:
-        """The user's jobs, or everybody's for a curator, the newest first."""
+        """Return the user's jobs, or all for a curator, the newest first."""
         query = select(JobRow).order_by(JobRow.created_at.desc()).limit(100)
         if not user.role.covers(Role.CURATOR):
             query = query.where(JobRow.owner_id == user.id)
         with self._room.database.reading() as session:
             rows = session.scalars(query).all()
-        return [self.get(user, row.id) for row in rows]  # after the session: each takes a connection of its own
+        return [self.get(user, row.id) for row in rows]  # after the session, because get opens its own
 
     def cancel(self, user: User, job: str) -> JobRow:
-        """Ask a job to stop at its next step."""
+        """Cancel a job at its next step."""
         row = self.get(user, job)
         if row.owner_id != user.id and not user.role.covers(Role.ADMIN):
-            raise forbidden("Only whoever started a job, or an admin, cancels it.")
+            raise forbidden("Only the user who started a job, or an admin, may cancel it.")
         if row.state in ENDED:
             raise Problem(409, "job_ended", f"The job has ended already: {row.state}.")
         with self._room.database.writing() as session:
@@ -93,7 +85,7 @@ class JobRunner:
         return self.get(user, job)
 
     def close(self) -> None:
-        """Wait until the running job stops at its next step."""
+        """Wait until the running job stops."""
         self._executor.shutdown(cancel_futures=True)
 
     def _run(self, job: str, work: Work) -> None:
@@ -103,28 +95,26 @@ class JobRunner:
             self._end(job, DONE, "done", result)
         except _Cancelled:
             self._end(job, CANCELLED, "It was cancelled; nothing was changed.")
-        except UserError as error:
+        except (UserError, Problem) as error:
             self._end(job, FAILED, without_paths(str(error)))
-        except Problem as problem:
-            self._end(job, FAILED, problem.detail)
         except (OSError, *DATABASE_ERRORS):
             logger.exception("job %s failed", job)
-            self._end(job, FAILED, "The server's disk is full or its database gone; nothing was changed.")
+            self._end(job, FAILED, "The server's disk is full, or its database does not answer; nothing was changed.")
         except Exception:
             logger.exception("job %s failed", job)
-            self._end(job, FAILED, "A fault in medgrape; see its log.")
+            self._end(job, FAILED, "Internal error; see the server's log.")
         finally:
             self._alive.discard(job)
 
     def _track(self, job: str) -> Track:
-        """The number of parts is unknown, so each takes half of what was left; only the end is 1."""
+        """Return a track that reports progress. The number of parts is unknown, so each takes half of what is left."""
         reached = 0.0
 
         def track(items: Iterable[T], label: str, total: int) -> Iterator[T]:
             nonlocal reached
             start, share, reported_at = reached, (1.0 - reached) / 2, -math.inf
             for number, item in enumerate(items):
-                if time.monotonic() - reported_at > PAUSE:
+                if time.monotonic() - reported_at > UPDATE_SECONDS:
                     self._report(job, start + share * number / max(total, 1), label)
                     reported_at = time.monotonic()
                 yield item
@@ -134,7 +124,7 @@ class JobRunner:
         return track
 
     def _report(self, job: str, progress: float, news: str) -> None:
-        """Store the progress; stop the job if it was cancelled or the server ends."""
+        """Store the progress; raise if the job was cancelled or the server stops."""
         with self._room.database.writing() as session:
             row = session.get_one(JobRow, job)
             if row.cancelled or row.state in ENDED or self._room.closing.is_set():
@@ -149,17 +139,14 @@ class JobRunner:
                 row.progress = 1.0 if state == DONE else row.progress
                 return row
         except DATABASE_ERRORS:
-            logger.exception("job %s ended as %s, which could not be written down", job, state)
+            logger.exception("job %s ended as %s, which could not be stored", job, state)
             raise
 
     def _beat(self) -> None:
-        """Show that the worker lives even during a long step."""
+        """Write heartbeats, also during long steps."""
         while not self._room.closing.wait(HEARTBEAT):
-            for job in tuple(self._alive):
-                try:
-                    with self._room.database.writing() as session:
-                        row = session.get(JobRow, job)
-                        if row is not None and row.state not in ENDED:
-                            row.beat_at = datetime.now(UTC)
-                except DATABASE_ERRORS:
-                    continue
+            if not self._alive:
+                continue
+            alive = JobRow.id.in_(tuple(self._alive)) & JobRow.state.not_in(ENDED)
+            with suppress(TimeoutError, *DATABASE_ERRORS), self._room.database.writing() as session:
+                session.execute(update(JobRow).where(alive).values(beat_at=datetime.now(UTC)))

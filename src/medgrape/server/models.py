@@ -1,9 +1,10 @@
-"""Models of the room: given at the start, or made here by teaching and curating; one of them is in use."""
+"""Models of the room: given at the start, or made here by teaching and curating. One of them is in use."""
 
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -21,13 +22,12 @@ IN_USE = "model_in_use"
 
 def register(store: RoomStore, runs: Sequence[Path]) -> list[ModelRow]:
     """Add runs before the server starts; the first one that is new becomes the model in use."""
-    versions = {}
     for run in runs:
         unseal(run)
-        versions[run.resolve()] = version_of(run)
     rows, added = [], []
     with store.database.writing() as session:
-        for folder, version in versions.items():
+        for folder in (run.resolve() for run in runs):
+            version = version_of(folder)
             row = session.get(ModelRow, version)
             if row is None:
                 row = ModelRow(
@@ -47,13 +47,13 @@ def register(store: RoomStore, runs: Sequence[Path]) -> list[ModelRow]:
 
 
 def in_use(session: Session) -> str | None:
-    """Return the version of the model that opens films unless somebody asks for another."""
+    """Return the version of the model in use: the one that reads films unless a request names another."""
     row = session.get(SettingRow, IN_USE)
     return None if row is None else row.value
 
 
 def models(session: Session) -> Sequence[ModelRow]:
-    """Return all models that were not removed, the oldest first."""
+    """Return the models that were not removed, the oldest first."""
     return session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None)).order_by(ModelRow.added_at)).all()
 
 
@@ -68,47 +68,49 @@ def model_row(session: Session, version: str | None, *, lock: bool = False) -> M
 
 def _use(store: RoomStore, session: Session, user: User | str, version: str) -> None:
     """Store and log which model is in use."""
-    row = session.get(SettingRow, IN_USE)
-    before = None if row is None else row.value
-    if row is None:
-        session.add(SettingRow(key=IN_USE, value=version))
-    else:
-        row.value = version
+    before = in_use(session)
+    session.merge(SettingRow(key=IN_USE, value=version))
     store.record(session, user, "model.put_to_use", model=version, before=before)
 
 
 def loaded(room: Room, row: ModelRow) -> LoadedModel:
-    """Return a model that is loaded and unaltered."""
+    """Return the loaded model, after a check that its files are unaltered."""
     try:
         return room.model_cache.get(row.version, folder_of(room, row))
     except ModelUnavailableError as error:
         logger.error("model %s cannot be used: %s", row.version, error.__cause__)
-        raise Problem(
-            503,
-            "model_unavailable",
+        detail = (
             f"The files of model {row.name} ({row.version}) are missing or were altered, so nothing is read with it; "
-            "put them back as they were. Nothing was changed.",
-        ) from error
+            "put them back as they were. Nothing was changed."
+        )
+        raise Problem(503, "model_unavailable", detail) from error
+
+
+def find_model(room: Room, version: str | None) -> tuple[ModelRow, Reader]:
+    """Return a model, or the one in use, and its reader."""
+    with room.database.reading() as session:
+        row = model_row(session, version)
+    return row, loaded(room, row).reader
 
 
 def folder_of(room: Room, row: ModelRow) -> Path:
-    """Return the folder of a model; one that was made here lies in the room, wherever the room was moved to."""
+    """Return the folder of a model; models made here lie in the room's folder."""
     return room.folder.models / row.folder if row.made_here else Path(row.folder)
 
 
 def put_to_use(room: Room, user: User, version: str) -> ModelRow:
-    """Open films with this model from now on."""
-    with room.database.reading() as session:
-        row = model_row(session, version)
-    loaded(room, row)
+    """Make this the model in use."""
+    row, _ = find_model(room, version)
     with room.database.writing() as session:
-        model_row(session, version, lock=True)  # it may be gone by now
+        model_row(session, version, lock=True)  # it may have been removed meanwhile
         _use(room.store, session, user, version)
     return row
 
 
-def keep(room: Room, user: User, changed: Reader, parent: ModelRow, name: str, kind: str, **body: object) -> ModelRow:
-    """Store a model that somebody taught or curated; the same change twice gives the same model."""
+def store_model(
+    room: Room, user: User, changed: Reader, parent: ModelRow, name: str, event: str, body: dict[str, Any]
+) -> ModelRow:
+    """Store a model made by teaching or curating. The same change to the same model gives the known model."""
     folder = room.folder.models / new_id()
     saved = changed.save(folder)
     version, what = version_of(folder), saved.loaded.run.changes[-1].what
@@ -119,15 +121,15 @@ def keep(room: Room, user: User, changed: Reader, parent: ModelRow, name: str, k
                 version=version, name=name[:128], folder=folder.name, made_here=True, parent=parent.version,
                 what=what, added_at=datetime.now(UTC), added_by=user.name, removed_at=None,
             )  # fmt: skip
-            body |= {"parent": parent.version, "name": row.name, "what": what}
-            room.store.record(session, user, kind, model=version, **body)
+            body = body | {"parent": parent.version, "name": row.name, "what": what}
+            room.store.record(session, user, event, model=version, **body)
             return session.merge(row)
     shutil.rmtree(folder)
     return known
 
 
 def remove(room: Room, user: User, version: str) -> None:
-    """Remove a model that was made here and that nothing depends on."""
+    """Remove a model that was made here, is not in use and has no studies."""
     with room.database.writing() as session:
         row = model_row(session, version, lock=True)
         if not row.made_here:

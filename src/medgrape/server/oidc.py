@@ -6,9 +6,9 @@ import hmac
 import json
 import os
 import re
-import time
 import urllib.request
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from http.client import HTTPException
 from typing import Any
@@ -26,28 +26,18 @@ from medgrape.server.room import logger
 from medgrape.server.settings import LOOPBACK, OidcSettings
 from medgrape.server.storage.tables import UserRow
 
-MINUTES = 10
-"""Time that a user has for the provider's page."""
+MINUTES = 10  # time limit of a login
 _TIMEOUT = 10
 _SIGNATURES = ["RS256", "PS256", "ES256", "EdDSA"]
 
 
 class OidcError(UserError):
-    """A provider that cannot be used as configured."""
-
-
-@dataclass(frozen=True)
-class Departure:
-    """A redirect to the provider."""
-
-    address: str
-    cookie: str
-    """Proves, when the user comes back, that this browser began the login."""
+    """The settings of the login provider are invalid."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """A user as the provider describes them."""
+    """A user as described by the provider."""
 
     subject: str
     name: str
@@ -58,34 +48,38 @@ class Oidc:
     """The configured provider."""
 
     def __init__(self, settings: OidcSettings, key: bytes) -> None:
-        self._settings, self._key = settings, key
+        self._settings, self._cookie_key = settings, hmac.digest(key, b"oidc", "sha256")
         _check_address(settings.issuer)
 
-    def leave(self, back_to: str) -> Departure:
-        """Begin a login."""
-        login = {"state": new_key(), "nonce": new_key(), "verifier": new_key(), "until": time.time() + MINUTES * 60}
+    def begin(self, callback: str) -> tuple[str, str]:
+        """Begin a login; return the address at the provider, and a cookie that binds the login to the browser."""
+        login = {"state": new_key(), "nonce": new_key(), "verifier": new_key()}
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(login["verifier"].encode()).digest()).rstrip(b"=").decode()
         query = {
-            "response_type": "code", "client_id": self._settings.client, "redirect_uri": back_to,
+            "response_type": "code", "client_id": self._settings.client, "redirect_uri": callback,
             "scope": "openid profile", "state": login["state"], "nonce": login["nonce"],
-            "code_challenge": _base64(hashlib.sha256(str(login["verifier"]).encode()).digest()),
-            "code_challenge_method": "S256",
+            "code_challenge": challenge, "code_challenge_method": "S256",
         }  # fmt: skip
-        body = _base64(json.dumps(login).encode())
-        address = f"{self._endpoint('authorization_endpoint')}?{urlencode(query)}"
-        return Departure(address, f"{body}.{self._signature(body)}")
+        expires = datetime.now(UTC) + timedelta(minutes=MINUTES)
+        cookie = jwt.encode(login | {"exp": expires}, self._cookie_key, "HS256")
+        return f"{self._endpoint('authorization_endpoint')}?{urlencode(query)}", cookie
 
-    def arrive(self, code: str, state: str, cookie: str, back_to: str) -> Identity:
-        """End a login; returns the user after all checks."""
-        login = self._login(cookie)
-        if login is None or not constant_time_equal(str(login["state"]), state):
-            raise Problem(400, "login_broken_off", "This login was not begun here, or took too long; begin again.")
+    def finish(self, code: str, state: str, cookie: str, callback: str) -> Identity:
+        """Finish a login and return the user, after all checks."""
+        detail = "This login was not begun in this browser, or took too long; begin again."
+        try:
+            login = jwt.decode(cookie, self._cookie_key, ["HS256"], options={"require": ["exp", "state"]})
+        except jwt.PyJWTError as error:
+            raise Problem(400, "login_broken_off", detail) from error
+        if not constant_time_equal(login["state"], state):
+            raise Problem(400, "login_broken_off", detail)
         form = {
-            "grant_type": "authorization_code", "code": code, "redirect_uri": back_to,
+            "grant_type": "authorization_code", "code": code, "redirect_uri": callback,
             "client_id": self._settings.client, "code_verifier": login["verifier"],
         }  # fmt: skip
         secret = self._settings.secret or os.environ.get("MEDGRAPE_OIDC_SECRET", "")
-        answer = _fetched(self._endpoint("token_endpoint"), form | ({"client_secret": secret} if secret else {}))
-        return self._identity(str(answer.get("id_token", "")), str(login["nonce"]))
+        response = _fetch(self._endpoint("token_endpoint"), form | ({"client_secret": secret} if secret else {}))
+        return self._identity(str(response.get("id_token", "")), login["nonce"])
 
     def _identity(self, token: str, nonce: str) -> Identity:
         try:
@@ -104,10 +98,10 @@ class Oidc:
         return Identity(f"{claims['iss']} {claims['sub']}"[:512], name, highest)
 
     def _key_of(self, token: str) -> jwt.PyJWK:
-        """The key that a token names; a provider with only one need not name it (OIDC Core, 10.1)."""
-        known = self._keys.get_signing_keys()
-        if len(known) == 1 and "kid" not in jwt.get_unverified_header(token):
-            return known[0]
+        """Return the key that a token names; a provider with one key need not name it (OIDC Core, 10.1)."""
+        keys = self._keys.get_signing_keys()
+        if len(keys) == 1 and "kid" not in jwt.get_unverified_header(token):
+            return keys[0]
         return self._keys.get_signing_key_from_jwt(token)
 
     @cached_property
@@ -116,34 +110,24 @@ class Oidc:
 
     @cached_property
     def _provider(self) -> dict[str, Any]:
-        answer = _fetched(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
-        if answer.get("issuer") != self._settings.issuer:
-            logger.error("the login provider calls itself %r; set oidc.issuer to exactly that", answer.get("issuer"))
-            detail = "The login provider is not set up rightly; tell whoever runs the server."
+        configuration = _fetch(f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration")
+        issuer = configuration.get("issuer")
+        if issuer != self._settings.issuer:
+            logger.error("the login provider calls itself %r; set oidc.issuer to exactly that", issuer)
+            detail = "The login provider is not configured correctly; tell the administrator of the server."
             raise Problem(503, "login_provider", detail)
-        return answer
+        return configuration
 
     def _endpoint(self, name: str) -> str:
         address = str(self._provider.get(name, ""))
         _check_address(address)
         return address
 
-    def _login(self, cookie: str) -> dict[str, Any] | None:
-        """The login that a cookie of ours describes; None if it was changed or has expired."""
-        body, _, signature = cookie.partition(".")
-        if not constant_time_equal(self._signature(body), signature):
-            return None
-        login = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        return dict(login) if login["until"] > time.time() else None
-
-    def _signature(self, body: str) -> str:
-        return hmac.new(self._key, b"oidc " + body.encode(), hashlib.sha256).hexdigest()
-
 
 def user_of(session: Session, identity: Identity) -> UserRow:
-    """The user of an identity, created at the first login; their role is what the provider gives each time."""
+    """Return the user of an identity, created at the first login, with the role that the provider gives."""
     if identity.role is None:
-        raise Problem(403, "no_role", "The login provider gives you no role here; ask whoever keeps it.")
+        raise Problem(403, "no_role", "The login provider gives you no role; ask its administrator.")
     user = session.scalar(select(UserRow).where(UserRow.subject == identity.subject))
     if user is None:
         return add_user(session, _free_name(session, identity), identity.role, None, identity.subject)
@@ -163,28 +147,24 @@ def _free_name(session: Session, identity: Identity) -> str:
 def _check_address(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-        raise OidcError(f"A login provider is reached by https; {address!r} is not.")
+        raise OidcError(f"The address of a login provider must begin with https; {address!r} does not.")
 
 
-def _fetched(address: str, form: dict[str, Any] | None = None) -> dict[str, Any]:
-    """JSON from the provider, whose address was configured by an operator and checked by ``_check_address``."""
+def _fetch(address: str, form: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Fetch JSON from the provider. Its address was configured by an operator and checked by ``_check_address``."""
     data = None if form is None else urlencode(form).encode()
     request = urllib.request.Request(address, data, {"Accept": "application/json"})  # noqa: S310
-    unavailable = Problem(503, "login_provider", "The login provider does not answer as it should; try later.")
+    unavailable = Problem(503, "login_provider", "The login provider does not answer correctly; try again later.")
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-            return dict(json.loads(answer.read(2**20)))
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
+            return dict(json.loads(response.read(2**20)))
     except HTTPError as error:
         error.close()
-        used = error.code == 400 and form is not None  # a code that was used before, or never given
-        raise (_refused() if used else unavailable) from error
+        invalid_code = error.code == 400 and form is not None
+        raise (_refused() if invalid_code else unavailable) from error
     except (OSError, HTTPException, ValueError, TypeError) as error:
         raise unavailable from error
 
 
 def _refused() -> Problem:
-    return Problem(401, "login_refused", "What the login provider said cannot be trusted; begin again.")
-
-
-def _base64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return Problem(401, "login_refused", "The response of the login provider is invalid; begin again.")

@@ -1,4 +1,4 @@
-"""A reading room: its folder, its database with the event log, and what a worker serves it with."""
+"""A reading room: its folder, its database with the event log, and the decoders, encoder and caches of a worker."""
 
 import logging
 import os
@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from PIL import Image
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from medgrape.errors import UserError
@@ -23,10 +24,10 @@ from medgrape.server.decoder_pool import DecoderPool
 from medgrape.server.inference import Encoder, FeatureStore, ModelCache
 from medgrape.server.settings import ServerSettings
 from medgrape.server.storage.database import Database, default_url, migrate
-from medgrape.server.storage.events import Anchor, Event, EventLog, NewEvent
+from medgrape.server.storage.events import Anchor, Event, EventLog
+from medgrape.server.storage.tables import FilmRow, ModelRow
 
-logger = logging.getLogger("medgrape.server")
-"""The operator's log: never patients, and never what users typed."""
+logger = logging.getLogger("medgrape.server")  # without data of patients and input of users
 
 
 class RoomError(UserError):
@@ -34,104 +35,66 @@ class RoomError(UserError):
 
 
 class MismatchedRoomError(UserError):
-    """A folder and a database of two different rooms, or of two different times."""
+    """A folder and a database of different rooms, or from different backups."""
 
 
-@dataclass(frozen=True)
 class RoomFolder:
     """Paths in the room's folder. The server makes all names, never a file or a request."""
 
-    root: Path
-
-    @property
-    def uploads(self) -> Path:
-        """Uploads on their way in."""
-        return self.root / "arrivals"
-
-    @property
-    def films(self) -> Path:
-        """Films and their previews."""
-        return self.root / "films"
-
-    @property
-    def features(self) -> Path:
-        """Outputs of backbones."""
-        return self.root / "features"
-
-    @property
-    def models(self) -> Path:
-        """Runs created here."""
-        return self.root / "models"
-
-    @property
-    def assessments(self) -> Path:
-        """Assessments of models on data sets."""
-        return self.root / "worth"
-
-    @property
-    def anchor(self) -> Path:
-        """The file with the end of the event log."""
-        return self.root / "log-end"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.uploads = root / "arrivals"  # uploads in progress
+        self.films = root / "films"  # films and their previews
+        self.features = root / "features"  # outputs of backbones
+        self.models = root / "models"  # runs made here
+        self.assessments = root / "worth"  # assessments of models on data sets
+        self.anchor = root / "log-end"  # the file with the end of the event log
 
     def film(self, film: str, suffix: str) -> Path:
-        """A film's file."""
+        """Return the path of a film's file."""
         return self.films / film[:2] / f"{film}{suffix}"
 
     def preview(self, film: str) -> Path:
-        """A film's preview."""
+        """Return the path of a film's preview."""
         return self.films / film[:2] / f"{film}.preview.png"
 
     def assessment_file(self, version: str, data_set: str) -> Path:
-        """The assessment of a model on a data set, given by its checksum."""
+        """Return the path of a model's assessment on a data set, given by its checksum."""
         return self.assessments / f"{version}.{data_set[:16]}.json"
 
     def assessment_files(self, version: str) -> list[Path]:
-        """The assessments of a model on every data set."""
+        """Return the paths of a model's assessments."""
         return sorted(self.assessments.glob(f"{version}.*.json"))
 
     def prepare(self) -> None:
         """Create missing folders, readable by the server's user only."""
         if self.root.exists() and not self.root.is_dir():
-            raise RoomError(f"{self.root} is no folder; choose another --room.")
+            raise RoomError(f"{self.root} is not a folder; choose another --room.")
         if (self.root / "manifest.json").exists():
             raise RoomError(f"{self.root} is a run; choose another --room.")
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.uploads, self.films, self.features, self.models, self.assessments):
             folder.mkdir(mode=0o700, exist_ok=True)
 
-    def sweep(
-        self, films: Collection[str], contents: Collection[str], models: Collection[str], versions: Collection[str]
-    ) -> None:
-        """Before the server starts, delete files that the database does not know.
-
-        They are left by a server that was killed between writing files and committing.
-        """
-        shutil.rmtree(self.uploads, ignore_errors=True)
-        self.uploads.mkdir(mode=0o700)
-        _keep_only(self.films.glob("*/*"), films)
-        _keep_only(self.features.glob("*/*/*"), contents)
-        _keep_only(self.models.iterdir(), models)
-        _keep_only(self.assessments.iterdir(), versions)
-
     def drop_stale_uploads(self, seconds: float) -> None:
-        """Delete uploads that a killed worker left; younger ones may be in progress."""
+        """Delete uploads older than ``seconds``, left by a killed worker; younger ones may be in progress."""
         for path in self.uploads.iterdir():
             with suppress(FileNotFoundError):
                 if time.time() - path.stat().st_mtime > seconds:
                     path.unlink()
 
     def key(self) -> bytes:
-        """The secret that seals events and CSRF tokens; created with the room, as is the log's anchor."""
+        """Return the secret that seals events and CSRF tokens; it and the log's anchor are created with the room."""
         path = self.root / "secret.key"
         if not path.exists():
             self._make_key(path)
         key = path.read_bytes()
         if len(key) != 32:
-            raise RoomError(f"{path} is damaged; put it back from a backup, for the log is sealed with it.")
+            raise RoomError(f"{path} is damaged; restore it from a backup, because the log is sealed with it.")
         return key
 
     def _make_key(self, path: Path) -> None:
-        """Atomic: two commands may create the room at once, and each may be killed."""
+        """Create the key atomically: two commands may create the room at once, and each may be killed."""
         draft = path.with_name(f".secret.key.{os.getpid()}.part")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(secrets.token_bytes(32))
@@ -144,8 +107,10 @@ class RoomFolder:
         draft.unlink()
 
 
-def _keep_only(paths: Iterable[Path], known: Collection[str]) -> None:
-    for path in [path for path in paths if path.name.split(".")[0] not in known]:
+def _delete_others(paths: Iterable[Path], known: Collection[str]) -> None:
+    for path in list(paths):
+        if path.name.split(".")[0] in known:
+            continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -154,7 +119,7 @@ def _keep_only(paths: Iterable[Path], known: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class RoomStore:
-    """The folder, the database and the event log: what commands need."""
+    """The folder, the database and the event log, as commands need them."""
 
     folder: RoomFolder
     database: Database
@@ -182,17 +147,31 @@ class RoomStore:
         if not together:
             store.close()
             raise MismatchedRoomError(
-                f"{folder.root} and the database {store.database} do not belong together: the last event that the "
-                f"folder remembers ({folder.anchor.name}) is not in the database. Give the --room and --database that "
-                "were used together, or put both back from the same backup."
+                f"{folder.root} and the database {store.database} do not belong together: the database does not have "
+                f"the last event in {folder.anchor.name}. Give the --room and --database that were used together, or "
+                "restore both from the same backup."
             )
         return store
 
-    def record(self, session: Session, actor: User | str, kind: str, **payload: object) -> Event:
-        """Add an event to the log; ``film``, ``study`` and ``model`` are columns, everything else is the body."""
-        columns = {name: payload.pop(name, None) for name in ("film", "study", "model")}
+    def record(
+        self, session: Session, actor: User | str, kind: str, *, film: str | None = None, study: str | None = None,
+        model: str | None = None, **body: object,
+    ) -> Event:  # fmt: skip
+        """Add an event to the log."""
         name = actor if isinstance(actor, str) else actor.name
-        return self.log.add(session, NewEvent(name, kind, body=payload, **columns))  # type: ignore[arg-type]
+        return self.log.add(session, name, kind, body, film=film, study=study, model=model)
+
+    def delete_unknown_files(self) -> None:
+        """Delete files that a server killed between writing them and committing left; no server may run meanwhile."""
+        with self.database.reading() as session:
+            films = session.scalars(select(FilmRow).where(FilmRow.deleted_at.is_(None))).all()
+            models = session.scalars(select(ModelRow).where(ModelRow.removed_at.is_(None))).all()
+        shutil.rmtree(self.folder.uploads, ignore_errors=True)
+        self.folder.uploads.mkdir(mode=0o700)
+        _delete_others(self.folder.films.glob("*/*"), {film.id for film in films})
+        _delete_others(self.folder.features.glob("*/*/*"), {film.content for film in films})
+        _delete_others(self.folder.models.iterdir(), {model.folder for model in models if model.made_here})
+        _delete_others(self.folder.assessments.iterdir(), {model.version for model in models})
 
     def close(self) -> None:
         """Close the database."""
@@ -212,12 +191,12 @@ class Room:
 
     @cached_property
     def decoder_pool(self) -> DecoderPool:
-        """Started when the first film needs it."""
+        """The decoders, started when the first film needs them."""
         return DecoderPool(self.settings)
 
     @cached_property
     def encoder(self) -> Encoder:
-        """Started when the first film needs it."""
+        """The encoder thread, started when the first film needs it."""
         return Encoder()
 
     def keep_film(self, film: str, clean: CleanFilm) -> None:
@@ -235,7 +214,7 @@ class Room:
             file.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """End everything that was started."""
+        """Stop decoders and encoder and close the database."""
         self.closing.set()
         if "encoder" in self.__dict__:
             self.encoder.close()

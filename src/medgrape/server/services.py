@@ -1,4 +1,4 @@
-"""Dependencies of routes: the services, the current user, the role required; and routers that apply them."""
+"""Dependencies of routes (services, current user, required role), routers, and descriptions for OpenAPI."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,11 +27,10 @@ class ServiceContainer:
     jobs: JobRunner
     background_reader: BackgroundReader
     oidc: Oidc | None
-    upload_slots: anyio.CapacityLimiter
-    """Limits the uploads handled at once; others wait without holding a thread."""
+    upload_slots: anyio.CapacityLimiter  # limits concurrent uploads; others wait without a thread
 
     def close(self) -> None:
-        """End all background work."""
+        """Stop all background work."""
         self.room.closing.set()
         self.jobs.close()
         self.background_reader.close()
@@ -50,13 +49,13 @@ async def _current_user(request: Request) -> User:
     return user
 
 
-# These functions are async though they wait for nothing, because FastAPI would run them in a thread otherwise.
+# These functions are async because FastAPI runs other functions in a thread.
 Services = Annotated[ServiceContainer, Depends(_services)]
 CurrentUser = Annotated[User, Depends(_current_user)]
 
 
 class RequireRole:
-    """Closes a route to users without a role."""
+    """Dependency that refuses users without a role."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -70,43 +69,39 @@ class RequireRole:
 _DESCRIPTIONS = {
     400: "The request cannot be understood.",
     401: "Nobody is logged in.",
-    403: "The caller's role does not allow it, or another site's page asks.",
-    404: "It is not there, or not for the caller to see.",
+    403: "The caller's role does not allow it, or the request comes from another site's page.",
+    404: "It does not exist, or the caller may not see it.",
     408: "The request took too long to arrive.",
-    409: "It contradicts what there is; nothing was changed.",
+    409: "It conflicts with the present state; nothing was changed.",
     413: "The request is too large.",
-    421: "The server is not called so.",
-    422: "What was sent does not fit; nothing was changed.",
+    421: "The host name is not the server's.",
+    422: "The request is invalid; nothing was changed.",
     429: "Too many requests.",
-    503: "The server cannot do it now; try again later.",
+    503: "The server cannot answer now; try again later.",
 }
 _ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 503)
 
 
 def problem_responses(*more: int) -> dict[int | str, dict[str, Any]]:
-    """Problems of a route for its OpenAPI description, with those that every route has."""
+    """Describe the error responses of a route for OpenAPI: those of every route, and ``more``."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemResponse"}}}
     return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in sorted({*_ALWAYS, *more})}
 
 
 def media_response(media: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """An answer that is not JSON, for a route's OpenAPI description."""
+    """Describe a response that is not JSON for OpenAPI."""
     binary = not media.startswith("text/")
     schema = {"type": "string", "format": "binary"} if binary else {"type": "string"}
     return {200: {"description": description, "content": {media: {"schema": schema}}}}
 
 
-def router(tag: str, role: Role) -> APIRouter:
-    """A router for routes that require a role."""
-    return APIRouter(prefix=API, tags=[tag], dependencies=[Depends(RequireRole(role))], responses=problem_responses())
-
-
-def open_router(tag: str) -> APIRouter:
-    """A router for routes that require no role; each must still be marked with ``open_to_all``."""
-    return APIRouter(prefix=API, tags=[tag], responses=problem_responses())
+def router(tag: str, role: Role | None) -> APIRouter:
+    """Create a router for routes that require a role, or none; then each must still be marked with ``open_to_all``."""
+    dependencies = [] if role is None else [Depends(RequireRole(role))]
+    return APIRouter(prefix=API, tags=[tag], dependencies=dependencies, responses=problem_responses())
 
 
 def open_to_all(endpoint: F) -> F:
-    """Mark a route as open to anybody; all others are closed."""
+    """Mark a route as open without login; all others are closed."""
     endpoint.is_open = True  # type: ignore[attr-defined]
     return endpoint

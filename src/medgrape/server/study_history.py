@@ -1,4 +1,4 @@
-"""The history of a study: steps of one person, their events in the log, and the state that follows from them."""
+"""The steps of a study as events of the log, and the state of the study after them, with undo and redo."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -11,21 +11,17 @@ from medgrape.study import NoSuchCorrectionError, Study
 
 CORRECTED, WITHDRAWN, REDRAWN = "study.corrected", "study.withdrawn", "study.redrawn"
 UNDONE, REDONE = "study.undone", "study.redone"
-STEPS = (CORRECTED, WITHDRAWN, REDRAWN, UNDONE, REDONE)
-"""Kinds of the events that change a study."""
+STEPS = (CORRECTED, WITHDRAWN, REDRAWN, UNDONE, REDONE)  # kinds of the events that change a study
 
 
 @dataclass(frozen=True)
 class StudyState:
-    """The corrections in force after some steps, and what can be undone and redone."""
+    """The corrections in force after some steps, and the changes that can be undone and redone."""
 
-    revision: int = 0
-    """Number of steps."""
+    revision: int = 0  # number of steps
     corrections: tuple[Correction, ...] = ()
-    done: tuple[Change, ...] = ()
-    """Changes that can be undone, the last one last."""
-    undone: tuple[Change, ...] = ()
-    """Changes that can be redone, the one undone last at the end."""
+    done: tuple[Change, ...] = ()  # changes that can be undone, the last one last
+    undone: tuple[Change, ...] = ()  # changes that can be redone, the one undone last at the end
 
     def do(self, change: Change) -> "StudyState":
         """Return the state after a change; nothing can be redone after it."""
@@ -34,9 +30,7 @@ class StudyState:
     def undo(self) -> "StudyState":
         """Return the state after the last change is undone."""
         if not self.done:
-            raise Problem(
-                409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it."
-            )
+            raise Problem(409, "nothing_to_undo", "There is no correction to undo; this is the model's own reading.")
         *done, last = self.done
         return StudyState(self.revision + 1, last.undone(self.corrections), tuple(done), (*self.undone, last))
 
@@ -53,21 +47,19 @@ class HistoryEntry:
     """A step in the log."""
 
     event: Event
-    change: Change
-    """The change that was made, undone or redone."""
-    state: StudyState
-    """After the step."""
+    change: Change  # the change that was made, undone or redone
+    state: StudyState  # after the step
 
 
 def replay(events: Iterable[Event]) -> Iterator[HistoryEntry]:
-    """Walk through the steps of one study, the first one first."""
+    """Yield the steps of one study, the first one first."""
     state = StudyState()
     for event in events:
         if event.kind == UNDONE:
             state = state.undo()
             change = state.undone[-1]
         else:
-            state = state.redo() if event.kind == REDONE else state.do(_change(event, state.corrections))
+            state = state.redo() if event.kind == REDONE else state.do(_change_of(event, state.corrections))
             change = state.done[-1]
         yield HistoryEntry(event, change, state)
 
@@ -82,67 +74,49 @@ def state_after(events: Iterable[Event]) -> StudyState:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step makes of a study, before it is written to the log."""
+    """The result of a step: the new state, and the event to write."""
 
-    study: Study
     state: StudyState
-    kind: str
-    """Kind of its event."""
-    payload: dict[str, Any]
-    """Body of its event. Undo and redo have none: the log already has the change."""
+    event_kind: str
+    payload: dict[str, Any]  # body of the event; empty for undo and redo, because the log already has the change
 
 
-Step = Callable[[Study, StudyState], Outcome]
-"""Something that a person does to a study."""
+Step = Callable[[Study, StudyState], Outcome]  # the study before the step, and its state
 
 
-def changing(change: Callable[[Study], Study], reason: str | None) -> Step:
-    """Return the step that makes a change of the library's: correct, withdraw or redraw."""
+def make_change(change: Callable[[Study], Study], reason: str | None) -> Step:
+    """Return the step for a method of the library's study: correct, withdraw or redraw."""
 
     def step(study: Study, state: StudyState) -> Outcome:
         try:
-            after = change(study)
+            done = change(study).change
         except NoSuchCorrectionError as error:
             raise Problem(404, "not_found", str(error)) from error
-        made = after.change
-        assert made is not None  # noqa: S101 (a study that was changed knows how)
-        return Outcome(after, state.do(made), f"study.{made.kind}", _payload(made) | {"reason": reason})
+        assert done is not None  # noqa: S101 (a changed study has a change)
+        payload: dict[str, Any] = {
+            "correction": done.correction.to_json(),
+            "reason": reason,
+        }  # _change_of is the inverse
+        if done.kind != "corrected":
+            payload["number"] = done.number
+        if done.replaced is not None:
+            payload["replaced"] = done.replaced.to_json()
+        return Outcome(state.do(done), f"study.{done.kind}", payload)
 
     return step
 
 
-def undo(study: Study, state: StudyState) -> Outcome:
-    """Undo the last change. The study is rebuilt from the state: after a restart nobody holds ``study.before``."""
-    return _outcome(study, state.undo(), UNDONE)
+def undo(_study: Study, state: StudyState) -> Outcome:
+    """Undo the last change."""
+    return Outcome(state.undo(), UNDONE, {})
 
 
-def redo(study: Study, state: StudyState) -> Outcome:
+def redo(_study: Study, state: StudyState) -> Outcome:
     """Redo the change that was undone last."""
-    return _outcome(study, state.redo(), REDONE)
+    return Outcome(state.redo(), REDONE, {})
 
 
-def _outcome(study: Study, state: StudyState, kind: str) -> Outcome:
-    return Outcome(first_of(study).resumed(state.corrections), state, kind, {})
-
-
-def first_of(study: Study) -> Study:
-    """Return the study before any correction. Those in between hold evidence that nobody needs again."""
-    while study.before is not None:
-        study = study.before
-    return study
-
-
-def _payload(change: Change) -> dict[str, Any]:
-    """Describe a change in its event; ``_change`` is the inverse."""
-    payload: dict[str, Any] = {"correction": change.correction.to_json()}
-    if change.kind != "corrected":
-        payload["number"] = change.number
-    if change.replaced is not None:
-        payload["replaced"] = change.replaced.to_json()
-    return payload
-
-
-def _change(event: Event, corrections: tuple[Correction, ...]) -> Change:
+def _change_of(event: Event, corrections: tuple[Correction, ...]) -> Change:
     payload = event.payload
     if event.kind == WITHDRAWN:
         return Change("withdrawn", payload["number"], corrections[payload["number"]])

@@ -1,7 +1,7 @@
 export const en = {
   title: "Log in",
   renewalTitle: "Your session has ended",
-  renewalText: "Log in again. Your work is kept, and whatever was being saved continues.",
+  renewalText: "Log in again. Your work is kept, and interrupted saving continues.",
   name: "Name",
   password: "Password",
   logIn: "Log in",
@@ -18,7 +18,7 @@ export const de: typeof en = {
   title: "Anmelden",
   renewalTitle: "Ihre Sitzung ist abgelaufen",
   renewalText:
-    "Melden Sie sich erneut an. Ihre Arbeit ist erhalten, und was gerade gespeichert wurde, wird fortgesetzt.",
+    "Melden Sie sich erneut an. Ihre Arbeit ist erhalten, und unterbrochenes Speichern wird fortgesetzt.",
   name: "Name",
   password: "Passwort",
   logIn: "Anmelden",

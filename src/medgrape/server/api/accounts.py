@@ -1,10 +1,11 @@
-"""Accounts: log in and out by password or OpenID Connect, users for admins, tokens for everybody."""
+"""Login by password or OpenID Connect, users, and bearer tokens."""
 
 from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BeforeValidator, Field
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from medgrape import __version__
@@ -15,34 +16,34 @@ from medgrape.server.api.common import HASH, ID, LINE, Identifier, RequestModel,
 from medgrape.server.errors import Problem, forbidden, not_found
 from medgrape.server.middleware import cookie_name
 from medgrape.server.oidc import MINUTES, Oidc, user_of
-from medgrape.server.services import CurrentUser, Services, open_router, open_to_all, problem_responses, router
+from medgrape.server.services import CurrentUser, Services, open_to_all, problem_responses, router
 from medgrape.server.settings import API
-from medgrape.server.storage.tables import TokenRow, UserRow, stamp
+from medgrape.server.storage.tables import SessionRow, TokenRow, UserRow
 
 
 class LogIn(RequestModel, json_schema_extra={"examples": [{"name": "ada", "password": "correct horse battery"}]}):
-    """A name and its password."""
+    """Name and password."""
 
     name: str = Field(min_length=1, max_length=64)
     password: str = Field(min_length=1, max_length=256)
 
 
 class SessionResponse(ResponseModel):
-    """The user that the server takes you for."""
+    """The user of this session or token."""
 
     name: str = Field(examples=["ada"])
     role: Role
-    login: bool = Field(description="False on a server that is for one person at this machine alone.")
-    csrf: str | None = Field(description="Send it as X-CSRF-Token with every change.", examples=[HASH])
+    login: bool = Field(description="False on a server without login.")
+    csrf: str | None = Field(description="To send as X-CSRF-Token with every change.", examples=[HASH])
     notice: str = Field(examples=["Research software, not a medical device."])
 
 
 class LoginMethods(ResponseModel):
-    """How one logs in."""
+    """The ways to log in."""
 
-    login: bool = Field(description="Whether anybody has to; else the server is for one person at its machine.")
-    provider: bool = Field(description="Whether GET /oidc/login leads to a login provider.")
-    version: str = Field(description="Of medgrape.", examples=["0.1.0"])
+    login: bool = Field(description="False on a server without login.")
+    provider: bool = Field(description="Whether GET /oidc/login redirects to a login provider.")
+    version: str = Field(description="Version of medgrape.", examples=["0.1.0"])
     notice: str = Field(examples=["Research software, not a medical device."])
 
 
@@ -59,10 +60,10 @@ class UserResponse(ResponseModel):
     added_at: When
 
 
-class AddUser(
-    RequestModel,
-    json_schema_extra={"examples": [{"name": "ada", "role": "reader", "password": "correct horse battery"}]},
-):
+_ADA = {"name": "ada", "role": "reader", "password": "correct horse battery"}
+
+
+class AddUser(RequestModel, json_schema_extra={"examples": [_ADA]}):
     """A new user."""
 
     name: str = Field(min_length=1, max_length=63)
@@ -71,7 +72,7 @@ class AddUser(
 
 
 class ChangeUser(RequestModel, json_schema_extra={"examples": [{"role": "curator"}]}):
-    """What to change; what is left out stays as it is."""
+    """New role, state or password; absent fields stay as they are."""
 
     role: Role | None = None
     disabled: bool | None = None
@@ -91,30 +92,22 @@ class TokenResponse(ResponseModel):
 
 
 class CreateToken(RequestModel, json_schema_extra={"examples": [{"name": "orthanc", "role": "reader", "days": 90}]}):
-    """A new token, for oneself or, by an admin, for somebody else."""
+    """A new token, for yourself or, by an admin, for another user."""
 
     name: str = Field(min_length=1, max_length=64, pattern=LINE)
     role: Role
-    days: float | None = Field(default=90, gt=0, le=3650, description="null: it does not expire.")
+    days: float | None = Field(default=90, gt=0, le=3650, description="Lifetime in days; null: no end.")
     user: str | None = Field(default=None, min_length=1, max_length=64)
 
 
 class NewToken(ResponseModel):
-    """A token with its secret, which is shown this once."""
+    """A token with its secret, which is shown only once."""
 
     token: str = Field(examples=["mg_5f2b8c0a9d3e4f17_..."])
     told: TokenResponse
 
 
-def _token(row: TokenRow, user: str) -> TokenResponse:
-    return TokenResponse(
-        id=row.id, user=user, name=row.name, role=Role(row.role), created_at=stamp(row.created_at),
-        expires_at=None if row.expires_at is None else stamp(row.expires_at),
-        revoked_at=None if row.revoked_at is None else stamp(row.revoked_at),
-    )  # fmt: skip
-
-
-anybody, session_routes = open_router("session"), router("session", Role.READER)
+anybody, session_routes = router("session", None), router("session", Role.READER)
 routes, admin = router("people", Role.READER), router("people", Role.ADMIN)
 OIDC_COOKIE = "medgrape-login"
 
@@ -122,35 +115,29 @@ OIDC_COOKIE = "medgrape-login"
 @anybody.post("/session")
 @open_to_all
 def log_in(body: LogIn, services: Services, response: Response) -> SessionResponse:
-    """Log in with a name and a password. The answer sets a cookie and has the CSRF token that goes with it."""
+    """Log in with name and password. The response sets a cookie and has its CSRF token."""
     room = services.room
     if not room.login:
-        raise Problem(400, "no_login", "This server is for one person at this machine; nobody logs in.")
+        raise Problem(400, "no_login", "This server has no login; use it without.")
     with room.database.reading() as session:
-        user = accounts.user_row(session, body.name.replace("\0", ""))
-    right = verify_password(None if user is None else user.password, body.password)
-    opened = None
+        user = accounts.user_row(session, body.name)
+    correct = verify_password(None if user is None else user.password, body.password)
     with room.database.writing() as session:
         user = None if user is None else session.get(UserRow, user.id, with_for_update=True)
-        admitted = accounts.admitted(user, right=right)
-        if user is not None and admitted:
-            opened = _open_session(services, session, user, response)
-        elif user is not None:
+        if user is not None:
+            if accounts.admit(user, correct=correct):
+                return _open_session(services, session, user, response)
             room.store.record(session, user.name, "login.failed")
-    if opened is None:
-        raise Problem(401, "login_refused", "Name or password is wrong, or too many tries were; wait, then try again.")
-    return opened
+    raise Problem(401, "login_refused", "Name or password is wrong, or too many attempts; wait, then try again.")
 
 
 def _open_session(services: Services, session: Session, user: UserRow, response: Response) -> SessionResponse:
-    room = services.room
-    key = accounts.open_session(session, user, room.settings.session_hours)
+    room, secure, hours = services.room, services.room.settings.is_secure, services.room.settings.session_hours
+    key = accounts.open_session(session, user, hours)
     room.store.record(session, user.name, "login")
-    secure = room.settings.is_secure
     response.set_cookie(
-        cookie_name(secure=secure), key, max_age=round(room.settings.session_hours * 3600), path="/", secure=secure,
-        httponly=True, samesite="strict",
-    )  # fmt: skip
+        cookie_name(secure=secure), key, round(hours * 3600), path="/", secure=secure, httponly=True, samesite="strict"
+    )
     csrf = csrf_token(room.key, digest(key))
     return SessionResponse(name=user.name, role=Role(user.role), login=True, csrf=csrf, notice=NOTICE)
 
@@ -158,7 +145,7 @@ def _open_session(services: Services, session: Session, user: UserRow, response:
 @anybody.get("/session/ways")
 @open_to_all
 async def ways_in(services: Services) -> LoginMethods:
-    """Say how one logs in, for whoever has not yet."""
+    """Get the ways to log in."""
     return LoginMethods(
         login=services.room.login, provider=services.oidc is not None, version=__version__, notice=NOTICE
     )
@@ -166,7 +153,7 @@ async def ways_in(services: Services) -> LoginMethods:
 
 @session_routes.get("/session/me")
 def who_am_i(services: Services, user: CurrentUser) -> SessionResponse:
-    """Say who the server takes you for, with the CSRF token of a session."""
+    """Get the user of this session or token, and the CSRF token of a session."""
     csrf = None if user.session is None else csrf_token(services.room.key, user.session)
     return SessionResponse(name=user.name, role=user.role, login=services.room.login, csrf=csrf, notice=NOTICE)
 
@@ -177,7 +164,7 @@ def log_out(services: Services, user: CurrentUser, response: Response) -> None:
     if user.session is None:
         return
     with services.room.database.writing() as session:
-        accounts.close_session(session, user.session)
+        session.execute(delete(SessionRow).where(SessionRow.key == user.session))
         services.room.store.record(session, user, "logout")
     response.delete_cookie(cookie_name(secure=services.room.settings.is_secure), path="/")
 
@@ -185,34 +172,33 @@ def log_out(services: Services, user: CurrentUser, response: Response) -> None:
 @anybody.get("/oidc/login", response_class=RedirectResponse, status_code=303)
 @open_to_all
 def go_to_provider(services: Services, request: Request) -> RedirectResponse:
-    """Go to the login provider's page."""
-    departure = _provider(services).leave(_callback(services, request))
-    answer = RedirectResponse(departure.address, 303)
-    answer.set_cookie(
-        OIDC_COOKIE, departure.cookie, max_age=MINUTES * 60, path=f"{API}/oidc",
+    """Redirect to the page of the login provider."""
+    address, cookie = _provider(services).begin(_callback(services, request))
+    response = RedirectResponse(address, 303)
+    response.set_cookie(
+        OIDC_COOKIE, cookie, max_age=MINUTES * 60, path=f"{API}/oidc",
         secure=services.room.settings.is_secure, httponly=True, samesite="lax",
     )  # fmt: skip
-    return answer
+    return response
 
 
 @anybody.get("/oidc/callback", response_class=RedirectResponse, status_code=303)
 @open_to_all
 def come_back(
-    services: Services,
-    request: Request,
+    services: Services, request: Request,
     code: Annotated[str | None, Query(min_length=1, max_length=4096, examples=["SplxlOBeZQQYbYS6WxSbIA"])] = None,
     state: Annotated[str, Query(max_length=256, examples=["af0ifjsldkj"])] = "",
-) -> RedirectResponse:
-    """Come back from the login provider's page; without a code, it let nobody in."""
+) -> RedirectResponse:  # fmt: skip
+    """Finish the login after the redirect from the login provider; without a code, the provider refused it."""
     provider = _provider(services)
     if code is None:
-        raise Problem(401, "login_refused", "The login provider did not let you in; begin again.")
-    identity = provider.arrive(code, state, request.cookies.get(OIDC_COOKIE, ""), _callback(services, request))
-    answer = RedirectResponse("/", 303)
+        raise Problem(401, "login_refused", "The login provider refused the login; begin again.")
+    identity = provider.finish(code, state, request.cookies.get(OIDC_COOKIE, ""), _callback(services, request))
+    response = RedirectResponse("/", 303)
     with services.room.database.writing() as session:
-        _open_session(services, session, user_of(session, identity), answer)
-    answer.delete_cookie(OIDC_COOKIE, path=f"{API}/oidc")
-    return answer
+        _open_session(services, session, user_of(session, identity), response)
+    response.delete_cookie(OIDC_COOKIE, path=f"{API}/oidc")
+    return response
 
 
 def _provider(services: Services) -> Oidc:
@@ -228,7 +214,7 @@ def _callback(services: Services, request: Request) -> str:
 
 @admin.get("/users")
 def list_users(services: Services) -> tuple[UserResponse, ...]:
-    """List everybody."""
+    """List all users."""
     with services.room.database.reading() as session:
         return tuple(UserResponse.model_validate(row) for row in accounts.users(session))
 
@@ -245,61 +231,58 @@ def add_user(body: AddUser, services: Services, user: CurrentUser) -> UserRespon
 @admin.patch("/users/{user}", responses=problem_responses(409))
 def change_user(
     user: Annotated[str, Path(min_length=1, max_length=64, examples=["ada"], description="A user's name.")],
-    body: ChangeUser,
-    services: Services,
-    caller: CurrentUser,
-) -> UserResponse:
+    body: ChangeUser, services: Services, caller: CurrentUser,
+) -> UserResponse:  # fmt: skip
     """Change a user's role or password, or disable the account. The user is logged out everywhere."""
     password = None if body.password is None else hash_password(body.password)
     with services.room.database.writing() as session:
-        row = accounts.user_row(session, user.replace("\0", ""))
+        row = accounts.user_row(session, user)
         if row is None:
             raise not_found("user", user)
         changed = accounts.change(session, row, body.role, body.disabled, password)
         services.room.store.record(session, caller, "user.changed", **changed)
-        # Checked while the log's end is locked: two admins who demote each other at the same moment take turns.
-        if not accounts.keeps_an_admin(session, login=services.room.login):
-            raise Problem(409, "last_admin", "That would leave nobody who may let others in.")
+        # Checked while the log is locked, so that two admins cannot demote each other at the same moment.
+        if not accounts.has_admin(session, login=services.room.login):
+            raise Problem(409, "last_admin", "This would leave the server without an admin.")
         return UserResponse.model_validate(row)
 
 
 @routes.get("/tokens")
 def list_tokens(
-    services: Services, user: CurrentUser, everybody: bool = Query(False, description="For admins.")
+    services: Services, user: CurrentUser, everybody: bool = Query(False, description="List all tokens (admins only).")
 ) -> tuple[TokenResponse, ...]:
-    """List one's tokens, without their secrets."""
+    """List your tokens, without their secrets."""
     if everybody and not user.role.covers(Role.ADMIN):
-        raise forbidden("Only an admin sees everybody's tokens.")
+        raise forbidden("Only admins may list all tokens.")
     with services.room.database.reading() as session:
         own = None if everybody else session.get_one(UserRow, user.id)
-        return tuple(_token(row, name) for row, name in accounts.tokens(session, own))
+        return tuple(TokenResponse(**row.columns(), user=name) for row, name in accounts.tokens(session, own))
 
 
 @routes.post("/tokens", status_code=201)
 def create_token(body: CreateToken, services: Services, user: CurrentUser) -> NewToken:
-    """Make a token for a machine. It is shown this once; the server keeps only a hash of it."""
+    """Create a token for a program. It is shown only once; the server stores a hash of it."""
     if body.user not in (None, user.name) and not user.role.covers(Role.ADMIN):
-        raise forbidden("Only an admin makes tokens for others.")
+        raise forbidden("Only admins may create tokens for other users.")
     if not user.role.covers(body.role):
-        raise forbidden(f"You come as {user.role}, so your token cannot be {body.role}.")
+        raise forbidden(f"Your role is {user.role}, so your token cannot have the role {body.role}.")
     name = body.user or user.name
     with services.room.database.writing() as session:
-        owner = accounts.user_row(session, name.replace("\0", ""))
+        owner = accounts.user_row(session, name)
         if owner is None:
             raise not_found("user", name)
         token = accounts.create_token(session, owner, body.name, body.role, body.days)
         session.flush()
         row = session.get_one(TokenRow, token.id)
         services.room.store.record(session, user, "token.created", token=row.id, user=owner.name, role=row.role)
-        return NewToken(token=str(token), told=_token(row, owner.name))
+        return NewToken(token=str(token), told=TokenResponse(**row.columns(), user=owner.name))
 
 
 @routes.delete("/tokens/{token}", status_code=204)
 def revoke_token(
     token: Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A token's id.")],
-    services: Services,
-    user: CurrentUser,
-) -> None:
+    services: Services, user: CurrentUser,
+) -> None:  # fmt: skip
     """Revoke a token."""
     with services.room.database.writing() as session:
         row = session.get(TokenRow, token)

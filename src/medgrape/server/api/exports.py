@@ -1,29 +1,58 @@
-"""Exports: one reading as JSON, PDF or DICOM, and all boxes and readings of the room for other programs."""
+"""Exports: a reading as JSON, PDF or DICOM; all boxes and all readings of the room for other programs."""
 
 import io
 import tempfile
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import Query, Response
+from pydantic import Field
 
+from medgrape import __version__
 from medgrape.exchange.boxes import MEDIA_TYPES, SUFFIXES, ExportFormat
+from medgrape.explain.words import NOTICE
 from medgrape.hospital.objects import write_objects
-from medgrape.server.accounts import Role
-from medgrape.server.api.common import At, StudyId
-from medgrape.server.api.studies import ReadingResponse, reading_response
+from medgrape.server.accounts import Role, User
+from medgrape.server.api.common import HASH, At, ResponseModel, StudyId, Version, When
+from medgrape.server.api.explanations import ExplanationResponse
+from medgrape.server.api.films import FilmInfo
+from medgrape.server.api.studies import StepResponse, StudyResponse, history_response, study_response
 from medgrape.server.errors import Problem
 from medgrape.server.exports import collect, collect_readings
+from medgrape.server.models import loaded
 from medgrape.server.services import CurrentUser, Services, media_response, router
+from medgrape.server.storage.tables import stamp
 from medgrape.server.studies import StudyView
-from medgrape.server.study_history import first_of
+
+
+class ExportedModel(ResponseModel):
+    """The model of a study."""
+
+    name: str = Field(examples=["tb"])
+    version: Version
+    fingerprint: str = Field(description="Hash of its weights.", examples=[HASH[:12]])
+
+
+class ReadingResponse(ResponseModel):
+    """A reading: film, model, reader, explanation, and corrections with reasons."""
+
+    notice: str = Field(examples=["Research software, not a medical device."])
+    software: str = Field(examples=["medgrape 0.1.0"])
+    made_at: When
+    film: FilmInfo
+    model: ExportedModel
+    study: StudyResponse
+    explanation: ExplanationResponse
+    history: tuple[StepResponse, ...] = Field(description="Every step up to the one shown.")
+
 
 routes, curating = router("studies", Role.READER), router("boxes", Role.CURATOR)
 PDF = media_response("application/pdf", "A4 sheets.")
 ZIP = media_response("application/zip", "DICOM files.")
 CSV = media_response("text/csv", "A row for each study.")
-FILES = {200: {"description": "A COCO file, or a row for each mark.", "content": {
+FILES = {200: {"description": "A COCO file, or CSV with a row for each correction.", "content": {
     "application/json": {"schema": {"type": "object"}}, "text/csv": {"schema": {"type": "string"}},
 }}}  # fmt: skip
 
@@ -32,34 +61,31 @@ FILES = {200: {"description": "A COCO file, or a row for each mark.", "content":
 def export_reading(
     study: StudyId, services: Services, user: CurrentUser, response: Response, at: At = None
 ) -> ReadingResponse:
-    """Export a reading with everything that is known of it: film, model, person, findings with maps, every step."""
+    """Export a reading as JSON: film, model, reader, findings with maps, and all steps."""
     view = services.studies.get(user, study, at)
     response.headers.update(_attachment(view, at, "json"))
-    return reading_response(services, user, view)
+    return _reading(services, user, view)
 
 
 @routes.get("/studies/{study}/reading.pdf", response_class=Response, responses=PDF)
 def print_reading(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
-    """Print a reading for people: its result, the evidence, and every correction with its check and reason."""
+    """Export a reading as PDF: result, evidence, and every correction with its check and reason."""
     from medgrape.server.api.reading_pdf import reading_pdf  # reportlab and matplotlib are slow to import
 
     view = services.studies.get(user, study, at)
-    reading = reading_response(services, user, view)
-    warnings = first_of(view.study).explain().warnings
+    reading = _reading(services, user, view)
     with services.room.decoder_pool.render_slots:
-        content = reading_pdf(reading, view.study.explain(), warnings)
+        content = reading_pdf(reading, view.study.explain(), view.first.explain().warnings)
     return Response(content, media_type="application/pdf", headers=_attachment(view, at, "pdf"))
 
 
 @routes.get("/studies/{study}/reading.dcm.zip", response_class=Response, responses=ZIP)
 def archive_reading(study: StudyId, services: Services, user: CurrentUser, at: At = None) -> Response:
-    """Pack a reading as DICOM: a structured report, the maps, the boxes, and the film without its patient."""
+    """Export a reading as DICOM files: structured report, maps, boxes, and the anonymised film."""
     view, room, out = services.studies.get(user, study, at), services.room, io.BytesIO()
     film = view.film
     if film.suffix != ".dcm":
-        raise Problem(
-            422, "no_dicom_film", "The film came as a picture, and a DICOM reading is about a DICOM film: upload that."
-        )
+        raise Problem(422, "no_dicom_film", "The film is not a DICOM file; upload it as DICOM to export DICOM files.")
     path = room.folder.film(film.id, film.suffix)
     with (
         room.decoder_pool.render_slots,
@@ -75,12 +101,9 @@ def archive_reading(study: StudyId, services: Services, user: CurrentUser, at: A
 def export_boxes(
     services: Services,
     user: CurrentUser,
-    form: Annotated[ExportFormat, Query(alias="format", description="For which kind of program.")] = "coco",
+    form: Annotated[ExportFormat, Query(alias="format", description="File format.")] = "coco",
 ) -> Response:
-    """Export all corrections in force: where, which finding, by whom, and the result of the check.
-
-    The export is itself an event of the log.
-    """
+    """Export all corrections in force with finding, box, reader and check. This adds an event to the log."""
     marks = collect(services.room.store, user, form)
     suffix = next(suffix for suffix, known in SUFFIXES.items() if known == form)
     return _file(marks.to_text(form), MEDIA_TYPES[form], f"medgrape-boxes{suffix}")
@@ -88,12 +111,24 @@ def export_boxes(
 
 @curating.post("/readings/export", response_class=Response, responses=CSV)
 def export_readings(services: Services, user: CurrentUser) -> Response:
-    """Export the result of every study: classes, by whom, when, after how many steps. The export is an event."""
+    """Export the result of every study with its reader and times. This adds an event to the log."""
     return _file(collect_readings(services.room.store, user)[1], MEDIA_TYPES["csv"], "medgrape-readings.csv")
 
 
+def _reading(services: Services, user: User, view: StudyView) -> ReadingResponse:
+    manifest = loaded(services.room, view.model).reader.loaded.manifest
+    steps = services.studies.history(user, view.row.id)[: view.state.revision]  # no step written meanwhile
+    return ReadingResponse(
+        notice=NOTICE, software=f"medgrape {__version__}", made_at=stamp(datetime.now(UTC)),
+        film=FilmInfo.model_validate(view.film),
+        model=ExportedModel(name=view.model.name, version=view.model.version, fingerprint=manifest.fingerprint),
+        study=study_response(view), history=history_response(steps),
+        explanation=ExplanationResponse.model_validate(view.study.explain().to_json()),
+    )  # fmt: skip
+
+
 def _attachment(view: StudyView, at: int | None, suffix: str) -> dict[str, str]:
-    """Name the file after the film's id, so that it names nobody."""
+    """Name the file after the film's id, which does not identify the patient."""
     step = "" if at is None else f"-step-{at}"
     return {"Content-Disposition": f'attachment; filename="medgrape-{view.film.id}{step}.{suffix}"'}
 

@@ -1,6 +1,5 @@
 """Films: upload, list, show, remove."""
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,15 +14,15 @@ from starlette.datastructures import UploadFile
 from medgrape.server import films
 from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import A_DAY, PNG, FilmId, Identifier, Probabilities, ResponseModel, Version, When
-from medgrape.server.decoder_pool import Window
+from medgrape.server.decoder_pool import Window, png, windowed
 from medgrape.server.errors import Problem, not_found
 from medgrape.server.films import FilmQuery, ListedFilm
 from medgrape.server.services import CurrentUser, Services, router
-from medgrape.server.storage.tables import StudyRow, stamp
+from medgrape.server.storage.tables import stamp
 
 
 class FilmSizeResponse(ResponseModel):
-    """In pixels of the original film, upright."""
+    """Size in pixels of the original film, upright."""
 
     width: int = Field(examples=[2048])
     height: int = Field(examples=[2500])
@@ -41,19 +40,19 @@ class FilmFactsResponse(ResponseModel):
     view: str | None = Field(examples=["PA"])
     laterality: str | None = Field(examples=[None])
     spacing: tuple[float, float] | None = Field(description="mm between rows and columns.", examples=[(0.14, 0.14)])
-    applied: tuple[str, ...] = Field(description="Changes to the stored pixels.", examples=[("modality rescale",)])
-    warnings: tuple[str, ...] = Field(description="What a reader should know before trusting the film.", examples=[()])
+    applied: tuple[str, ...] = Field(description="Changes made to the stored pixels.", examples=[("modality rescale",)])
+    warnings: tuple[str, ...] = Field(description="Problems of the film that a reader must know.", examples=[()])
 
 
 class FilmReading(ResponseModel):
-    """One person's study of the film."""
+    """A reader's study of the film."""
 
     reader: str = Field(examples=["ada"])
     model: Version
     changed_at: When
-    study: Identifier | None = Field(description="null for other people's studies, except to a curator.")
+    study: Identifier | None = Field(description="null for studies of others, unless you are a curator.")
     corrections: int | None = Field(description="Number of steps; null likewise.", examples=[2])
-    prediction: Probabilities | None = Field(description="null likewise, so that readers stay independent.")
+    prediction: Probabilities | None = Field(description="null likewise, to keep readers independent.")
 
 
 class FilmInfo(ResponseModel):
@@ -63,7 +62,7 @@ class FilmInfo(ResponseModel):
     arrived_at: When
     facts: FilmFactsResponse
     sex: str = Field(description="M, F, O, or empty.", examples=["F"])
-    age: int | None = Field(description="In years; 90 for all who are older.", examples=[57])
+    age: int | None = Field(description="In years; 90 means 90 or older.", examples=[57])
 
 
 class FilmResponse(FilmInfo):
@@ -77,124 +76,94 @@ class FilmResponse(FilmInfo):
 class UploadResponse(ResponseModel):
     """A film that was uploaded."""
 
-    known: bool = Field(description="Whether the very same file was here before; then nothing was added.")
+    known: bool = Field(description="True: the same file was uploaded before; nothing was added.")
     film: FilmResponse
 
 
 class FilmPage(ResponseModel):
     """A page of films, the newest first."""
 
-    total: int = Field(description="How many films fit the query, on all pages.", examples=[120])
+    total: int = Field(description="Films that match, on all pages.", examples=[120])
     page: int = Field(examples=[1])
     size: int = Field(examples=[50])
     films: tuple[FilmResponse, ...]
 
 
 def _film_response(listed: ListedFilm, user: User) -> FilmResponse:
-    readings = tuple(_reading(study, name, user) for study, name in listed.studies)
+    readings = []
+    for study, reader in listed.studies:
+        visible = study.reader_id == user.id or user.role.covers(Role.CURATOR)
+        reading = FilmReading(
+            reader=reader, model=study.model, changed_at=stamp(study.changed_at), study=study.id if visible else None,
+            corrections=study.revision if visible else None, prediction=study.prediction if visible else None,
+        )  # fmt: skip
+        readings.append(reading)
     film = FilmInfo.model_validate(listed.film).model_dump()
-    return FilmResponse(**film, arrived_by=listed.arrived_by, prediction=listed.prediction, readings=readings)
-
-
-def _reading(study: StudyRow, reader: str, user: User) -> FilmReading:
-    may = study.reader_id == user.id or user.role.covers(Role.CURATOR)
-    return FilmReading(
-        reader=reader, model=study.model, changed_at=stamp(study.changed_at), study=study.id if may else None,
-        corrections=study.revision if may else None, prediction=study.prediction if may else None,
-    )  # fmt: skip
+    return FilmResponse(**film, arrived_by=listed.arrived_by, prediction=listed.prediction, readings=tuple(readings))
 
 
 routes = router("films", Role.READER)
-_FORM = {
-    "required": True,
-    "content": {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": ["file"],
-                "properties": {
-                    "file": {"type": "string", "format": "binary", "description": "A PNG, JPEG or DICOM file."}
-                },
-            }
-        }
-    },
-}
+_FILE = {"type": "string", "format": "binary", "description": "A PNG, JPEG or DICOM file."}
+_FORM = {"schema": {"type": "object", "required": ["file"], "properties": {"file": _FILE}}}
 
 
 @routes.post(
     "/films",
     status_code=201,
-    responses={200: {"model": UploadResponse, "description": "It was here before."}},
-    openapi_extra={"requestBody": _FORM},
+    responses={200: {"model": UploadResponse, "description": "The same file was uploaded before."}},
+    openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": _FORM}}},
 )
 async def upload(request: Request, services: Services, user: CurrentUser, response: Response) -> UploadResponse:
-    """Upload a film. What names the patient is removed before anything is stored; its file's name is not stored."""
+    """Upload a film. Names of the patient are removed before anything is stored; the file name is not stored."""
     async with services.upload_slots, request.form(max_files=1, max_fields=0) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise Problem(422, "invalid_request", "Send one file, as multipart/form-data, under the name file.")
-        uploaded = await anyio.to_thread.run_sync(_take_in, services, user, file)
+        uploaded = await anyio.to_thread.run_sync(_add_film, services, user, file)
     response.status_code = 200 if uploaded.known else 201
     return uploaded
 
 
-def _take_in(services: Services, user: User, file: UploadFile) -> UploadResponse:
-    handle, name = tempfile.mkstemp(dir=services.room.folder.uploads)
-    try:
-        with os.fdopen(handle, "wb") as copy:
-            shutil.copyfileobj(file.file, copy)
-        taken = films.take_in(services.room, user, Path(name))
-    finally:
-        Path(name).unlink(missing_ok=True)
-    if not taken.known:
-        services.background_reader.add(taken.film.id)
+def _add_film(services: Services, user: User, file: UploadFile) -> UploadResponse:
+    with tempfile.NamedTemporaryFile(dir=services.room.folder.uploads) as copy:
+        shutil.copyfileobj(file.file, copy)
+        copy.flush()
+        film, known = films.add_film(services.room, user, Path(copy.name))
+    if not known:
+        services.background_reader.add(film.id)
     with services.room.database.reading() as session:
-        film = _film_response(films.one_listed(session, taken.film), user)
-    return UploadResponse(known=taken.known, film=film)
+        return UploadResponse(known=known, film=_film_response(films.listed_film(session, film), user))
 
 
 @routes.get("/films")
 def list_films(services: Services, user: CurrentUser, query: Annotated[FilmQuery, Query()]) -> FilmPage:
     """List films, the newest first."""
     with services.room.database.reading() as session:
-        total, found = films.listed(session, user, query)
-    return FilmPage(
-        total=total, page=query.page, size=query.size, films=tuple(_film_response(film, user) for film in found)
-    )
+        total, page = films.list_films(session, user, query)
+    responses = tuple(_film_response(film, user) for film in page)
+    return FilmPage(total=total, page=query.page, size=query.size, films=responses)
 
 
 @routes.get("/films/{film}")
 def get_film(film: FilmId, services: Services, user: CurrentUser) -> FilmResponse:
-    """Get what is known of a film."""
+    """Get a film."""
     with services.room.database.reading() as session:
-        return _film_response(films.one_listed(session, films.film_row(session, film)), user)
+        return _film_response(films.listed_film(session, films.film_row(session, film)), user)
 
 
 @routes.get("/films/{film}/picture.png", response_class=Response, responses=PNG)
-def picture(
-    film: FilmId,
-    services: Services,
-    centre: Annotated[
-        float, Query(ge=-1, le=2, examples=[0.5], description="Middle of the window, as a fraction of all greys.")
-    ] = 0.5,
-    width: Annotated[float, Query(gt=0.001, le=4, examples=[1.0], description="Width of the window, likewise.")] = 1.0,
-    inverted: Annotated[bool, Query(description="Black for white.")] = False,
-    side: Annotated[
-        int | None, Query(ge=16, le=4096, examples=[1024], description="Longest side in pixels; by default the film's.")
-    ] = None,
-) -> Response:
-    """Show a film at any window and size."""
+def picture(film: FilmId, services: Services, window: Annotated[Window, Query()]) -> Response:
+    """Show a film with a grey window and a size."""
     with services.room.database.reading() as session:
         row = films.film_row(session, film)
-    shown = services.room.decoder_pool.picture(
-        films.pictured(services.room, row), Window(centre, width, inverted, side)
-    )
-    return Response(shown, media_type="image/png", headers=A_DAY)
+    with services.room.decoder_pool.render_slots:
+        content = png(windowed(films.lazy_film(services.room, row).pixels, window))
+    return Response(content, media_type="image/png", headers=A_DAY)
 
 
 @routes.get("/films/{film}/preview.png", response_class=FileResponse, responses=PNG)
 def preview(film: FilmId, services: Services) -> FileResponse:
-    """Show a film with 256 pixels along its longer side."""
+    """Show a film with a longest side of 256 pixels."""
     with services.room.database.reading() as session:
         row = films.film_row(session, film)
     path = services.room.folder.preview(row.id)
@@ -205,6 +174,6 @@ def preview(film: FilmId, services: Services) -> FileResponse:
 
 @routes.delete("/films/{film}", status_code=204)
 def remove_film(film: FilmId, services: Services, user: CurrentUser) -> None:
-    """Remove a film for good: one's own that nobody else has read, or any for a curator. The log stays."""
+    """Remove a film: your own that nobody else has read, or any for a curator. The log stays."""
     films.remove(services.room, user, film)
     services.studies.forget(film)

@@ -4,7 +4,6 @@ from typing import Literal
 
 from fastapi import Response
 from pydantic import Field
-from sqlalchemy import text
 
 from medgrape import __version__
 from medgrape.server import models
@@ -12,11 +11,11 @@ from medgrape.server.accounts import Role
 from medgrape.server.api.common import ResponseModel
 from medgrape.server.errors import Problem
 from medgrape.server.middleware import metrics_text
-from medgrape.server.services import Services, media_response, open_router, open_to_all, router
+from medgrape.server.services import Services, media_response, open_to_all, router
 
 
 class HealthResponse(ResponseModel):
-    """The server answers."""
+    """The server runs."""
 
     status: Literal["ok"]
     version: str = Field(examples=["0.1.0"])
@@ -28,28 +27,25 @@ class ReadinessResponse(ResponseModel):
     status: Literal["ready"]
 
 
-anybody, admin = open_router("health"), router("health", Role.ADMIN)
+anybody, admin = router("health", None), router("health", Role.ADMIN)
 TEXT = media_response("text/plain", "Metrics in the text format of Prometheus.")
 
 
 @anybody.get("/health")
 @open_to_all
 async def health() -> HealthResponse:
-    """Say that the server answers."""
+    """Return 200 if the server runs."""
     return HealthResponse(status="ok", version=__version__)
 
 
 @anybody.get("/ready")
 @open_to_all
 def ready(services: Services) -> ReadinessResponse:
-    """Say that the database answers and the model in use is loaded and unaltered; else 503."""
+    """Return 200 if the database answers and the model in use is loaded and unaltered, else 503."""
     with services.room.database.reading() as session:
-        session.execute(text("SELECT 1"))
-        try:
-            row = models.model_row(session, None)
-        except Problem as missing:
-            raise Problem(503, "model_unavailable", "There is no model in use; put one to use.") from missing
-    models.loaded(services.room, row)
+        if models.in_use(session) is None:
+            raise Problem(503, "model_unavailable", "No model is in use; put one to use.")
+    models.find_model(services.room, None)
     return ReadinessResponse(status="ready")
 
 

@@ -1,4 +1,4 @@
-"""Jobs: follow them, cancel them."""
+"""Background jobs: list, follow, cancel."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,46 +16,45 @@ from medgrape.server.services import CurrentUser, Services, media_response, prob
 
 
 class JobResponse(ResponseModel):
-    """Work that takes longer than a request."""
+    """A background job."""
 
     id: Identifier
     kind: str = Field(examples=["concept.teach"])
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
     progress: float = Field(ge=0, le=1, examples=[0.5])
-    news: str = Field(description="What is being done, or why it failed.", examples=["looking at the examples"])
+    news: str = Field(description="Present work, or why it failed.", examples=["looking at the examples"])
     result: Plain | None = Field(examples=[{"model": "a3c1f09e5b7d2468"}])
     created_at: When
 
 
 routes = router("jobs", Role.READER)
-PAUSE = 0.2
-"""Seconds between two looks at a job."""
-LONGEST = 3600.0
+POLL_SECONDS = 0.2
+MAX_SECONDS = 3600.0
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=[ID], description="A job's id.")]
-NEWS = media_response("text/event-stream", "A line of JSON like a job's for every change, until it has ended.")
+NEWS = media_response("text/event-stream", "The job as JSON after every change, until it has ended.")
 
 
 @routes.get("/jobs")
 def list_jobs(services: Services, user: CurrentUser) -> tuple[JobResponse, ...]:
-    """List one's jobs, or everybody's for a curator, the newest first; at most 100."""
+    """List your jobs, or all for a curator, the newest first; at most 100."""
     return tuple(JobResponse.model_validate(row) for row in services.jobs.all_of(user))
 
 
 @routes.get("/jobs/{job}")
 def get_job(job: JobId, services: Services, user: CurrentUser) -> JobResponse:
-    """Get the state of a job."""
+    """Get a job."""
     return JobResponse.model_validate(services.jobs.get(user, job))
 
 
 @routes.get("/jobs/{job}/news", response_class=StreamingResponse, responses=NEWS)
 async def news(job: JobId, services: Services, user: CurrentUser, request: Request) -> StreamingResponse:
     """Follow a job by server-sent events."""
-    await anyio.to_thread.run_sync(services.jobs.get, user, job)  # refuses before the stream begins
+    await anyio.to_thread.run_sync(services.jobs.get, user, job)  # raises before the stream begins
     return StreamingResponse(_news(job, services, user, request), media_type="text/event-stream")
 
 
 async def _news(job: str, services: Services, user: User, request: Request) -> AsyncIterator[str]:
-    last, ends_at = "", asyncio.get_running_loop().time() + LONGEST
+    last, ends_at = "", asyncio.get_running_loop().time() + MAX_SECONDS
     while asyncio.get_running_loop().time() < ends_at and not services.room.closing.is_set():
         row = await anyio.to_thread.run_sync(services.jobs.get, user, job)
         data = JobResponse.model_validate(row).model_dump_json()
@@ -64,10 +63,10 @@ async def _news(job: str, services: Services, user: User, request: Request) -> A
             last = data
         if row.state in ENDED or await request.is_disconnected():
             return
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 @routes.post("/jobs/{job}/cancel", responses=problem_responses(409))
 def cancel(job: JobId, services: Services, user: CurrentUser) -> JobResponse:
-    """Ask a job to stop."""
+    """Cancel a job at its next step."""
     return JobResponse.model_validate(services.jobs.cancel(user, job))

@@ -1,6 +1,7 @@
-"""The log of all that was done: search it, verify it, export it."""
+"""The event log: search, verify, export."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from operator import eq, ge, lt
 from typing import Annotated, Any
 
@@ -13,12 +14,12 @@ from medgrape.server.accounts import Role
 from medgrape.server.api.common import HASH, ID, VERSION, ResponseModel, When
 from medgrape.server.films import Text
 from medgrape.server.services import CurrentUser, Services, media_response, router
-from medgrape.server.storage.events import Event, events_in, line_of
+from medgrape.server.storage.events import events_in, line_of
 from medgrape.server.storage.tables import EventRow
 
 
 class EventResponse(ResponseModel):
-    """Something that was done."""
+    """An event of the log."""
 
     seq: int = Field(examples=[17])
     at: When
@@ -27,12 +28,10 @@ class EventResponse(ResponseModel):
     film: str | None = Field(examples=[ID])
     study: str | None = Field(examples=[ID])
     model: str | None = Field(examples=[VERSION])
-    body: Json[dict[str, Any]] = Field(
-        description="All else that is known of it.", examples=[{"reason": "seen on the earlier film"}]
-    )
+    body: Json[dict[str, Any]] = Field(description="Other data.", examples=[{"reason": "seen on the earlier film"}])
     previous: str = Field(description="Hash of the event before.", examples=[HASH])
-    hash: str = Field(description="Of this event and the one before.", examples=[HASH])
-    seal: str = Field(description="The hash, signed with the room's key.", examples=[HASH])
+    hash: str = Field(description="Hash of this event and the hash before.", examples=[HASH])
+    seal: str = Field(description="HMAC of the hash with the room's key.", examples=[HASH])
 
 
 class EventPage(ResponseModel):
@@ -43,7 +42,7 @@ class EventPage(ResponseModel):
 
 
 class VerificationResponse(ResponseModel):
-    """Whether the log is what was written."""
+    """Result of the verification."""
 
     whole: bool
     events: int = Field(examples=[17])
@@ -54,24 +53,23 @@ class VerificationResponse(ResponseModel):
 class EventQuery(BaseModel):
     """Which events to list."""
 
-    actor: Text | None = Field(None, max_length=64, examples=["ada"], description="By whom.")
-    kind: Text | None = Field(None, max_length=64, examples=["study.corrected"], description="What was done.")
-    film: Text | None = Field(None, max_length=64, examples=[ID], description="On this film.")
-    study: Text | None = Field(None, max_length=64, examples=[ID], description="In this study.")
-    since: Text | None = Field(None, max_length=32, examples=["2026-11-18"], description="Not before this time.")
+    actor: Text | None = Field(None, max_length=64, examples=["ada"], description="User.")
+    kind: Text | None = Field(None, max_length=64, examples=["study.corrected"], description="Kind of event.")
+    film: Text | None = Field(None, max_length=64, examples=[ID], description="Id of a film.")
+    study: Text | None = Field(None, max_length=64, examples=[ID], description="Id of a study.")
+    since: Text | None = Field(None, max_length=32, examples=["2026-11-18"], description="From this time on.")
     until: Text | None = Field(None, max_length=32, examples=["2026-11-19"], description="Before this time.")
-    before: int | None = Field(None, ge=1, le=2**31 - 1, examples=[17], description="Only with smaller numbers.")
-    size: int = Field(100, ge=1, le=500, description="At most so many.")
+    before: int | None = Field(None, ge=1, le=2**31 - 1, examples=[17], description="Only smaller numbers.")
+    size: int = Field(100, ge=1, le=500, description="Largest number of events.")
 
 
 routes = router("log", Role.ADMIN)
 LINES = media_response("application/x-ndjson", "An event on each line, as JSON, the first one first.")
-_BATCH = 500
 
 
 @routes.get("/log")
 def list_events(services: Services, query: Annotated[EventQuery, Query()]) -> EventPage:
-    """List who did what, when, on which film, with which model; the newest first."""
+    """List events, the newest first."""
     wanted = select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(query.size + 1)
     bounds: tuple[tuple[Any, Callable[[Any, Any], Any], object], ...] = (
         (EventRow.actor, eq, query.actor), (EventRow.kind, eq, query.kind), (EventRow.film, eq, query.film),
@@ -80,22 +78,21 @@ def list_events(services: Services, query: Annotated[EventQuery, Query()]) -> Ev
     )  # fmt: skip
     wanted = wanted.where(*(compare(column, value) for column, compare, value in bounds if value is not None))
     with services.room.database.reading() as session:
-        found = [Event(**row) for row in session.execute(wanted).mappings()]
-    shown = found[: query.size]
-    older = shown[-1].seq if len(found) > query.size else None
-    return EventPage(events=tuple(EventResponse.model_validate(event) for event in shown), older=older)
+        events = [EventResponse(**row) for row in session.execute(wanted).mappings()]
+    page = tuple(events[: query.size])
+    return EventPage(events=page, older=page[-1].seq if len(events) > query.size else None)
 
 
 @routes.get("/log/verification")
 def verify(services: Services) -> VerificationResponse:
-    """Verify every event: is anything altered or missing?"""
+    """Verify that no event is altered or missing."""
     with services.room.database.reading() as session:
         return VerificationResponse.model_validate(services.room.store.log.verify(session))
 
 
 @routes.post("/log/export", response_class=StreamingResponse, responses=LINES)
 def export(services: Services, user: CurrentUser) -> StreamingResponse:
-    """Export the whole log; the export is itself an event. Check it with: medgrape audit-log verify FILE."""
+    """Export the whole log, which adds an event. Check the file with: medgrape audit-log verify FILE."""
     with services.room.database.writing() as session:
         last = services.room.store.record(session, user, "log.exported").seq
     headers = {"Content-Disposition": 'attachment; filename="medgrape-log.jsonl"'}
@@ -103,12 +100,12 @@ def export(services: Services, user: CurrentUser) -> StreamingResponse:
 
 
 def _lines(services: Services, last: int) -> Iterator[str]:
-    """Read a batch at a time, so that a slow reader does not hold a connection to the database."""
+    """Yield batches, so that a slow client does not hold a connection to the database."""
     after = 0
     while after < last:
         with services.room.database.reading() as session:
-            found = [event for event, _ in zip(events_in(session, after=after), range(_BATCH), strict=False)]
-        if not found:
+            batch = list(islice(events_in(session, after=after), 500))
+        if not batch:
             return
-        yield "".join(line_of(event) for event in found if event.seq <= last)
-        after = found[-1].seq
+        yield "".join(line_of(event) for event in batch if event.seq <= last)
+        after = batch[-1].seq

@@ -1,1 +1,1 @@
-"""What the server remembers: rows in SQLite or PostgreSQL, and one chain of events that nobody can alter unseen."""
+"""Tables, connections and migrations of the database, and the event log."""

@@ -17,14 +17,12 @@ from medgrape.errors import UserError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-LOCK_TIMEOUT = 10
-"""Seconds that a request waits for its turn to write, or for a connection."""
+LOCK_TIMEOUT = 10  # seconds that a request waits for the write lock or a connection
 CONNECTIONS = 24
-DATABASE_ERRORS = (OperationalError, InterfaceError, PoolTimeoutError)
-"""Raised when the database does not answer, or its disk is full."""
+DATABASE_ERRORS = (OperationalError, InterfaceError, PoolTimeoutError)  # it does not answer, or its disk is full
+_URL_FORMS = "A database is named like sqlite:///room.db or postgresql://user:password@host/name."
 _SCRIPTS = Path(__file__).parent / "migrations"
-_MIGRATION_LOCK = 4711_0001
-"""PostgreSQL's advisory lock under which tables are changed."""
+_MIGRATION_LOCK = 4711_0001  # PostgreSQL's advisory lock under which tables are changed
 
 
 class DatabaseUrlError(UserError):
@@ -32,37 +30,36 @@ class DatabaseUrlError(UserError):
 
 
 class MigrationError(UserError):
-    """A database that does not answer, is none, or is of a version that this one does not know."""
+    """The database cannot be used, or its version is unknown."""
 
 
 class Database:
-    """Transactions that read, and transactions that write one after another."""
+    """Read transactions, and write transactions one after another."""
 
     def __init__(self, url: str) -> None:
         self.url = _parsed(url)
         self.engine = _engine(self.url)
         self._writers = self.engine.execution_options(writes=True)
-        self.after_commit: Callable[[Session], None] = lambda _: None
-        """Called with the session after each commit."""
+        self.after_commit: Callable[[Session], None] = lambda _: None  # called with the session after each commit
         self._turn = threading.Lock()
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is SQLite and not PostgreSQL."""
+        """True for SQLite, False for PostgreSQL."""
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A session that reads; loaded objects stay usable afterwards."""
+        """Open a session for reading; loaded objects stay usable afterwards."""
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A session that commits at the end, durably, or does nothing if the block raises.
+        """Open a session that commits at the end, or rolls back if the block raises.
 
-        SQLite admits one writer at a time and makes the others poll; in one process they queue for a lock instead,
-        which is fair and much faster.
+        SQLite has one writer at a time and others poll; in one process they wait for a lock instead, which is fair and
+        much faster.
         """
         with Session(self._writers, expire_on_commit=False) as session:
             with self._lock() if self.is_sqlite else nullcontext():
@@ -88,12 +85,12 @@ class Database:
 
 
 def default_url(folder: Path) -> str:
-    """SQLite in a folder."""
+    """Return the URL of a SQLite database in a folder."""
     return f"sqlite:///{folder.resolve() / 'medgrape.db'}"
 
 
 def error_line(error: Exception) -> str:
-    """The database's own message in one line, for the server's log."""
+    """Return the database's message in one line, for the server's log."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return (str(cause).strip().splitlines() or [type(cause).__name__])[0]
 
@@ -101,25 +98,21 @@ def error_line(error: Exception) -> str:
 def migrate(database: Database, revision: str = "head") -> None:
     """Create or update the tables; several servers may start at once."""
     from alembic import command  # slow to import, and workers never need it
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
 
     try:
         with database.engine.execution_options(writes=True).begin() as connection:
             if not database.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            config = alembic_config(connection)
-            current = MigrationContext.configure(connection).get_current_revision()
-            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-            if current is not None and current not in known:
-                raise MigrationError(f"The database is of a newer version (revision {current}); update medgrape.")
-            command.upgrade(config, revision)
+            command.upgrade(alembic_config(connection), revision)
+    except CommandError as error:
+        raise MigrationError(f"The database has a newer version ({error}); update medgrape.") from error
     except DBAPIError as error:
         raise MigrationError(f"The database {database} cannot be used: {error_line(error)}.") from error
 
 
 def alembic_config(connection: Connection) -> "Config":
-    """Alembic's settings for an open connection."""
+    """Return Alembic's settings for an open connection."""
     from alembic.config import Config
 
     config = Config()
@@ -132,13 +125,11 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise DatabaseUrlError(
-            "A database is named like sqlite:///room.db or postgresql://user:password@host/name."
-        ) from None
+        raise DatabaseUrlError(_URL_FORMS) from None
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
-        raise DatabaseUrlError(f"{parsed.drivername} is no database for the server; take a SQLite file or PostgreSQL.")
+        raise DatabaseUrlError(f"{parsed.drivername} is not supported; use a SQLite file or PostgreSQL.")
     return parsed
 
 
@@ -151,7 +142,7 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    # A database that was created without a character set would return bytes instead of text.
+    # Without client_encoding, a database created without a character set returns bytes instead of text.
     arguments = {"connect_timeout": LOCK_TIMEOUT, "client_encoding": "utf8"}
     try:
         return create_engine(url, **options, pool_pre_ping=True, connect_args=arguments)
@@ -159,7 +150,7 @@ def _engine(url: URL) -> Engine:
         raise DatabaseUrlError("PostgreSQL needs: pip install 'medgrape[postgres]'.") from missing
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 (whatever the driver gives)
+def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 (a connection of any driver)
     connection.isolation_level = None  # BEGIN is sent by _begin_sqlite
     cursor = connection.cursor()
     wait = f"busy_timeout={LOCK_TIMEOUT * 1000}"
@@ -169,6 +160,6 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 (
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """Writers take the lock at once: SQLite refuses one that began as a reader when it comes to write."""
+    """Lock for writing at the begin: SQLite refuses to turn a read transaction into a write transaction."""
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -9,28 +9,27 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from medgrape.files import whole_file
 from medgrape.server.storage.tables import ChainRow, EventRow, stamp
 
-ChainEnd = tuple[int, str]
-"""Number and hash of an event; 0 and "" before the first one."""
+ChainEnd = tuple[int, str]  # number and hash of an event; 0 and "" before the first one
 _CHAIN_END = select(ChainRow.seq, ChainRow.hash)
 _LOCKED_CHAIN_END = _CHAIN_END.with_for_update()
 _INSERT_EVENT, _MOVE_CHAIN_END = insert(EventRow), update(ChainRow)
 _HEAD = "head"
 _MAX_FAULTS = 20
-_ANCHOR_LINE = 128
-"""Bytes of one of the anchor's two lines."""
+_ANCHOR_LINE = 128  # bytes of one of the anchor's two lines
 
 
 class Anchor:
@@ -38,7 +37,7 @@ class Anchor:
 
     Several workers write without waiting for each other. A late one writes an older event into its line; the other
     line then holds the newer one. So the file may lag behind, but never runs ahead. It is created once, with the room,
-    and never again: a file that somebody removed stays missing.
+    and never again: a removed file stays missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +59,7 @@ class Anchor:
             os.close(handle)
 
     def read(self) -> ChainEnd | None:
-        """The last event stored; None if the file is missing or damaged."""
+        """Return the last event stored; None if the file is missing or damaged."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -77,20 +76,10 @@ class Anchor:
 
 
 @dataclass(frozen=True)
-class NewEvent:
-    """An event before it is part of the chain."""
-
-    actor: str
-    kind: str
-    film: str | None = None
-    study: str | None = None
-    model: str | None = None
-    body: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Event:
     """An event of the chain; the fields are the columns of its table."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
     seq: int
     at: str
@@ -106,13 +95,16 @@ class Event:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """The body as data."""
+        """Return the body as data."""
         return dict(json.loads(self.body))
 
     def expected_hash(self) -> str:
-        """The hash of all other fields but the seal."""
+        """Return the hash of all other fields but the seal."""
         hashed = {name: value for name, value in vars(self).items() if name not in ("hash", "seal")}
         return hashlib.sha256(_canonical(hashed).encode()).hexdigest()
+
+
+_EVENT = TypeAdapter(Event)
 
 
 @dataclass(frozen=True)
@@ -120,8 +112,7 @@ class Verdict:
     """Result of checking a log."""
 
     events: int
-    head: str
-    """Hash of the last event: kept elsewhere, it proves later that nothing was removed."""
+    head: str  # hash of the last event: kept elsewhere, it proves later that nothing was removed
     faults: tuple[str, ...]
 
     @property
@@ -137,13 +128,16 @@ class EventLog:
         self._key = key
         self._anchor = Anchor(anchor)
 
-    def add(self, session: Session, new: NewEvent) -> Event:
+    def add(
+        self, session: Session, actor: str, kind: str, body: Mapping[str, Any], *, film: str | None = None,
+        study: str | None = None, model: str | None = None,
+    ) -> Event:  # fmt: skip
         """Append an event within the session's transaction; other writers wait until it ends."""
         session.flush()
         connection = session.connection()
         seq, previous = connection.execute(_LOCKED_CHAIN_END).one()
-        now, body = stamp(datetime.now(UTC)), _canonical(new.body)
-        bare = Event(seq + 1, now, new.actor, new.kind, new.film, new.study, new.model, body, previous, "", "")
+        now = stamp(datetime.now(UTC))
+        bare = Event(seq + 1, now, actor, kind, film, study, model, _canonical(body), previous, "", "")
         event = replace(bare, hash=bare.expected_hash())
         event = replace(event, seal=self._seal(event.hash))
         connection.execute(_INSERT_EVENT, asdict(event))
@@ -155,11 +149,11 @@ class EventLog:
     def write_anchor(self, session: Session) -> None:
         """Write the end of the chain into the folder after the commit."""
         if _HEAD in session.info:
-            with suppress(OSError):  # on a full disk it lags behind
+            with suppress(OSError):  # on a full disk the file lags behind
                 self._anchor.write(*session.info[_HEAD])
 
     def accept(self, session: Session) -> None:
-        """Store the chain's end as it is now, whatever was stored before: for an admin who looked into a fault."""
+        """Write a new anchor with the present end of the chain, after an admin has examined a fault."""
         seq, event_hash = session.connection().execute(_CHAIN_END).one()
         self._anchor.path.unlink(missing_ok=True)
         self._anchor.make()
@@ -175,29 +169,22 @@ class EventLog:
             session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         seq, event_hash = session.execute(_CHAIN_END).one()
         faults: list[str] = []
-        last: ChainEnd = (0, "")
-        count = 0
-        for event in events_in(session):
-            faults.extend(_faults(event, last, self._seal(event.hash)))
-            last, count = (event.seq, event.hash), count + 1
+        last, count = _check_chain(events_in(session), lambda event: self._seal(event.hash), expected, faults)
         if last != (seq, event_hash):
             faults.append(f"the log ends with event {last[0]}, but event {seq} was written last")
-        if expected is not None and not has_hash(session, expected):
-            faults.append(f"no event has the hash {expected}")
         if not self._holds(session, anchored, (seq, event_hash)):
-            name = self._anchor.path.name
             faults.append(
-                f"{name}, in which the room's folder remembers the last event, is missing or damaged"
+                f"{self._anchor.path.name}, which stores the last event, is missing or damaged"
                 if anchored is None
-                else f"event {anchored[0]}, which the room's folder remembers, is missing or another"
+                else f"event {anchored[0]}, the last one in {self._anchor.path.name}, is missing or differs"
             )
         return Verdict(count, last[1], tuple(faults[:_MAX_FAULTS]))
 
     def belongs(self, session: Session) -> bool:
-        """Whether database and folder belong together.
+        """Return whether the database belongs to the folder.
 
-        The database must hold the event that the anchor stores. Where the anchor stores none, the first event must be
-        sealed with the folder's key.
+        It must hold the event that the anchor stores. If the anchor stores none, the first event must be sealed with
+        the folder's key.
         """
         anchored, end = self._anchor.read(), session.execute(_CHAIN_END).one()
         if anchored is None or (anchored[0] == 0 and end.seq > 0):
@@ -206,7 +193,7 @@ class EventLog:
         return self._holds(session, anchored, (end.seq, end.hash))
 
     def _holds(self, session: Session, anchored: ChainEnd | None, end: ChainEnd) -> bool:
-        """Whether the anchored event is part of the chain that ends with ``end``."""
+        """Return whether the anchored event is part of the chain that ends with ``end``."""
         if anchored is None or anchored[0] > end[0]:
             return False
         if anchored[0] in (0, end[0]):
@@ -223,22 +210,33 @@ def verify_export(lines: Iterator[str], expected: str | None = None) -> Verdict:
     ``expected`` is a hash noted earlier, which some event must have.
     """
     faults: list[str] = []
-    found = expected is None
-    last: ChainEnd = (0, "")
-    count = 0
-    for number, line in enumerate(lines, 1):
-        event = _parsed(line)
-        if event is None:
-            faults.append(f"line {number} is no event")
-            continue
-        faults.extend(_faults(event, last, event.seal))
-        found |= event.hash == expected
-        last, count = (event.seq, event.hash), count + 1
+
+    def parse() -> Iterator[Event]:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield _EVENT.validate_json(line)
+            except ValidationError:
+                faults.append(f"line {number} is no event")
+
+    last, count = _check_chain(parse(), lambda event: event.seal, expected, faults)
     if count == 0:
         faults.append("there is no event in it")
+    return Verdict(count, last[1], tuple(faults[:_MAX_FAULTS]))
+
+
+def _check_chain(
+    events: Iterable[Event], seal_of: Callable[[Event], str], expected: str | None, faults: list[str]
+) -> tuple[ChainEnd, int]:
+    """Add the faults of a chain to ``faults``; return its end and the number of its events."""
+    end: ChainEnd = (0, "")
+    count, found = 0, expected is None
+    for event in events:
+        faults.extend(_faults(event, end, seal_of(event)))
+        found |= event.hash == expected
+        end, count = (event.seq, event.hash), count + 1
     if not found:
         faults.append(f"no event has the hash {expected}")
-    return Verdict(count, last[1], tuple(faults[:_MAX_FAULTS]))
+    return end, count
 
 
 def _faults(event: Event, last: ChainEnd, seal: str) -> Iterator[str]:
@@ -254,28 +252,19 @@ def _faults(event: Event, last: ChainEnd, seal: str) -> Iterator[str]:
         yield f"event {event.seq} was written by somebody without the key"
 
 
-def _parsed(line: str) -> Event | None:
-    try:
-        event = Event(**json.loads(line))
-    except (ValueError, TypeError):
-        return None
-    texts = (event.at, event.actor, event.kind, event.body, event.previous, event.hash, event.seal)
-    return event if isinstance(event.seq, int) and all(isinstance(text, str) for text in texts) else None
-
-
 def _canonical(data: Mapping[str, Any]) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def events_in(session: Session, *, after: int = 0) -> Iterator[Event]:
-    """Every event in order, read in chunks."""
+    """Yield every event in order, read in chunks."""
     rows = session.execute(select(EventRow.__table__).where(EventRow.seq > after).order_by(EventRow.seq))
     for row in rows.yield_per(500).mappings():
         yield Event(**row)
 
 
 def export(session: Session, path: Path) -> int:
-    """Write all events as JSON lines, atomically; returns their number."""
+    """Write all events as JSON lines, atomically; return their number."""
     count = 0
     with whole_file(path) as draft, draft.open("w", encoding="utf-8") as file:
         for event in events_in(session):
@@ -285,16 +274,11 @@ def export(session: Session, path: Path) -> int:
 
 
 def line_of(event: Event) -> str:
-    """An event as a line of an export."""
+    """Return an event as a line of an export."""
     return json.dumps(asdict(event)) + "\n"
 
 
 def latest(session: Session, count: int) -> list[Event]:
-    """The last events in order."""
+    """Return the last events in order."""
     rows = session.execute(select(EventRow.__table__).order_by(EventRow.seq.desc()).limit(count)).mappings()
     return [Event(**row) for row in rows][::-1]
-
-
-def has_hash(session: Session, event_hash: str) -> bool:
-    """Whether some event has this hash."""
-    return session.scalar(select(EventRow.seq).where(EventRow.hash == event_hash)) is not None

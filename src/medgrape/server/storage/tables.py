@@ -1,4 +1,4 @@
-"""The tables. Times are text in UTC, so that both databases store and sort them alike, to the microsecond."""
+"""The tables. Times are text in UTC, so that SQLite and PostgreSQL sort them alike, to the microsecond."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, TypeDecorator, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+_PRESENT = text("deleted_at IS NULL")
 _FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def stamp(when: datetime) -> str:
-    """A time as text: ``2026-11-18T09:30:00.000000Z``."""
+    """Format a time like 2026-11-18T09:30:00.000000Z."""
     return when.astimezone(UTC).strftime(_FORMAT)
 
 
@@ -33,22 +34,22 @@ class Base(DeclarativeBase):
 
     type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON()}  # noqa: RUF012 (SQLAlchemy's own way)
 
+    def columns(self) -> dict[str, Any]:
+        """Return the row's values by column."""
+        return {column.key: getattr(self, column.key) for column in self.__table__.columns}
+
 
 class UserRow(Base):
     """A user of the server."""
 
     __tablename__ = "users"
-
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(64), unique=True)
     role: Mapped[str] = mapped_column(String(16))
-    password: Mapped[str | None] = mapped_column(String(256))
-    """Argon2 hash; None for users who log in by OIDC or token, and for the local user."""
-    subject: Mapped[str | None] = mapped_column(String(512), unique=True)
-    """OIDC issuer and subject."""
+    password: Mapped[str | None] = mapped_column(String(256))  # Argon2 hash; None: log in by OIDC or token only
+    subject: Mapped[str | None] = mapped_column(String(512), unique=True)  # OIDC issuer and subject
     disabled: Mapped[bool] = mapped_column(default=False)
-    failures: Mapped[int] = mapped_column(default=0)
-    """Wrong passwords since the last right one."""
+    failures: Mapped[int] = mapped_column(default=0)  # wrong passwords since the last login
     locked_until: Mapped[datetime | None]
     added_at: Mapped[datetime]
 
@@ -57,7 +58,6 @@ class SessionRow(Base):
     """A login session; ``key`` is a hash of the cookie's content."""
 
     __tablename__ = "sessions"
-
     key: Mapped[str] = mapped_column(String(64), primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     opened_at: Mapped[datetime]
@@ -68,7 +68,6 @@ class TokenRow(Base):
     """A bearer token; only its hash is stored."""
 
     __tablename__ = "tokens"
-
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     name: Mapped[str] = mapped_column(String(64))
@@ -84,16 +83,12 @@ class FilmRow(Base):
 
     __tablename__ = "films"
     __table_args__ = (
-        Index(
-            "one_film_for_each_content", "content", unique=True, sqlite_where=text("deleted_at IS NULL"),
-            postgresql_where=text("deleted_at IS NULL"),
-        ),
+        Index("one_film_for_each_content", "content", unique=True, sqlite_where=_PRESENT, postgresql_where=_PRESENT),
         Index("films_by_arrival", "arrived_at", "id"),
-    )  # fmt: skip
+    )
 
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
-    content: Mapped[str] = mapped_column(String(64))
-    """SHA-256 of the uploaded file: two uploads of one file are one film."""
+    content: Mapped[str] = mapped_column(String(64))  # SHA-256 of the uploaded file, so that it is stored once
     suffix: Mapped[str] = mapped_column(String(8))
     facts: Mapped[dict[str, Any]]
     view: Mapped[str | None] = mapped_column(String(16))
@@ -108,15 +103,12 @@ class ModelRow(Base):
     """A run known to the server, by a hash of its manifest."""
 
     __tablename__ = "models"
-
     version: Mapped[str] = mapped_column(String(16), primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
     folder: Mapped[str] = mapped_column(Text)
-    made_here: Mapped[bool]
-    """Whether it was created here, by teaching or curating a model."""
+    made_here: Mapped[bool]  # whether it was created here, by teaching or curating a model
     parent: Mapped[str | None] = mapped_column(String(16))
-    what: Mapped[str] = mapped_column(Text)
-    """How it was made, in one sentence."""
+    what: Mapped[str] = mapped_column(Text)  # how it was made, in one sentence
     added_at: Mapped[datetime]
     added_by: Mapped[str] = mapped_column(String(64))
     removed_at: Mapped[datetime | None]
@@ -126,7 +118,6 @@ class ImpressionRow(Base):
     """Prediction of a model for a film without corrections."""
 
     __tablename__ = "impressions"
-
     film_id: Mapped[str] = mapped_column(ForeignKey("films.id"), primary_key=True)
     model: Mapped[str] = mapped_column(ForeignKey("models.version"), primary_key=True)
     likeliest: Mapped[str] = mapped_column(String(64), index=True)
@@ -134,7 +125,7 @@ class ImpressionRow(Base):
 
 
 class StudyRow(Base):
-    """One film, one model, one reader. Its steps are events."""
+    """A study of one film with one model by one reader. Its steps are events."""
 
     __tablename__ = "studies"
     __table_args__ = (UniqueConstraint("film_id", "model", "reader_id", name="one_study_for_each_reader"),)
@@ -143,10 +134,8 @@ class StudyRow(Base):
     film_id: Mapped[str] = mapped_column(ForeignKey("films.id"), index=True)
     model: Mapped[str] = mapped_column(ForeignKey("models.version"))
     reader_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
-    revision: Mapped[int] = mapped_column(default=0)
-    """Number of steps: corrections made, withdrawn or redrawn, undo and redo."""
-    prediction: Mapped[dict[str, Any]]
-    """After the last step."""
+    revision: Mapped[int] = mapped_column(default=0)  # number of steps, with undo and redo
+    prediction: Mapped[dict[str, Any]]  # after the last step
     opened_at: Mapped[datetime]
     changed_at: Mapped[datetime]
 
@@ -155,7 +144,6 @@ class EventRow(Base):
     """An event of the log. Rows are only ever added."""
 
     __tablename__ = "events"
-
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     at: Mapped[str] = mapped_column(String(27))
     actor: Mapped[str] = mapped_column(String(64), index=True)
@@ -163,8 +151,7 @@ class EventRow(Base):
     film: Mapped[str | None] = mapped_column(String(16), index=True)
     study: Mapped[str | None] = mapped_column(String(16), index=True)
     model: Mapped[str | None] = mapped_column(String(16))
-    body: Mapped[str] = mapped_column(Text)
-    """JSON, as hashed."""
+    body: Mapped[str] = mapped_column(Text)  # JSON, as hashed
     previous: Mapped[str] = mapped_column(String(64))
     hash: Mapped[str] = mapped_column(String(64))
     seal: Mapped[str] = mapped_column(String(64))
@@ -174,7 +161,6 @@ class ChainRow(Base):
     """End of the chain of events; locked while an event is added."""
 
     __tablename__ = "chain"
-
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     seq: Mapped[int]
     hash: Mapped[str] = mapped_column(String(64))
@@ -184,7 +170,6 @@ class JobRow(Base):
     """A background job."""
 
     __tablename__ = "jobs"
-
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     kind: Mapped[str] = mapped_column(String(32))
     owner_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
@@ -193,16 +178,13 @@ class JobRow(Base):
     news: Mapped[str] = mapped_column(Text, default="")
     result: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
-    beat_at: Mapped[datetime]
-    """Last heartbeat of its worker."""
-    cancelled: Mapped[bool] = mapped_column(default=False)
-    """Whether somebody asked to cancel it."""
+    beat_at: Mapped[datetime]  # last heartbeat of its worker
+    cancelled: Mapped[bool] = mapped_column(default=False)  # True once a user asked to cancel it
 
 
 class SettingRow(Base):
     """A setting for all users, such as the model in use."""
 
     __tablename__ = "settings"
-
     key: Mapped[str] = mapped_column(String(32), primary_key=True)
     value: Mapped[str] = mapped_column(Text)

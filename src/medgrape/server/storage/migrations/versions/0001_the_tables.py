@@ -1,16 +1,14 @@
-"""The tables"""
+"""Tables of version 0.1.0."""
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
-    """Forward."""
+    """Create the tables."""
     op.create_table(
         "chain",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -33,12 +31,10 @@ def upgrade() -> None:
         sa.Column("seal", sa.String(length=64), nullable=False),
         sa.PrimaryKeyConstraint("seq"),
     )
-    with op.batch_alter_table("events", schema=None) as batch_op:
-        batch_op.create_index(("ix_events_actor"), ["actor"], unique=False)
-        batch_op.create_index(("ix_events_film"), ["film"], unique=False)
-        batch_op.create_index(("ix_events_kind"), ["kind"], unique=False)
-        batch_op.create_index(("ix_events_study"), ["study"], unique=False)
-
+    op.create_index("ix_events_actor", "events", ["actor"])
+    op.create_index("ix_events_film", "events", ["film"])
+    op.create_index("ix_events_kind", "events", ["kind"])
+    op.create_index("ix_events_study", "events", ["study"])
     op.create_table(
         "models",
         sa.Column("version", sa.String(length=16), nullable=False),
@@ -85,22 +81,14 @@ def upgrade() -> None:
         sa.Column("arrived_at", sa.String(length=27), nullable=False),
         sa.Column("arrived_by", sa.Integer(), nullable=False),
         sa.Column("deleted_at", sa.String(length=27), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["arrived_by"],
-            ["users.id"],
-        ),
+        sa.ForeignKeyConstraint(["arrived_by"], ["users.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    with op.batch_alter_table("films", schema=None) as batch_op:
-        batch_op.create_index("films_by_arrival", ["arrived_at", "id"], unique=False)
-        batch_op.create_index(
-            "one_film_for_each_content",
-            ["content"],
-            unique=True,
-            sqlite_where=sa.text("deleted_at IS NULL"),
-            postgresql_where=sa.text("deleted_at IS NULL"),
-        )
-
+    op.create_index("films_by_arrival", "films", ["arrived_at", "id"])
+    present = sa.text("deleted_at IS NULL")
+    op.create_index(
+        "one_film_for_each_content", "films", ["content"], unique=True, sqlite_where=present, postgresql_where=present
+    )
     op.create_table(
         "jobs",
         sa.Column("id", sa.String(length=16), nullable=False),
@@ -113,30 +101,20 @@ def upgrade() -> None:
         sa.Column("created_at", sa.String(length=27), nullable=False),
         sa.Column("beat_at", sa.String(length=27), nullable=False),
         sa.Column("cancelled", sa.Boolean(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["owner_id"],
-            ["users.id"],
-        ),
+        sa.ForeignKeyConstraint(["owner_id"], ["users.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    with op.batch_alter_table("jobs", schema=None) as batch_op:
-        batch_op.create_index(("ix_jobs_owner_id"), ["owner_id"], unique=False)
-
+    op.create_index("ix_jobs_owner_id", "jobs", ["owner_id"])
     op.create_table(
         "sessions",
         sa.Column("key", sa.String(length=64), nullable=False),
         sa.Column("user_id", sa.Integer(), nullable=False),
         sa.Column("opened_at", sa.String(length=27), nullable=False),
         sa.Column("expires_at", sa.String(length=27), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"],
-            ["users.id"],
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"]),
         sa.PrimaryKeyConstraint("key"),
     )
-    with op.batch_alter_table("sessions", schema=None) as batch_op:
-        batch_op.create_index(("ix_sessions_user_id"), ["user_id"], unique=False)
-
+    op.create_index("ix_sessions_user_id", "sessions", ["user_id"])
     op.create_table(
         "tokens",
         sa.Column("id", sa.String(length=16), nullable=False),
@@ -147,15 +125,10 @@ def upgrade() -> None:
         sa.Column("created_at", sa.String(length=27), nullable=False),
         sa.Column("expires_at", sa.String(length=27), nullable=True),
         sa.Column("revoked_at", sa.String(length=27), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["user_id"],
-            ["users.id"],
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"]),
         sa.PrimaryKeyConstraint("id"),
     )
-    with op.batch_alter_table("tokens", schema=None) as batch_op:
-        batch_op.create_index(("ix_tokens_user_id"), ["user_id"], unique=False)
-
+    op.create_index("ix_tokens_user_id", "tokens", ["user_id"])
     op.create_table(
         "studies",
         sa.Column("id", sa.String(length=16), nullable=False),
@@ -166,22 +139,12 @@ def upgrade() -> None:
         sa.Column("prediction", sa.JSON(), nullable=False),
         sa.Column("opened_at", sa.String(length=27), nullable=False),
         sa.Column("changed_at", sa.String(length=27), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["film_id"],
-            ["films.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["model"],
-            ["models.version"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["reader_id"],
-            ["users.id"],
-        ),
+        sa.ForeignKeyConstraint(["film_id"], ["films.id"]),
+        sa.ForeignKeyConstraint(["model"], ["models.version"]),
+        sa.ForeignKeyConstraint(["reader_id"], ["users.id"]),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("film_id", "model", "reader_id", name="one_study_for_each_reader"),
     )
-    with op.batch_alter_table("studies", schema=None) as batch_op:
-        batch_op.create_index(("ix_studies_film_id"), ["film_id"], unique=False)
-        batch_op.create_index(("ix_studies_reader_id"), ["reader_id"], unique=False)
+    op.create_index("ix_studies_film_id", "studies", ["film_id"])
+    op.create_index("ix_studies_reader_id", "studies", ["reader_id"])
     op.execute("INSERT INTO chain (id, seq, hash) VALUES (1, 0, '')")

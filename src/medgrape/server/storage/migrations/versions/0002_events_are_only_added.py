@@ -1,20 +1,18 @@
-"""Events are only ever added: the database itself refuses to change or remove one.
+"""Triggers that refuse to change or remove events.
 
-Whoever owns the database can lift this; the chain of hashes tells afterwards. It stops mistakes, and everybody else.
+The owner of the database can drop them; the hash chain then shows the changes. They prevent mistakes.
 """
 
 from alembic import op
 
 revision = "0002"
 down_revision = "0001"
-branch_labels = None
-depends_on = None
 
 _REFUSAL = "events are only ever added"
 
 
 def upgrade() -> None:
-    """Forward."""
+    """Refuse updates and deletions of events."""
     if op.get_bind().dialect.name == "sqlite":
         for deed in ("UPDATE", "DELETE"):
             op.execute(

@@ -1,31 +1,22 @@
-"""What a model says of a film at first sight, for the list of films."""
+"""Predictions of models for films without corrections, for the list of films."""
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0003"
 down_revision = "0002"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
-    """Forward."""
+    """Create the table."""
     op.create_table(
         "impressions",
         sa.Column("film_id", sa.String(length=16), nullable=False),
         sa.Column("model", sa.String(length=16), nullable=False),
         sa.Column("likeliest", sa.String(length=64), nullable=False),
         sa.Column("prediction", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["film_id"],
-            ["films.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["model"],
-            ["models.version"],
-        ),
+        sa.ForeignKeyConstraint(["film_id"], ["films.id"]),
+        sa.ForeignKeyConstraint(["model"], ["models.version"]),
         sa.PrimaryKeyConstraint("film_id", "model"),
     )
-    with op.batch_alter_table("impressions", schema=None) as batch_op:
-        batch_op.create_index(("ix_impressions_likeliest"), ["likeliest"], unique=False)
+    op.create_index("ix_impressions_likeliest", "impressions", ["likeliest"])

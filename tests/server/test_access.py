@@ -1,4 +1,4 @@
-"""Every door of the server: closed unless it says that it is open, and open only to whom it should be."""
+"""Access: every route requires its role, except the few that are open."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ def address(path):
     )
 
 
-def test_the_walk_misses_no_route(shared_room):
+def test_every_route_is_checked(shared_room):
     app = shared_room.client.app
     walked = {(method.lower(), path) for method, path, _ in doors(app)}
     described = {(method, path) for path, methods in app.openapi()["paths"].items() for method in methods}
@@ -59,19 +59,19 @@ def test_the_walk_misses_no_route(shared_room):
     assert len([route for route in app.routes if not isinstance(route, APIRoute)]) == len(ROUTERS)
 
 
-def test_no_other_route_is_open_than_those_written_here(shared_room):
+def test_only_the_listed_routes_are_open(shared_room):
     app = shared_room.client.app
     assert open_paths(app) == OPEN
     assert {path for _, path, roles in doors(app) if not roles} == OPEN
 
 
-def test_without_a_name_every_closed_door_answers_401(shared_room):
+def test_every_closed_route_answers_401_without_login(shared_room):
     for method, path, _ in doors(shared_room.client.app):
         answer = shared_room.client.request(method, address(path), follow_redirects=False)
         assert (answer.status_code == 401) == (path not in OPEN), f"{method} {path}"
 
 
-def test_whoever_may_do_less_than_a_door_takes_is_refused(shared_room):
+def test_a_role_below_the_required_one_is_refused(shared_room):
     guarded = [(method, path, max(roles, key=list(Role).index)) for method, path, roles in _closed(shared_room)]
     higher = [(method, path, BELOW[role]) for method, path, role in guarded if role in BELOW]
     assert len(higher) >= 10
@@ -82,14 +82,14 @@ def test_whoever_may_do_less_than_a_door_takes_is_refused(shared_room):
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), f"{method} {path}"
 
 
-def test_a_path_that_is_nowhere_is_told_only_to_whom_the_server_knows(shared_room):
+def test_an_unknown_path_answers_404_only_after_login(shared_room):
     for path in ("/nowhere", "/films/", "/films/x/y/z"):
         assert shared_room.get(None, path).status_code == 401
         assert shared_room.get("rita", path).status_code == 404
     assert shared_room.client.get("/../etc/passwd").status_code == 401
 
 
-def test_a_study_of_somebody_else_is_not_there_for_a_reader(room):
+def test_a_reader_does_not_find_a_study_of_another_user(room):
     hers = room.study("rita")
     for path in ("", "/explanation", "/history", "/evidence.png", "/maps/active_tb.png", "/maps/active_tb.npy",
                  "/reading.json", "/reading.pdf", "/reading.dcm.zip"):  # fmt: skip
@@ -101,14 +101,14 @@ def test_a_study_of_somebody_else_is_not_there_for_a_reader(room):
 
 
 @pytest.mark.parametrize("who", ["cora", "alma"])
-def test_not_even_a_curator_or_an_admin_changes_the_study_of_somebody_else(shared_room, who):
+def test_no_role_may_change_a_study_of_another_user(shared_room, who):
     hers = shared_room.study("rita")
     for path, body in CHANGES:
         assert shared_room.post(who, f"/studies/{hers['id']}/{path}", json=body).status_code == 403
     assert shared_room.get("rita", f"/studies/{hers['id']}").json() == hers
 
 
-def test_a_job_of_somebody_else_is_not_there_for_a_reader(room):
+def test_a_reader_does_not_find_a_job_of_another_user(room):
     hers = _job(room, "rita", RUNNING)
     assert room.get("rolf", "/jobs").json() == []
     for method, path in (("GET", ""), ("GET", "/news"), ("POST", "/cancel")):
@@ -120,7 +120,7 @@ def test_a_job_of_somebody_else_is_not_there_for_a_reader(room):
     assert room.post("rita", f"/jobs/{_job(room, 'rita', DONE)}/cancel").json()["code"] == "job_ended"
 
 
-def test_a_token_of_somebody_else_is_not_there_for_anybody_but_an_admin(room):
+def test_only_an_admin_finds_a_token_of_another_user(room):
     made = room.post("rita", "/tokens", json={"name": "orthanc", "role": "reader"}).json()
     hers = made["told"]["id"]
     assert {one["user"] for one in room.get("rolf", "/tokens").json()} == {"rolf"}
@@ -133,20 +133,20 @@ def test_a_token_of_somebody_else_is_not_there_for_anybody_but_an_admin(room):
     assert not _knows(room, made["token"])
 
 
-def test_nobody_makes_a_token_for_others_or_above_themselves(shared_room):
+def test_a_reader_cannot_create_tokens_for_others_or_with_a_higher_role(shared_room):
     for body in ({"role": "reader", "user": "rolf"}, {"role": "curator"}, {"role": "admin", "user": "alma"}):
         assert shared_room.post("rita", "/tokens", json={"name": "x"} | body).status_code == 403
     above = shared_room.post("alma", "/tokens", json={"name": "x", "role": "admin", "user": "rita"})
     assert (above.status_code, above.json()["code"]) == (422, "bad_input")
 
 
-def test_a_film_of_somebody_else_is_not_a_readers_to_remove(shared_room):
+def test_a_reader_cannot_remove_a_film_of_another_user(shared_room):
     film = shared_room.upload("rolf", drawn(11)).json()["film"]["id"]
     assert shared_room.ask("rita", "DELETE", f"/films/{film}").status_code == 403
     assert shared_room.get("rita", f"/films/{film}").status_code == 200
 
 
-def test_a_token_may_do_no_more_than_it_was_made_for(shared_room):
+def test_a_token_has_no_more_rights_than_its_role(shared_room):
     token = _token(shared_room, "alma", Role.READER)
     assert shared_room.get(None, "/session/me", headers=_bearer(token)).json()["role"] == "reader"
     for method, path in (("GET", "/users"), ("GET", "/log"), ("POST", "/log/export"), ("GET", "/metrics")):
@@ -155,13 +155,13 @@ def test_a_token_may_do_no_more_than_it_was_made_for(shared_room):
     assert shared_room.post(None, "/tokens", json=asked, headers=_bearer(token)).status_code == 403
 
 
-def test_a_token_may_do_no_more_than_its_user_may_by_now(room):
+def test_a_token_has_no_more_rights_than_its_user_has_now(room):
     token = _token(room, "cora", Role.CURATOR)
     assert room.ask("alma", "PATCH", "/users/cora", json={"role": "reader"}).status_code == 200
     assert room.get(None, "/session/me", headers=_bearer(token)).json()["role"] == "reader"
 
 
-def test_a_token_that_was_revoked_has_expired_or_whose_user_is_disabled_opens_nothing(room):
+def test_a_revoked_or_expired_token_and_one_of_a_disabled_user_are_refused(room):
     with room.room.database.writing() as session:
         newcomer = add_user(session, "nora", Role.READER, None)
         revoked, expired, disabled, good = (create_token(session, newcomer, "x", Role.READER, 1) for _ in range(4))
@@ -173,7 +173,7 @@ def test_a_token_that_was_revoked_has_expired_or_whose_user_is_disabled_opens_no
     assert not _knows(room, disabled)
 
 
-def test_a_token_of_another_form_opens_nothing(shared_room):
+def test_a_malformed_token_is_refused(shared_room):
     real = shared_room.tokens["rita"]
     number, secret = real.split("_", 2)[1:]
     forms = ["", "mg", "mg__", f"mg_{number}_", f"mg_{number}", f"xx_{number}_{secret}", real[:-1], real + "x", "\x00",

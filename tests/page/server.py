@@ -1,4 +1,4 @@
-"""The server that the page comes from, as a process of its own, with somebody of every role and films to read."""
+"""A server process with the page, users of every role, and films."""
 
 import functools
 import http.client
@@ -26,51 +26,50 @@ from medgrape.server.settings import ServerSettings
 PASSWORD = "correct horse battery"  # noqa: S105
 PEOPLE = {"rita": Role.READER, "rolf": Role.READER, "cora": Role.CURATOR, "alma": Role.ADMIN}
 SIDE = 240
-"""Pixels of a film, across and down."""
-PATIENT = "[rate]\nper_second = 10000.0\nburst = 100000\nlogins_per_minute = 10000\n"
-"""A server that minds no hurry: tests ask more quickly than people."""
+"""Width and height of a film in pixels."""
+NO_RATE_LIMIT = "[rate]\nper_second = 10000.0\nburst = 100000\nlogins_per_minute = 10000\n"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who asks the server past the page; each time anew, for it may have been killed meanwhile."""
+    """A user who sends requests without the page. Each opens a connection, because the server may have been killed."""
 
-    house: "House"
+    server: "PageServer"
     token: str
 
-    def ask(self, method: str, path: str, told: object = None) -> tuple[int, bytes]:
+    def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        return self._asked(method, path, None if told is None else json.dumps(told).encode(), headers)
+        return self._send(method, path, None if body is None else json.dumps(body).encode(), headers)
 
     def get(self, path: str) -> Any:
-        return self._told("GET", path)
+        return self._json("GET", path)
 
-    def post(self, path: str, told: object = None) -> Any:
-        return self._told("POST", path, told)
+    def post(self, path: str, body: object = None) -> Any:
+        return self._json("POST", path, body)
 
     def upload(self, content: bytes) -> str:
-        """A film's id."""
+        """Upload a film; return its id."""
         start = b'--film\r\nContent-Disposition: form-data; name="file"; filename="film.png"\r\n\r\n'
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "multipart/form-data; boundary=film"}
-        status, body = self._asked("POST", "/films", start + content + b"\r\n--film--\r\n", headers)
+        status, body = self._send("POST", "/films", start + content + b"\r\n--film--\r\n", headers)
         assert status in (200, 201), body
         return json.loads(body)["film"]["id"]
 
-    def _told(self, method: str, path: str, told: object = None) -> Any:
-        status, body = self.ask(method, path, told)
-        assert 200 <= status < 300, f"{method} {path}: {status} {body[:300]!r}"
-        return json.loads(body)
+    def _json(self, method: str, path: str, body: object = None) -> Any:
+        status, answer = self.ask(method, path, body)
+        assert 200 <= status < 300, f"{method} {path}: {status} {answer[:300]!r}"
+        return json.loads(answer)
 
-    def _asked(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.house.port, timeout=60)) as connection:
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)) as connection:
             connection.request(method, f"/api/v1{path}", body, headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
 
 
 @dataclass
-class House:
-    """A server that can be killed and comes back at the same address, and everybody's way to ask it directly."""
+class PageServer:
+    """A server that can be killed and started again at the same address."""
 
     run: Path
     data: Path
@@ -85,9 +84,9 @@ class House:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, at the address that it had before."""
+        """Start the server, at its former address if it had one."""
         config = self.folder / "server.toml"
-        config.write_text(PATIENT)
+        config.write_text(NO_RATE_LIMIT)
         where = ["--room", str(self.folder / "room"), "--port", str(self.port), "--workers", "1"]
         command = [sys.executable, "-m", "medgrape", "serve", str(self.run), "--data", str(self.data), *where]
         with (self.folder / "server.log").open("a") as log:
@@ -95,18 +94,18 @@ class House:
                 [*command, "--config", str(config)], stdout=subprocess.PIPE, stderr=log, text=True,
                 start_new_session=True,
             )  # fmt: skip
-        said = self._process.stdout.readline()
-        assert "http://127.0.0.1:" in said, f"The server did not start; see {self.folder / 'server.log'}."
-        self.port = int(said.split()[2].rpartition(":")[2])
-        awaiting = ServerUnderTest(self.run, self.folder / "room", "", self.port)
+        line = self._process.stdout.readline()
+        assert "http://127.0.0.1:" in line, f"The server did not start; see {self.folder / 'server.log'}."
+        self.port = int(line.split()[2].rpartition(":")[2])
+        under_test = ServerUnderTest(self.run, self.folder / "room", "", self.port)
         ends = time.monotonic() + 60
-        while not awaiting.is_ready():
+        while not under_test.is_ready():
             assert self._process.poll() is None, f"The server ended; see {self.folder / 'server.log'}."
             assert time.monotonic() < ends, f"The server reads no films; see {self.folder / 'server.log'}."
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End every process of it at once, as a power cut would."""
+        """Kill all processes of the server at once, like a power cut."""
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -115,8 +114,8 @@ class House:
         self._process.stdout.close()
         self._process = None
 
-    def furnish(self) -> None:
-        """Let everybody in, before the first start."""
+    def set_up(self) -> None:
+        """Add the users, then start the server."""
         archive = RoomStore.ready(RoomFolder(self.folder / "room"), ServerSettings())
         secret, tokens = hash_password(PASSWORD), {}
         with archive.database.writing() as session:
@@ -128,37 +127,37 @@ class House:
         self.start()
         self.callers = {name: Caller(self, token) for name, token in tokens.items()}
 
-    def newcomer(self, name: str, role: str = "reader") -> None:
-        """One more person, whom no other test knows."""
+    def add_user(self, name: str, role: str = "reader") -> None:
+        """Add a user that no other test uses."""
         alma = self.callers["alma"]
         alma.post("/users", {"name": name, "role": role, "password": PASSWORD})
         token = alma.post("/tokens", {"name": "test", "role": role, "user": name})["token"]
         self.callers[name] = Caller(self, token)
 
     def cookie(self, name: str) -> str:
-        """What a browser holds in which this person has logged in."""
+        """Return the session cookie of a user, after a login."""
         if name not in self.cookies:
             with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
-                told = json.dumps({"name": name, "password": PASSWORD})
-                connection.request("POST", "/api/v1/session", told, {"Content-Type": "application/json"})
+                login = json.dumps({"name": name, "password": PASSWORD})
+                connection.request("POST", "/api/v1/session", login, {"Content-Type": "application/json"})
                 answer = connection.getresponse()
             self.cookies[name] = answer.headers["Set-Cookie"].partition(";")[0].partition("=")[2]
         return self.cookies[name]
 
     def film(self, seed: int) -> str:
-        """The id of a film that rita brought."""
+        """Upload a film as rita; return its id."""
         return self.callers["rita"].upload(png(seed))
 
     def model_in_use(self) -> str:
-        return next(one["version"] for one in self.callers["cora"].get("/models") if one["in_use"])
+        return next(model["version"] for model in self.callers["cora"].get("/models") if model["in_use"])
 
     def models(self) -> set[str]:
-        return {one["version"] for one in self.callers["cora"].get("/models")}
+        return {model["version"] for model in self.callers["cora"].get("/models")}
 
 
 @functools.cache
 def pixels(seed: int):
-    """A drawn chest that looks like no other."""
+    """A drawn film; every seed gives another."""
     (drawing,) = plan("tb", 1, seed=seed)
     return draw(drawing, SIDE).pixels
 

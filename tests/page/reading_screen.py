@@ -1,4 +1,4 @@
-"""A film in front of somebody: where things are on the screen, what a hand does, and what the server knows of it."""
+"""The screen of one film: its parts, actions with mouse and keys, and the state on the server."""
 
 import time
 from collections.abc import Callable
@@ -8,19 +8,19 @@ from itertools import product
 
 from playwright.sync_api import Locator, Page, expect
 
-from page.browser import PATIENCE
-from page.house import SIDE, House
+from page.browser import TIMEOUT
+from page.server import SIDE, PageServer
 
 Corners = tuple[float, float, float, float]
 NEAR = 1.0
-"""Film pixels by which a drawn box may differ from what the hand meant: a screen has whole pixels only."""
+"""Film pixels by which a drawn box may differ, because the screen has whole pixels."""
 MIDDLE: Corners = (0.4 * SIDE, 0.4 * SIDE, 0.6 * SIDE, 0.6 * SIDE)
 """The box that the B key draws."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A box, a finding that somebody claims to be in it, and what the model has to say."""
+    """A box, the finding claimed inside, and the result of the check."""
 
     box: Corners
     concept: str
@@ -29,71 +29,71 @@ class Claim:
 
 
 @dataclass
-class LightBox:
-    """Somebody at a film."""
+class ReadingScreen:
+    """A user who reads a film."""
 
-    house: House
+    server: PageServer
     page: Page
     who: str
     film: str
 
-    def opened(self) -> "LightBox":
+    def opened(self) -> "ReadingScreen":
         self.page.goto(f"/#/films/{self.film}")
         return self.shown()
 
-    def shown(self) -> "LightBox":
+    def shown(self) -> "ReadingScreen":
         """Wait until film, classes and findings are all there."""
         expect(self.page.locator(".film")).to_have_attribute("data-shown", "whole")
         expect(self.page.locator(".findings .finding").first).to_be_visible()
         return self
 
-    # What the server knows, asked past the page.
+    # The state on the server, without the page.
 
     @cached_property
     def study_id(self) -> str:
-        return self.house.callers[self.who].post("/studies", {"film": self.film})["id"]
+        return self.server.callers[self.who].post("/studies", {"film": self.film})["id"]
 
     def study(self) -> dict:
-        return self.house.callers[self.who].get(f"/studies/{self.study_id}")
+        return self.server.callers[self.who].get(f"/studies/{self.study_id}")
 
     def steps(self) -> list[dict]:
-        return self.house.callers[self.who].get(f"/studies/{self.study_id}/history")
+        return self.server.callers[self.who].get(f"/studies/{self.study_id}/history")
 
     def titles(self) -> dict[str, str]:
-        told = self.house.callers[self.who].get(f"/studies/{self.study_id}/explanation")
-        return {one["name"]: one["title"] for one in told["concepts"]}
+        concepts = self.server.callers[self.who].get(f"/studies/{self.study_id}/explanation")["concepts"]
+        return {concept["name"]: concept["title"] for concept in concepts}
 
     def check(self, box: Corners, concept: str) -> dict:
-        asked = {"box": dict(zip(("x1", "y1", "x2", "y2"), box, strict=True)), "concept": concept}
-        return self.house.callers[self.who].post(f"/studies/{self.study_id}/check", asked)
+        claim = {"box": dict(zip(("x1", "y1", "x2", "y2"), box, strict=True)), "concept": concept}
+        return self.server.callers[self.who].post(f"/studies/{self.study_id}/check", claim)
 
     def wrong_claim(self) -> Claim:
-        """Where the model sees least of what somebody claims, beside what it sees most of."""
-        box, means = max(self._quarters(), key=lambda one: one[1][0]["mean"] - one[1][-1]["mean"])
+        """A claim about which the model warns."""
+        box, means = max(self._quarters(), key=lambda quarter: quarter[1][0]["mean"] - quarter[1][-1]["mean"])
         claim = self._claim(box, means[-1]["name"])
-        assert claim.check["mismatch"], "The model doubts nothing."
+        assert claim.check["mismatch"], "The model warns about no box."
         return claim
 
     def right_claim(self) -> Claim:
-        """Where the model sees most clearly what somebody claims."""
-        box, means = max(self._quarters(), key=lambda one: one[1][0]["mean"] - one[1][1]["mean"])
+        """A claim with which the model agrees."""
+        box, means = max(self._quarters(), key=lambda quarter: quarter[1][0]["mean"] - quarter[1][1]["mean"])
         claim = self._claim(box, means[0]["name"])
-        assert not claim.check["mismatch"], "The model agrees to nothing."
+        assert not claim.check["mismatch"], "The model agrees with no box."
         return claim
 
     def _claim(self, box: Corners, concept: str) -> Claim:
         return Claim(box, concept, self.titles()[concept], self.check(box, concept))
 
     def _quarters(self) -> list[tuple[Corners, list[dict]]]:
-        """A box in each quarter of the film, and what the model sees there, most of all first."""
+        """A box in each quarter of the film, with the findings that the model sees there, strongest first."""
         boxes = [(x, y, x + 70.0, y + 60.0) for x, y in product((30.0, 120.0), (40.0, 130.0))]
         anything = next(iter(self.titles()))
         return [(box, self.check(box, anything)["concepts"]) for box in boxes]
 
-    # Where things are.
+    # Places on the screen.
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Where a pixel of the film, which is as large as fits, lies in the window."""
+        """Window coordinates of a film pixel; the film is as large as fits."""
         room = self.page.locator(".film").bounding_box()
         scale = min(room["width"], room["height"]) / SIDE
         left = room["x"] + (room["width"] - SIDE * scale) / 2
@@ -102,11 +102,11 @@ class LightBox:
 
     @property
     def card(self) -> Locator:
-        """The box in hand."""
+        """The box that is being drawn."""
         return self.page.locator(".box-card")
 
     @property
-    def doubt(self) -> Locator:
+    def warning(self) -> Locator:
         return self.page.get_by_role("alertdialog", name="The model sees something else here")
 
     @property
@@ -126,8 +126,8 @@ class LightBox:
 
     def box_seen(self) -> Corners | None:
         """The box that the card's figures are about."""
-        told = self.page.evaluate("document.querySelector('.box-card .box-check')?.dataset.box ?? null")
-        return tuple(float(edge) for edge in told.split(",")) if told else None
+        edges = self.page.evaluate("document.querySelector('.box-card .box-check')?.dataset.box ?? null")
+        return tuple(float(edge) for edge in edges.split(",")) if edges else None
 
     def tells_of(self, box: Corners) -> None:
         """Wait until the card tells what the model sees in this box."""
@@ -179,19 +179,19 @@ class LightBox:
         self.page.mouse.click(*self.at((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
 
 
-def corners(told: dict) -> Corners:
-    return (told["x1"], told["y1"], told["x2"], told["y2"])
+def corners(box: dict) -> Corners:
+    return (box["x1"], box["y1"], box["x2"], box["y2"])
 
 
-def near(told: dict | Corners, meant: Corners) -> bool:
-    """Whether a box is where the hand meant it to be."""
-    box = corners(told) if isinstance(told, dict) else told
-    return all(abs(is_ - was_meant) <= NEAR for is_, was_meant in zip(box, meant, strict=True))
+def near(box: dict | Corners, expected: Corners) -> bool:
+    """Whether a box is where it was meant to be."""
+    edges = corners(box) if isinstance(box, dict) else box
+    return all(abs(edge - meant) <= NEAR for edge, meant in zip(edges, expected, strict=True))
 
 
 def eventually(page: Page, ask: Callable[[], object]) -> None:
     """Wait until the answer is yes."""
-    ends = time.monotonic() + PATIENCE / 1000
+    ends = time.monotonic() + TIMEOUT / 1000
     while not ask():
-        assert time.monotonic() < ends, "It did not come about."
+        assert time.monotonic() < ends, "The condition did not become true."
         page.wait_for_timeout(50)

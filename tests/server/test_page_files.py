@@ -1,4 +1,4 @@
-"""The page's files: each at its own address, packed, kept by browsers, and nothing beside them."""
+"""The files of the page: addresses, compression and caching."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ def test_everything_that_a_browser_fetches_fits_into_600_kilobytes():
     assert 10_000 < sum(map(len, packed)) < MOST
 
 
-def test_the_page_is_given_packed_to_whoever_can_unpack_it(shared_room):
+def test_the_page_is_sent_compressed_to_browsers_that_accept_it(shared_room):
     packed = shared_room.client.get("/", headers={"Accept-Encoding": "gzip"})
     plain = shared_room.client.get("/", headers={"Accept-Encoding": "identity"})
     assert packed.headers["content-encoding"] == "gzip"
@@ -31,7 +31,7 @@ def test_the_page_is_given_packed_to_whoever_can_unpack_it(shared_room):
     assert plain.headers["content-type"].startswith("text/html")
 
 
-def test_assets_are_kept_for_good_since_their_names_change_with_them(shared_room):
+def test_assets_are_cached_for_good_because_their_names_change_with_them(shared_room):
     scripts = [address for address in page_files() if address.endswith(".js")]
     assert scripts
     for address in scripts:
@@ -41,13 +41,13 @@ def test_assets_are_kept_for_good_since_their_names_change_with_them(shared_room
         assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-def test_licences_of_what_the_page_is_made_of_are_given_with_it(shared_room):
+def test_the_page_includes_the_licences_of_its_parts(shared_room):
     text = shared_room.client.get("/assets/licences.md").text
     for name in ("react", "konva", "@tanstack/react-query", "openapi-fetch", "wouter"):
         assert name in text
 
 
-def test_no_address_leads_beside_the_page(shared_room):
+def test_no_address_leads_outside_the_page_folder(shared_room):
     for address in ("/assets/", "/assets/../index.html", "/assets/%2e%2e/index.html", "/index.html", "/assets/none.js"):
         answer = shared_room.client.get(address)
         assert answer.status_code in (401, 404), address

@@ -1,11 +1,11 @@
-"""The page for everybody: for screen readers, in both themes, in German, and under its content policy."""
+"""Accessibility in both themes, the German page, and the content security policy."""
 
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from page.light_box import LightBox
+from page.reading_screen import ReadingScreen
 
 pytestmark = pytest.mark.xdist_group("page")
 AXE = Path(__file__).parents[2] / "ui/node_modules/axe-core/axe.min.js"
@@ -18,7 +18,7 @@ RUN = """async (tags) => {
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds, in both themes."""
+    """Violations found by axe in both themes."""
     assert AXE.is_file(), f"{AXE} is not there: run `npm ci` in ui/."
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text("utf-8"))
@@ -29,58 +29,58 @@ def violations(page: Page) -> list[str]:
     return found
 
 
-def box_in_hand(desk: LightBox) -> Locator:
-    right = desk.right_claim()
-    desk.draw_for(right)
-    desk.tells_of(right.box)
-    return desk.card
+def open_box(screen: ReadingScreen) -> Locator:
+    right = screen.right_claim()
+    screen.draw_for(right)
+    screen.tells_of(right.box)
+    return screen.card
 
 
-def doubt(desk: LightBox) -> Locator:
-    desk.draw_for(desk.wrong_claim())
-    return desk.doubt
+def warning(screen: ReadingScreen) -> Locator:
+    screen.draw_for(screen.wrong_claim())
+    return screen.warning
 
 
-def keys(desk: LightBox) -> Locator:
-    desk.page.keyboard.press("?")
-    return desk.page.get_by_role("dialog", name="Keyboard shortcuts")
+def keys(screen: ReadingScreen) -> Locator:
+    screen.page.keyboard.press("?")
+    return screen.page.get_by_role("dialog", name="Keyboard shortcuts")
 
 
-def settings(desk: LightBox) -> Locator:
-    desk.button("Settings").click()
-    return desk.page.get_by_role("dialog", name="Settings")
+def settings(screen: ReadingScreen) -> Locator:
+    screen.button("Settings").click()
+    return screen.page.get_by_role("dialog", name="Settings")
 
 
-def training_film(desk: LightBox) -> Locator:
-    desk.page.locator(".exemplars button").first.click()
-    return desk.page.get_by_role("dialog", name="Training film")
+def training_film(screen: ReadingScreen) -> Locator:
+    screen.page.locator(".exemplars button").first.click()
+    return screen.page.get_by_role("dialog", name="Training film")
 
 
-def looking_back(desk: LightBox) -> Locator:
-    desk.apply(desk.right_claim())
-    desk.page.keyboard.press("[")
-    return desk.page.locator(".history-notice")
+def looking_back(screen: ReadingScreen) -> Locator:
+    screen.apply(screen.right_claim())
+    screen.page.keyboard.press("[")
+    return screen.page.locator(".history-notice")
 
 
-def test_a_film_can_be_read_by_everybody(at_the_light_box):
-    desk = at_the_light_box("alma")
-    assert violations(desk.page) == []
-    for scene in (box_in_hand, doubt, keys, settings, training_film, looking_back):
-        shown = scene(desk)
+def test_the_film_screen_has_no_accessibility_violations(open_film):
+    screen = open_film("alma")
+    assert violations(screen.page) == []
+    for scene in (open_box, warning, keys, settings, training_film, looking_back):
+        shown = scene(screen)
         expect(shown).to_be_visible()
-        assert violations(desk.page) == [], scene.__name__
-        desk.page.keyboard.press("Escape")
+        assert violations(screen.page) == [], scene.__name__
+        screen.page.keyboard.press("Escape")
         expect(shown).to_have_count(0)
 
 
-def test_a_finding_can_be_taught_by_everybody(at_the_light_box):
-    desk = at_the_light_box("alma")
-    desk.page.keyboard.press("t")
-    desk.draw((60.0, 60.0, 110.0, 110.0))
-    desk.card.get_by_role("button", name="Use as an example").click()
-    expect(desk.page.get_by_role("img", name="Example 1")).to_be_visible()
-    desk.draw((130.0, 60.0, 180.0, 110.0))
-    assert violations(desk.page) == []
+def test_the_teaching_panel_has_no_accessibility_violations(open_film):
+    screen = open_film("alma")
+    screen.page.keyboard.press("t")
+    screen.draw((60.0, 60.0, 110.0, 110.0))
+    screen.card.get_by_role("button", name="Use as an example").click()
+    expect(screen.page.get_by_role("img", name="Example 1")).to_be_visible()
+    screen.draw((130.0, 60.0, 180.0, 110.0))
+    assert violations(screen.page) == []
 
 
 @pytest.mark.usefixtures("film")
@@ -93,7 +93,7 @@ def test_a_finding_can_be_taught_by_everybody(at_the_light_box):
         ("audit", "text=The log is intact", None),
     ],
 )
-def test_every_screen_can_be_read_by_everybody(window, watch, screen, shown, asks):
+def test_every_screen_has_no_accessibility_violations(window, watch, screen, shown, asks):
     watch.expects(r"404 .*/worth\b")  # nobody has measured the model
     page = window("alma")
     page.goto(f"/#/{screen}")
@@ -105,7 +105,7 @@ def test_every_screen_can_be_read_by_everybody(window, watch, screen, shown, ask
         assert violations(page) == []
 
 
-def test_the_door_can_be_found_by_everybody(window, watch):
+def test_the_login_has_no_accessibility_violations(window, watch):
     watch.expects("401")
     page = window(None)
     page.goto("/")
@@ -116,24 +116,24 @@ def test_the_door_can_be_found_by_everybody(window, watch):
     assert violations(page) == []
 
 
-def test_the_page_speaks_german_once_it_was_asked_to(at_the_light_box):
-    desk = at_the_light_box()
-    html = desk.page.locator("html")
+def test_the_page_is_german_after_german_was_chosen(open_film):
+    screen = open_film()
+    html = screen.page.locator("html")
     expect(html).to_have_attribute("lang", "en")
-    desk.button("Settings").click()
-    desk.page.get_by_label("Deutsch").check()
-    desk.page.get_by_label("Hell").check()
-    desk.button("Fertig").click()
+    screen.button("Settings").click()
+    screen.page.get_by_label("Deutsch").check()
+    screen.page.get_by_label("Hell").check()
+    screen.button("Fertig").click()
     for _ in ("at once", "after a reload"):
         expect(html).to_have_attribute("lang", "de")
         expect(html).to_have_attribute("data-theme", "light")
-        expect(desk.page.get_by_role("heading", name="Befunde", exact=True)).to_be_visible()
-        expect(desk.page.get_by_role("link", name="Aufnahmen")).to_be_visible()
-        expect(desk.button("Zurücknehmen")).to_be_visible()
-        desk.page.reload()
+        expect(screen.page.get_by_role("heading", name="Befunde", exact=True)).to_be_visible()
+        expect(screen.page.get_by_role("link", name="Aufnahmen")).to_be_visible()
+        expect(screen.button("Zurücknehmen")).to_be_visible()
+        screen.page.reload()
 
 
-def test_a_browser_that_speaks_german_is_greeted_in_german(window, watch):
+def test_a_german_browser_gets_a_german_login(window, watch):
     watch.expects("401")
     page = window(None, locale="de-DE")
     page.goto("/")
@@ -141,7 +141,7 @@ def test_a_browser_that_speaks_german_is_greeted_in_german(window, watch):
     expect(page.locator("html")).to_have_attribute("lang", "de")
 
 
-def test_nothing_but_the_servers_own_scripts_and_styles_is_let_in(window, watch):
+def test_only_scripts_and_styles_of_the_server_are_allowed(window, watch):
     watch.expects("Content Security Policy")
     page = window("rita")
     answer = page.goto("/")
@@ -150,7 +150,7 @@ def test_nothing_but_the_servers_own_scripts_and_styles_is_let_in(window, watch)
     assert "script-src 'self';" in policy
     assert "style-src 'self';" in policy
     expect(page.get_by_role("heading", name="Films", exact=True)).to_be_visible()
-    assert watch.complaints == []  # the page itself breaks none of it
+    assert watch.errors == []  # the page itself breaks none of it
 
     page.evaluate("""() => {
       const script = document.createElement("script");
@@ -158,4 +158,4 @@ def test_nothing_but_the_servers_own_scripts_and_styles_is_let_in(window, watch)
       document.body.append(script);
     }""")
     assert page.title() != "broken in"
-    assert any("Content Security Policy" in one for one in watch.complaints)
+    assert any("Content Security Policy" in one for one in watch.errors)

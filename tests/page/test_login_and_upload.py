@@ -1,22 +1,22 @@
-"""From the door to the film: logging in, bringing films, finding them."""
+"""Login, upload of films, and the list of films."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from medgrape.films.dicom.writer import Person, write_dicom
-from page.house import PASSWORD, SIDE, pixels, png
-from page.light_box import LightBox
+from page.reading_screen import ReadingScreen
+from page.server import PASSWORD, SIDE, pixels, png
 
 pytestmark = pytest.mark.xdist_group("page")
 
 
-def bring(page: Page, files) -> None:
+def upload(page: Page, files) -> None:
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Add films").click()
     chooser.value.set_files(files)
 
 
-def test_a_wrong_password_is_told_at_the_door_and_the_right_one_opens(window, watch):
+def test_a_wrong_password_is_refused_and_the_right_one_logs_in(window, watch):
     watch.expects("401")
     page = window(None)
     page.goto("/")
@@ -37,12 +37,12 @@ def test_a_wrong_password_is_told_at_the_door_and_the_right_one_opens(window, wa
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
 
 
-def test_a_dicom_file_is_brought_read_by_the_model_and_opened(house, window, tmp_path):
-    path = tmp_path / "IM0001"  # as machines name them, without an ending
+def test_a_dicom_file_is_uploaded_read_by_the_model_and_opened(server, window, tmp_path):
+    path = tmp_path / "IM0001"  # X-ray machines write names without a suffix
     write_dicom(path, pixels(31), Person("p31", "F", 54), "31", "PA")
     page = window("rita")
     page.goto("/")
-    bring(page, path)
+    upload(page, path)
 
     expect(page.locator(".upload.done .upload-name")).to_have_text("IM0001")
     film = page.locator(".upload.done a").get_attribute("href").rpartition("/")[2]
@@ -50,19 +50,19 @@ def test_a_dicom_file_is_brought_read_by_the_model_and_opened(house, window, tmp
     expect(row).to_contain_text("PA")
     expect(row).to_contain_text("female, 54 years")
     expect(row.locator(".likeliest .figure")).to_contain_text("%")
-    told = house.callers["rita"].get(f"/films/{film}")
+    listed = server.callers["rita"].get(f"/films/{film}")
 
     row.get_by_role("link").click()
-    desk = LightBox(house, page, "rita", film).shown()
-    assert desk.study()["prediction"].keys() == told["prediction"].keys()
-    expect(page.locator(".classes li")).to_have_count(len(told["prediction"]))
-    expect(page.locator(".findings .title")).to_have_text(list(desk.titles().values()))
+    screen = ReadingScreen(server, page, "rita", film).shown()
+    assert screen.study()["prediction"].keys() == listed["prediction"].keys()
+    expect(page.locator(".classes li")).to_have_count(len(listed["prediction"]))
+    expect(page.locator(".findings .title")).to_have_text(list(screen.titles().values()))
     facts = f"PA · female · 54 years · DICOM, 12 bit · {SIDE} × {SIDE}"
     expect(page.locator(".side-panel")).to_contain_text(facts)
     assert "Phantom" not in page.content()  # the patient's name stayed behind
 
 
-def test_a_file_that_is_no_film_is_refused_by_name_while_the_others_arrive(house, window, watch):
+def test_a_file_that_is_not_a_film_is_refused_and_the_others_are_uploaded(server, window, watch):
     films = [{"name": f"film{seed}.png", "mimeType": "image/png", "buffer": png(seed)} for seed in range(41, 46)]
     letter = {"name": "letter.png", "mimeType": "image/png", "buffer": b"Dear colleague, please find enclosed."}
     page = window("rita")
@@ -71,7 +71,7 @@ def test_a_file_that_is_no_film_is_refused_by_name_while_the_others_arrive(house
     slow, held = [True], []
     page.route("**/api/v1/films", lambda route: held.append(route) if slow else route.continue_())
 
-    bring(page, [*films[:2], letter, *films[2:]])
+    upload(page, [*films[:2], letter, *films[2:]])
 
     uploads = page.locator(".uploads")
     expect(uploads.get_by_role("status")).to_have_text("0 of 6 done")
@@ -84,6 +84,6 @@ def test_a_file_that_is_no_film_is_refused_by_name_while_the_others_arrive(house
     expect(refused.locator(".upload-name")).to_have_text("letter.png")
     expect(refused).to_contain_text("it is not a film: neither PNG, JPEG nor DICOM")
     expect(uploads.locator(".upload.done")).to_have_count(5)
-    arrived = {one["id"][:8] for one in house.callers["rita"].get("/films")["films"]}
+    arrived = {one["id"][:8] for one in server.callers["rita"].get("/films")["films"]}
     for link in uploads.locator(".upload.done a").all():
         assert link.get_attribute("href").rpartition("/")[2][:8] in arrived

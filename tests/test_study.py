@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import medgrape as mg
 from command_line import medgrape
 from correcting_scenes import CONCEPTS, LEFT, RIGHT, boxes, cavity_left_effusion_right, study, untaught
-from medgrape.cli.options import boxed
+from medgrape.cli.options import parse_box
 from medgrape.concepts import ConceptError
 from medgrape.corrections.statements import BoxCorrection, Rejection
 from medgrape.datasets.dataset import Dataset
@@ -212,20 +212,20 @@ def test_a_discarded_prototype_stays_out_of_the_maps_after_a_box():
 
 
 def test_a_box_in_text_is_a_concept_and_four_corners():
-    assert boxed("--box", "active_tb:310,120,420.5,260") == ("active_tb", Box(310, 120, 420.5, 260))
-    assert boxed("--not-box", "all:0,0,1,1") == (None, Box(0, 0, 1, 1))
+    assert parse_box("--box", "active_tb:310,120,420.5,260") == ("active_tb", Box(310, 120, 420.5, 260))
+    assert parse_box("--not-box", "all:0,0,1,1") == (None, Box(0, 0, 1, 1))
 
 
 @pytest.mark.parametrize("text", ["", "cavity", "cavity:1,2,3", "cavity:1,2,3,4,5", "cavity:a,b,c,d", ":1,2,3,4"])
 def test_a_box_that_is_misspelt_is_told_how_to_write_one(text):
     with pytest.raises(UserError, match=r"--box takes CONCEPT:x1,y1,x2,y2, as in .*; not "):
-        boxed("--box", text)
+        parse_box("--box", text)
 
 
 @pytest.mark.parametrize("text", ["cavity:5,5,5,9", "cavity:nan,0,1,1", "cavity:0,0,inf,1"])
 def test_a_box_of_no_area_is_told_so(text):
     with pytest.raises(UserError, match="A box needs"):
-        boxed("--box", text)
+        parse_box("--box", text)
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +253,7 @@ def test_the_read_command_asks_refuses_and_applies_what_is_confirmed(wary, film,
 
     refused = medgrape(*read, "--box", doubted, "--save", tmp_path / "e.png")
     assert refused.returncode == 2
-    assert refused.stderr.strip().endswith("To apply the box all the same, add --confirm.")
+    assert refused.stderr.strip().endswith("To apply the box anyway, add --confirm.")
     assert len(refused.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
@@ -273,7 +273,7 @@ def test_the_read_command_prints_checks_and_corrections_for_people(wary, film):
     assert "not a medical device" not in checked.stdout  # only asked: the film was not read out
     corrected = medgrape("read", film, "--model", wary, "--reject", "all")
     assert corrected.returncode == 0, corrected.stderr
-    assert "answer before" in corrected.stdout
+    assert "class before" in corrected.stdout
     assert "every finding rejected" in corrected.stdout
 
 
@@ -284,7 +284,7 @@ def test_the_read_command_prints_checks_and_corrections_for_people(wary, film):
         (("--not-box", "activ_tb:1,1,9,9"), "There is no concept 'activ_tb'"),
         (("--box", "all:900,900,990,990"), "outside the film"),
         (("--reject", "nothing"), "There is no concept 'nothing'"),
-        (("--check", "all:1,1,9,9"), "about one concept"),
+        (("--check", "all:1,1,9,9"), "takes one concept, not all"),
         (("--check", "active_tb:1,1,9,9", "--reject", "active_tb"), "--check only asks"),
     ],
 )

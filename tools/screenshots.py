@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.page import ARGUMENTS, chromium
-from medgrape.cli.demo import Suggestion, filed, hung, suggest
+from medgrape.cli.demo import Suggestion, films_for_room, find_suggestion, write_as_dicom
 from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize
 from medgrape.reader import load
@@ -33,13 +33,13 @@ def served(demo: Path) -> Iterator[tuple[str, list[str], Suggestion]]:
     """A fresh room with the demo's films: its address, the films' ids, and what to try."""
     run, data = demo / "tb-model-seed0", demo / "tb-films-seed0"
     dataset = Dataset.load(data)
-    suggestion = suggest(load(run), dataset)
+    suggestion = find_suggestion(load(run), dataset)
     if suggestion is None:
         raise SystemExit("The demo's model objects to nothing; train it anew.")
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder) / "room"
         ready = process.prepare([run], RoomFolder(room), ServerSettings(port=0, data=str(data)))
-        paths = [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)]
+        paths = [write_as_dicom(film, dataset, Path(folder)) for film in films_for_room(dataset, suggestion)]
         films = take_in_before_start(ready.folder, ready.settings, paths, login=ready.login)
         port = ready.listening.getsockname()[1]
         ready.listening.close()

@@ -63,10 +63,10 @@ def test_an_audit_writes_a_page_and_a_json_file_beside_the_run(audited):
 def test_an_audit_prints_a_table_for_each_attribute_and_each_flagged_gap_as_a_sentence(audited):
     run, ended = audited
     for words in (
-        "By sex, ",
-        "By view, ",
-        "By sex and age, ",
-        "By sex, what its maps are worth",
+        "By sex: ",
+        "By view: ",
+        "By sex and age: ",
+        "By sex: maps",
         "box energy",
         "female",
         "all films",

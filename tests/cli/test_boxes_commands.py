@@ -39,7 +39,7 @@ def test_boxes_go_out_come_back_and_are_joined_by_others(run, drawn_dataset, tmp
     [
         (("boxes", "export", "WARD", "--out", "boxes.xml"), "--out takes a .json file for COCO or a .csv file"),
         (("boxes", "import", "WARD", "bad.json", "--out", "new"), "is no COCO file of boxes"),
-        (("boxes", "collect", "--room", "mistyped", "--out", "drawn.json"), "mistyped is no room"),
+        (("boxes", "collect", "--room", "mistyped", "--out", "drawn.json"), "mistyped is no reading room"),
         (("readings", "export", "WARD", "--out", "all.csv"), "holds no readings"),
     ],
 )

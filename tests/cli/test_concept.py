@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import medgrape as mg
 from command_line import medgrape
 from medgrape.cli.app import app
-from medgrape.cli.concept import parsed_example
+from medgrape.cli.concept import parse_example
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 
@@ -40,13 +40,13 @@ def example(drawn_dataset):
     ],
 )
 def test_an_example_is_a_film_and_perhaps_a_box_even_where_names_hold_colons(text, film, box):
-    assert parsed_example(text) == (Path(film) if box is None else (Path(film), box))
+    assert parse_example(text) == (Path(film) if box is None else (Path(film), box))
 
 
 @pytest.mark.parametrize("text", ["chest.png:1,2,3", "chest.png:1,2,3,4,5", ":1,2,3,4", "chest.png:5,5,5,9"])
 def test_a_box_that_is_none_is_refused(text):
     with pytest.raises(UserError):
-        parsed_example(text)
+        parse_example(text)
 
 
 def test_a_concept_is_added_grown_and_listed(trained_run, example, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from medgrape.cli.console import complain, note, table
+from medgrape.cli.console import note, print_error, table
 
 ODD = "\x1b[2J[/A1] [red]7[/red] \x9b31m \x07\r\nover"
 SHOWN = r"\x1b[2J[/A1] [red]7[/red] \x9b31m \x07\x0d\x0aover"
@@ -30,7 +30,7 @@ def test_cells_of_a_table_are_shown_letter_by_letter(printed):
     assert "\x9b" not in said
 
 
-@pytest.mark.parametrize("told", [note, complain])
+@pytest.mark.parametrize("told", [note, print_error])
 def test_a_sentence_with_a_strange_name_in_it_stays_one_line_without_orders(printed, told):
     said = printed(lambda: told(f"{ODD} cannot be read."))
     assert said.endswith(f"{SHOWN} cannot be read.\n")

@@ -26,7 +26,7 @@ def strict_run(trained_run):
 @pytest.fixture
 def opened(trained_run, drawn_dataset, tmp_path, monkeypatch):
     """Opens the demo's room without anybody coming: the films in it, the newest first."""
-    monkeypatch.setattr(demo, "_open_once_it_answers", lambda *_: None)
+    monkeypatch.setattr(demo, "_open_browser", lambda *_: None)
 
     def open_room():
         found = []
@@ -62,22 +62,22 @@ def test_opening_the_room_again_hangs_nothing_twice(opened):
 
 
 def test_what_is_suggested_is_a_claim_to_which_the_model_objects(strict_run, drawn_dataset):
-    suggestion = demo.suggest(strict_run, Dataset.load(drawn_dataset))
+    suggestion = demo.find_suggestion(strict_run, Dataset.load(drawn_dataset))
     assert suggestion is not None, "the strict_run objects to nothing; draw other films for the drawn_dataset"
     study = strict_run.open(Dataset.load(drawn_dataset).film_path(suggestion.film))
     assert study.check(suggestion.box, suggestion.concept).mismatch
-    assert demo.hung(Dataset.load(drawn_dataset), suggestion)[-1] == suggestion.film
-    address = demo.page("0" * 16, suggestion)
+    assert demo.films_for_room(Dataset.load(drawn_dataset), suggestion)[-1] == suggestion.film
+    address = demo.page_address("0" * 16, suggestion)
     assert address.startswith(f"#/try/{'0' * 16}/{suggestion.concept}/")
     assert len(address.rsplit("/", 1)[1].split(",")) == 4
 
 
 def test_without_a_suggestion_the_film_is_simply_opened(drawn_dataset):
-    assert demo.page("0" * 16, None) == f"#/films/{'0' * 16}"
-    assert len(demo.hung(Dataset.load(drawn_dataset), None)) > 1
+    assert demo.page_address("0" * 16, None) == f"#/films/{'0' * 16}"
+    assert len(demo.films_for_room(Dataset.load(drawn_dataset), None)) > 1
 
 
 def test_what_the_room_would_lack_is_told_before_the_work(monkeypatch):
     monkeypatch.setattr(demo.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="--no-serve"):
-        demo.check_parts()
+        demo.check_installed()

@@ -64,7 +64,7 @@ def test_users_and_tokens_come_and_go_and_the_log_tells_of_it(run, tmp_path):
         (("user", "change", "nobody", "--disable"), "no user"),
         (("user", "list", "--database", "mysql://x/y"), "SQLite file or PostgreSQL"),
         (("user", "list", "--database", "nonsense"), "named like"),
-        (("audit-log", "verify"), "no room"),
+        (("audit-log", "verify"), "no reading room"),
         (("serve", "nowhere"), "is no run"),
         (("serve", "nowhere", "--host", "0.0.0.0"), "without login"),  # noqa: S104
         (("serve", "nowhere", "--tls-key", "k.pem"), "go together"),

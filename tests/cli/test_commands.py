@@ -42,7 +42,9 @@ def all_commands():
 )
 def test_every_command_explains_itself_with_an_example(path, command):
     assert "Example: medgrape" in command.help, f"{' '.join(path)} has no example"
-    assert all(option.help for option in command.params if option.name != "help")
+    options = [option for option in command.params if option.name != "help"]
+    assert all(option.help for option in options)
+    assert not [option.name for option in options if "[" in option.help], "square brackets are markup and not printed"
 
 
 def test_help_and_version_are_printed_and_end_well():

@@ -20,7 +20,7 @@ app = Typer(no_args_is_help=True, help="List, discard or restore the prototypes 
 @app.command("list")
 def list_(
     run: RunArgument,
-    concept: Annotated[str | None, Option(help="List this concept only. [default: all concepts]")] = None,
+    concept: Annotated[str | None, Option(help="List this concept only. (default: all concepts)")] = None,
     data: Annotated[Path | None, Option(help="Prepared data set: also print how often each is the strongest.")] = None,
     save: Annotated[Path | None, Option(help="Write a .png file with the training film of each one.")] = None,
     as_json: Json = False,

@@ -24,7 +24,7 @@ def audit(
     run: RunArgument,
     data: Annotated[Path, Option(help="Prepared data set that states sex, age or view of its films.")],
     by: Annotated[str, Option(help="Attributes to group by: sex, age, view; sex+age: by both.")] = "sex,age,view",
-    out: Annotated[Path | None, Option(help="Folder for audit.json and audit.html. [default: RUN-audit-SPLIT]")] = None,
+    out: Annotated[Path | None, Option(help="Folder for audit.json and audit.html. (default: RUN-audit-SPLIT)")] = None,
     split: Annotated[str, Option(help="Split to read: train, val or test.")] = "test",
     faithfulness: Annotated[
         bool, Option("--faithfulness", help="Also measure insertion and deletion (slow: 115 readings per film).")

@@ -19,7 +19,7 @@ app = Typer(no_args_is_help=True, help="Verify, export or show the event log of 
 
 @app.command()
 def verify(
-    export: Annotated[Path | None, Argument(help="An exported log. [default: the log of the room]")] = None,
+    export: Annotated[Path | None, Argument(help="An exported log. (default: the log of the room)")] = None,
     room: Room = ROOM,
     database: Database = None,
     config: ConfigFile = None,

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 def calibrate(
     run: Annotated[Path, Argument(help="Folder of a run; the thresholds are stored in it.")],
     data: Annotated[Path, Option(help="Prepared data set with boxes of concepts that the run knows.")],
-    max_false_alarms: Annotated[float | None, Option(help="Largest rate of false alarms. [default: 0.1]")] = None,
-    confidence: Annotated[float | None, Option(help="Confidence that the rate is not larger. [default: 0.9]")] = None,
-    balanced: Annotated[bool, Option("--balanced", help="Separate correct from wrong boxes best; no limit.")] = False,
+    max_false_alarms: Annotated[float | None, Option(help="Largest rate of false alarms. (default: 0.1)")] = None,
+    confidence: Annotated[float | None, Option(help="Confidence that the rate is not larger. (default: 0.9)")] = None,
+    balanced: Annotated[
+        bool, Option("--balanced", help="Separate right from wrong boxes best; guarantee no rate.")
+    ] = False,
     split: Annotated[str, Option(help="Split to learn from: val, or test of another data set.")] = "val",
-    gate: Annotated[float | None, Option(help="Largest variance that still warns. [default: no limit]")] = None,
+    gate: Annotated[float | None, Option(help="Largest variance of a leading concept. (default: none)")] = None,
     as_json: Json = False,
 ) -> None:
     """Learn from boxes by how much another concept may lead before a box raises a warning; store it in the run.

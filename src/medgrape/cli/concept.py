@@ -33,7 +33,7 @@ def add(
     model: RunOption,
     out: Out,
     description: Annotated[str, Option(help="One sentence on its appearance on a chest film.")],
-    title: Annotated[str | None, Option(help="Name for display. [default: made from NAME]")] = None,
+    title: Annotated[str | None, Option(help="Name for display. (default: made from NAME)")] = None,
     example: Annotated[
         list[str] | None, Option(help="FILM or FILM:x1,y1,x2,y2: a film that shows it; repeatable.")
     ] = None,

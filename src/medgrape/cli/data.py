@@ -25,7 +25,7 @@ def check_command(
     folder: Annotated[Path, Argument(help="Folder of a prepared data set.")],
     tau: Annotated[float, Option(help="Edges of the concept graph: those with P(k given j) above tau.")] = 0.10,
     against: Annotated[Path | None, Option(help="Another prepared data set, to find films that are in both.")] = None,
-    out: Annotated[Path | None, Option(help="Folder for the pictures. [default: FOLDER/check]")] = None,
+    out: Annotated[Path | None, Option(help="Folder for the pictures. (default: FOLDER/check)")] = None,
     as_json: Json = False,
     config: ConfigFile = None,
     size: Size = None,

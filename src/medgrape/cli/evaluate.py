@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def evaluate(
     run: RunArgument,
     data: Annotated[Path, Option(help="Prepared data set with the classes and concepts of the run.")],
-    out: Annotated[Path | None, Option(help="Folder for report.json and report.html. [default: RUN-SPLIT]")] = None,
+    out: Annotated[Path | None, Option(help="Folder for report.json and report.html. (default: RUN-SPLIT)")] = None,
     split: Annotated[str, Option(help="Split to read: train, val or test.")] = "test",
     as_json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from medgrape.errors import UserError
 def export(
     run: RunArgument,
     file_format: Annotated[str, Option("--format", help="Format of the file; only onnx is supported.")] = "onnx",
-    out: Annotated[Path | None, Option(help="File to write. [default: RUN.onnx or RUN-int8.onnx]")] = None,
+    out: Annotated[Path | None, Option(help="File to write. (default: RUN.onnx or RUN-int8.onnx)")] = None,
     int8: Annotated[bool, Option("--int8", help="Quantise the backbone to 8-bit integers; needs --data.")] = False,
     data: Annotated[Path | None, Option(help="For --int8: prepared data set to calibrate and compare on.")] = None,
     films: Annotated[int, Option(min=16, help="For --int8: number of training films to calibrate on.")] = 256,

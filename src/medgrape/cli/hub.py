@@ -21,7 +21,7 @@ CardName = Annotated[str, Option("--as", help="ORG/NAME on the hub; the card sho
 @app.command()
 def card(
     run: RunArgument,
-    out: Annotated[Path | None, Option(help="File to write. [default: print the card]")] = None,
+    out: Annotated[Path | None, Option(help="File to write. (default: print the card)")] = None,
     repository: CardName = "",
     licence: Licence = "other",
 ) -> None:

@@ -13,12 +13,12 @@ from medgrape.geometry import Box
 
 ConfigFile = Annotated[Path | None, Option(help="TOML file of settings; options on the command line override it.")]
 Json = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
-Size = Annotated[int | None, Option(help="Side of the model's square input, in pixels. [default: 224]")]
-MaxBytes = Annotated[int | None, Option(help="Largest file to open, in bytes. [default: 268435456]")]
-MaxPixels = Annotated[int | None, Option(help="Largest width times height. [default: 64000000]")]
-MaxRatio = Annotated[float | None, Option(help="Largest ratio of unpacked to packed size of a file. [default: 500]")]
+Size = Annotated[int | None, Option(help="Side of the model's square input, in pixels. (default: 224)")]
+MaxBytes = Annotated[int | None, Option(help="Largest file to open, in bytes. (default: 268435456)")]
+MaxPixels = Annotated[int | None, Option(help="Largest width times height. (default: 64000000)")]
+MaxRatio = Annotated[float | None, Option(help="Largest ratio of unpacked to packed size of a file. (default: 500)")]
 EngineName = Annotated[Literal["local", "ray"], Option("--engine", help="Run on this machine, or on a Ray cluster.")]
-Address = Annotated[str | None, Option(help="Ray cluster, such as 10.0.0.7:6379. [default: start one here]")]
+Address = Annotated[str | None, Option(help="Ray cluster, such as 10.0.0.7:6379. (default: start one here)")]
 
 
 def resolve_run(run: Path) -> Path:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 app = Typer(no_args_is_help=True, help="Fetch films from a PACS and store readings in it (DICOMweb).")
 ServerName = Annotated[str, Argument(metavar="SERVER", help="Name of a server in pacs.toml, not an address.")]
-Servers = Annotated[Path | None, Option(help="TOML file with the servers. [default: $MEDGRAPE_PACS, else pacs.toml]")]
-Modalities = Annotated[list[str] | None, Option(help="Modality of the images; repeatable. [default: CR, DX]")]
+Servers = Annotated[Path | None, Option(help="TOML file with the servers. (default: $MEDGRAPE_PACS, else pacs.toml)")]
+Modalities = Annotated[list[str] | None, Option(help="Modality of the images; repeatable. (default: CR, DX)")]
 _SINCE = "2026-11-18, today, 7d for the last 7 days, or always"
 
 
@@ -124,7 +124,7 @@ def watch(
     out: Annotated[Path, Option(help="Folder for the readings and the record of all films.")],
     since: Annotated[str, Option(help=f"First study date: {_SINCE}.")] = "7d",
     push: Annotated[bool, Option("--push", help="Store report, maps and boxes of each film on the server.")] = False,
-    dicom: Annotated[bool, Option("--dicom", help="Keep these in OUT, with the patient's name.")] = False,
+    dicom: Annotated[bool, Option("--dicom", help="Keep these files in OUT; they name the patient.")] = False,
     every: Annotated[float, Option(min=0.1, help="Seconds between two queries.")] = 30.0,
     once: Annotated[bool, Option("--once", help="Stop after one query; exit code 1 if films are left.")] = False,
     servers: Servers = None,

@@ -20,12 +20,14 @@ def predict(
     out: Annotated[Path, Option(help="Folder for the table; an interrupted call continues there.")],
     engine: EngineName = "local",
     address: Address = None,
-    workers: Annotated[int | None, Option(min=1, help="Number of processes. [default: one per core]")] = None,
+    workers: Annotated[int | None, Option(min=1, help="Number of processes. (default: one per core)")] = None,
     batch: Annotated[int, Option(min=1, help="Batch size of the model.")] = 8,
-    shard: Annotated[int | None, Option(min=1, help="Films per file of the table. [default: automatic]")] = None,
+    shard: Annotated[int | None, Option(min=1, help="Films per file of the table. (default: automatic)")] = None,
     as_json: Json = False,
 ) -> None:
     """Read many films into a Parquet table with one row per film; films that cannot be read have a row, too.
+
+    A .csv list names the films in its column path.
 
     Example: medgrape predict films/ --model runs/demo --out readings
     """

@@ -16,7 +16,7 @@ ROOM = Path("reading-room")
 COMMAND_LINE = "command line"
 """Name of the actor in the event log for everything that is done by a command."""
 Room = Annotated[Path, Option(help="The room's folder: films, models and, by default, the database.")]
-Database = Annotated[str | None, Option(help="URL of PostgreSQL or SQLite. [default: SQLite in the room]")]
+Database = Annotated[str | None, Option(help="URL of PostgreSQL or SQLite. (default: SQLite in the room)")]
 
 
 def import_server() -> ModuleType:

@@ -14,15 +14,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from release.audit import audit_packages, audit_page
-from release.bench import Bench
-from release.bill import write_bill
 from release.changelog import check_versions
 from release.containers import lint
-from release.emptiness import install, version
+from release.installation import install, version
 from release.licence_report import report_licences
 from release.packages import build, look_inside
-from release.steps import Outcome, State, Step, ends_well, performed
-from release.trial import demo, room
+from release.sbom import write_sbom
+from release.smoke_test import demo, room
+from release.steps import Outcome, State, Step, all_passed, run_steps
+from release.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS = (
@@ -34,7 +34,7 @@ STEPS = (
     Step("version", version, ("install",)),
     Step("demo", demo, ("install",)),
     Step("reading room", room, ("demo",)),
-    Step("bill of materials", write_bill, ("install",)),
+    Step("bill of materials", write_sbom, ("install",)),
     Step("licences", report_licences, ("install",)),
     Step("audit", audit_packages, ("install",)),
     Step("audit of the page", audit_page, ("build",)),
@@ -46,14 +46,14 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run all steps, print a table, and move the results to dist/; return 1 if a step failed or was not done."""
     options = _parse_arguments(words)
     with tempfile.TemporaryDirectory(prefix="medgrape-release-") as place:
-        bench = Bench(ROOT, Path(place), options.release)
+        workspace = Workspace(ROOT, Path(place), options.release)
         outcomes = []
-        for outcome in performed(STEPS, bench):
+        for outcome in run_steps(STEPS, workspace):
             outcomes.append(outcome)
             _print(f"{outcome.state:9} {outcome.step} ({outcome.seconds:.0f} s): {outcome.told}")
-        good = ends_well(outcomes, allowed=AUDITS if options.allow_offline_audit else frozenset())
+        good = all_passed(outcomes, allowed=AUDITS if options.allow_offline_audit else frozenset())
         _print(_table(outcomes))
-        _keep(bench.made, ROOT / ("dist" if good else "dist-refused"), outcomes)
+        _keep(workspace.made, ROOT / ("dist" if good else "dist-refused"), outcomes)
         _print(_verdict(outcomes, good=good))
     return 0 if good else 1
 

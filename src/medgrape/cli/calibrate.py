@@ -64,15 +64,13 @@ def _print_calibration(calibration: "Calibration", run: Path) -> None:
         ),
         [*rows, pooled],
     )  # fmt: skip
-    reason = "too few" if thresholds.max_false_alarms is not None else "too few, or no wrong claims"
+    promised = thresholds.max_false_alarms is not None
+    reason = "too few of its own" if promised else "too few of its own or no wrong claims"
     for concept in calibration.concepts:
         if not concept.own:
-            note(f"{concept.title} has boxes of {concept.patients:,} patients, {reason}: it uses the pooled lead.")
+            note(f"{concept.title} has boxes of {concept.patients:,} patients, {reason}: it takes the pooled lead.")
     if calibration.balanced is not None:
-        note(
-            f"Balanced accuracy over the claimed concepts: {calibration.balanced:.3f}; a check that ignores the film "
-            "gets 0.500."
-        )
+        note(f"Balanced over the claimed concepts: {calibration.balanced:.3f}; a check that ignores films gets 0.500.")
     if calibration.settings_gate is not None:
         rates = calibration.with_settings_gate
         caught = "-" if rates.caught is None else f"{rates.caught:.3f}"
@@ -83,7 +81,7 @@ def _print_calibration(calibration: "Calibration", run: Path) -> None:
     for sentence in calibration.guarantee:
         note(sentence)
     print_warnings(calibration.warnings)
-    note(f"stored in {run}")
+    note(f"kept in {run}")
 
 
 def _rates(counted: "Counted | None") -> tuple[float | None, float | None]:

@@ -100,10 +100,10 @@ def _values(context: typer.Context, given: dict, *, whole: bool) -> str | None:
     """Check that required values are present, and that numbers and fixed words are valid."""
     for option in context.command.params:
         value = given.get(option.name)
-        told = value if isinstance(value, tuple | list) else () if value is None else (value,)
-        if whole and option.required and not told:
+        report = value if isinstance(value, tuple | list) else () if value is None else (value,)
+        if whole and option.required and not report:
             return f"{option.name} is missing"
-        for one in told:
+        for one in report:
             if isinstance(one, str) and not _PLACEHOLDER.fullmatch(one) and not _fits(option.bare_type, one):
                 return f"{option.name} cannot be {one!r}"
     return None

@@ -43,8 +43,8 @@ def test_every_command_in_a_sentence_exists_with_its_options(page):
 
 def test_every_example_in_the_help_can_be_typed():
     wrong, seen = [], 0
-    for command, told in commands_with_help():
-        for example in re.findall(r"Example: (medgrape .+?)(?:\n\s*\n|$)", told, re.DOTALL):
+    for command, report in commands_with_help():
+        for example in re.findall(r"Example: (medgrape .+?)(?:\n\s*\n|$)", report, re.DOTALL):
             words = words_of(example.replace("\\\n", " "))
             seen += 1
             if not " ".join(words[1:]).startswith(command) or complaint(words):

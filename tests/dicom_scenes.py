@@ -1,4 +1,4 @@
-"""Films to write DICOM readings of, and programs of other people that look at what was written."""
+"""Films for DICOM readings, and other programs that validate the written files."""
 
 import os
 import shutil
@@ -15,16 +15,16 @@ from medgrape.geometry import Box, Turn
 from scenes import radiograph, save
 
 UPRIGHT = Box(60, 20, 96, 45)
-"""Where the upright film has its bright block."""
+"""Place of the bright block on the upright film."""
 EDGES = {
     Turn(0): ("L", "F"), Turn(0, True): ("R", "F"), Turn(2): ("R", "H"), Turn(2, True): ("L", "H"),
     Turn(1): ("F", "R"), Turn(1, True): ("F", "L"), Turn(3): ("H", "L"), Turn(3, True): ("H", "R"),
 }  # fmt: skip
-"""The patient orientation of stored pixels that become upright by each turn."""
+"""Patient orientation of stored pixels that each turn makes upright."""
 
 
 def upright_chest() -> np.ndarray:
-    """150 x 110 pixels, nothing symmetrical about them, and a block that is brighter than all else."""
+    """Return an asymmetric film of 150 x 110 pixels with one bright block."""
     down, across = np.mgrid[0:110, 0:150]
     film = 1500 + 6 * down + 4 * across
     x1, y1, x2, y2 = (int(corner) for corner in UPRIGHT.corners)
@@ -33,7 +33,7 @@ def upright_chest() -> np.ndarray:
 
 
 def stored_film(path: Path, turn: Turn = Turn(), **changes: object) -> Path:  # noqa: B008 (frozen)
-    """A film of that chest as a device would store it, before it is turned."""
+    """Write a film of that chest as a device stores it, before it is turned."""
     stored = np.ascontiguousarray(turn.back.pixels(upright_chest()))
     if changes.get("PhotometricInterpretation") == "MONOCHROME1":
         stored = (4095 - stored).astype(np.uint16)
@@ -47,7 +47,7 @@ def stored_film(path: Path, turn: Turn = Turn(), **changes: object) -> Path:  # 
 
 
 def colour_film(path: Path) -> Path:
-    """A screenshot of that chest."""
+    """Write a colour screenshot of that chest."""
     grey = cv2.convertScaleAbs(upright_chest(), alpha=255 / 4095)
     rgb = np.ascontiguousarray(np.repeat(grey[:, :, np.newaxis], 3, axis=2))
     return save(
@@ -60,7 +60,7 @@ def colour_film(path: Path) -> Path:
 
 
 def ask(program: str, *words: object) -> str:
-    """What a program says; where it is missing the test is passed over, but never in CI."""
+    """Return the output of a program; if it is missing, skip the test, but never in CI."""
     if shutil.which(program) is None and not os.environ.get("CI"):
         pytest.skip(f"{program} is not installed")
     done = subprocess.run([program, *(str(word) for word in words)], capture_output=True, text=True, check=False)
@@ -68,7 +68,7 @@ def ask(program: str, *words: object) -> str:
 
 
 def complaints(path: Path) -> list[str]:
-    """What dciodvfy finds wrong, but that it does not know our codes and that a film's header was empty."""
+    """Return the errors of dciodvfy, except those about our codes and empty entries of the film's header."""
     said = ask("dciodvfy", path).splitlines()
     assert any("SR" in line or "Segmentation" in line or "PresentationState" in line for line in said), said
     wrong = [line for line in said if line.startswith(("Error", "Abort", "Warning"))]
@@ -76,7 +76,7 @@ def complaints(path: Path) -> list[str]:
 
 
 def groups(report: Dataset) -> dict[str, Dataset]:
-    """The measurement groups of a report by their tracking identifiers."""
+    """Return the measurement groups of a report by their tracking identifiers."""
     (measurements,) = [item for item in report.ContentSequence if said(item) == "Imaging Measurements"]
     return {value(group, "Tracking Identifier"): group for group in measurements.ContentSequence}
 
@@ -86,7 +86,7 @@ def said(item: Dataset) -> str:
 
 
 def value(group: Dataset, name: str) -> object:
-    """What a group says under a name: a number, a code's value, or words; None where it says nothing."""
+    """Return the value of a name in a group: a number, a code, or text; None if there is none."""
     for item in group.ContentSequence:
         if name in (said(item), item.ConceptNameCodeSequence[0].get("CodeValue")):
             return _told(item)
@@ -102,13 +102,13 @@ def _told(item: Dataset) -> object:
 
 
 def region(group: Dataset) -> np.ndarray:
-    """The corners of a group's outline, as columns and rows."""
+    """Return the corners of a group's outline, as columns and rows."""
     (outline,) = [item for item in group.ContentSequence if item.ValueType == "SCOORD"]
     assert outline.GraphicType == "POLYLINE"
     return np.array(outline.GraphicData).reshape(-1, 2)
 
 
 def inside(points: np.ndarray) -> tuple[slice, slice]:
-    """The pixels of a film that lie inside an outline."""
+    """Return the pixels of a film inside an outline."""
     (x1, y1), (x2, y2) = points.min(axis=0), points.max(axis=0)
     return slice(int(y1), int(y2)), slice(int(x1), int(x2))

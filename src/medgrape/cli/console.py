@@ -59,7 +59,7 @@ def _to_json(value: Any) -> Any:  # noqa: ANN401
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; all columns but the first are aligned right. See ``_format_cell`` for values that are no text."""
+    """Print a table: floats with three decimals, bools as yes or no, None as a dash."""
     out.print(printable(title), style="bold", markup=False, soft_wrap=True)
     grid = Table()
     for position, column in enumerate(columns):
@@ -70,7 +70,6 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def _format_cell(value: object) -> str:
-    """Format a float with three decimals, a bool as yes or no, and None as a dash."""
     if value is None:
         return "-"
     if isinstance(value, bool):

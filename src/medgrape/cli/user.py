@@ -126,10 +126,10 @@ def list_tokens(room: Room = ROOM, database: Database = None, config: ConfigFile
     from medgrape.server.storage.tables import stamp
 
     with store.database.reading() as session:
-        found = accounts.tokens(session)
+        tokens_and_users = accounts.tokens(session)
     rows = [
         (row.id, user, row.name, row.role, "-" if row.expires_at is None else stamp(row.expires_at), row.revoked_at)
-        for row, user in found
+        for row, user in tokens_and_users
     ]
     if as_json:
         keys = ("id", "user", "name", "role", "expires_at")

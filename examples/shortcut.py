@@ -1,16 +1,16 @@
-"""A model that fell for a pacemaker, and the physician who takes the pacemaker away from it.
+"""A model learns a pacemaker as a shortcut; a physician removes the prototypes that point at it.
 
-On the training films nearly everybody with active tuberculosis wears a pacemaker, and hardly anybody else. No boxes are
-given. On films where the pacemaker lies (the healthy wear it), such a model is wrong. Its prototypes can be looked at:
-those that point at the device are discarded, and the lying films, which nobody learnt from, are read once more. Then
-the head is fitted again: once on the same training films, where the pacemaker still pays, so that what is left of it
-creeps back; and once on a few films of another ward, where it tells nothing. What those few films do on their own, with
-all prototypes, stands beside it.
+On the training films most patients with active tuberculosis wear a pacemaker, and few others do. The training uses no
+boxes. On films with a misleading pacemaker (other patients wear it) such a model is wrong. The prototypes that point at
+the device are discarded, and the misleading films, which are not used for training, are read again. Then the head is
+fitted again: once on the same training films, where the pacemaker still helps, so that its effect partly returns; and
+once on a few films of another ward, where it is unrelated to the disease. For comparison, the head with all prototypes
+is fitted on those few films, too.
 
     python examples/shortcut.py --out shortcut
 
-Who looks at the prototypes here is the drawing program, which knows each pixel of a device: a prototype is discarded
-when its best patch lies on the pacemaker, or next to its can, on too many of the training films that show one.
+The drawing program, which knows the pixels of the device, takes the part of the physician: a prototype is discarded if
+its best patch is on the pacemaker, or next to its can, on too many of the training films with one.
 """
 
 import argparse
@@ -39,13 +39,13 @@ from medgrape.vocabulary.curation import discard, spelled
 
 DEVICE = "pacemaker"
 TOUCHED = 0.02
-"""Share of a patch from which on a device runs through it."""
+"""Smallest share of a patch that the device must cover to count."""
 LYING, CLEAN = 1000, 2000
-"""Added to the seed for films of other patients: where the device lies, and where it tells nothing."""
+"""Added to the seed for films of other patients: with a misleading device, and with an unrelated one."""
 
 
 def main() -> None:
-    """Draw, train, look, discard, fit again, compare."""
+    """Draw films, train, find the prototypes at the device, discard them, refit, compare."""
     asked = _arguments()
     rule = SplitRule(test=0.2, seed=asked.seed)
     worn = Shortcut(asked.worn, device=DEVICE)
@@ -78,19 +78,22 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("shortcut"), help="folder for everything that is made")
+    parser.add_argument("--out", type=Path, default=Path("shortcut"), help="folder for all output")
     parser.add_argument("--films", type=int, default=1200, help="films to train, choose and test on")
-    parser.add_argument("--lying", type=int, default=400, help="films on which the pacemaker lies")
-    parser.add_argument(
-        "--clean", type=int, default=300, help="films of a ward where it tells nothing, to fit the head"
-    )
+    parser.add_argument("--lying", type=int, default=400, help="films with a misleading pacemaker")
+    parser.add_argument("--clean", type=int, default=300, help="films with an unrelated pacemaker, to refit the head")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--worn", type=float, default=0.9, help="share of those with active TB who wear a pacemaker")
-    parser.add_argument("--epochs", type=int, default=8, help="of stage 1")
+    parser.add_argument("--worn", type=float, default=0.9, help="share of patients with active TB who wear a pacemaker")
+    parser.add_argument("--epochs", type=int, default=8, help="epochs of stage 1")
     parser.add_argument("--pooling", choices=("mean", "log-sum-exp"), default="log-sum-exp")
     parser.add_argument("--prototypes", type=int, default=100)
-    parser.add_argument("--threshold", type=float, default=0.4, help="share of films on which a prototype may point")
-    parser.add_argument("--looked-at", type=int, default=200, help="training films with a pacemaker to look at")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        default=0.4,
+        help="largest share of films on which a prototype may point at the device",
+    )
+    parser.add_argument("--looked-at", type=int, default=200, help="training films with a pacemaker to measure on")
     return parser.parse_args()
 
 
@@ -101,7 +104,7 @@ def _drawn(folder: Path, order: PhantomOrder, rule: SplitRule) -> Path:
 
 
 def _recipe(asked: argparse.Namespace) -> Config:
-    """The demo's settings without a single box."""
+    """Return the demo's settings, without the use of boxes."""
     config = load_config(Path(medgrape.__file__).parent / "configs" / "demo.toml")
     concepts = {"box_weight": 0.0, "pooling": asked.pooling, "epochs": asked.epochs}
     stages = config.stages.model_copy(
@@ -115,7 +118,7 @@ def _recipe(asked: argparse.Namespace) -> Config:
 
 
 def _on_device(reader: Reader, data: Path, asked: argparse.Namespace) -> Float[np.ndarray, "k m"]:
-    """For each prototype, on which share of training films with the device its best patch lies on it."""
+    """Return for each prototype the share of training films with the device where its best patch is on the device."""
     run = reader.loaded.run
     films = films_for(run, data, track)
     found = kept_scores(run, films, data, track=track)
@@ -130,7 +133,7 @@ def _on_device(reader: Reader, data: Path, asked: argparse.Namespace) -> Float[n
 
 
 def _patches_on(mask: Bool[np.ndarray, "size size"], grid: tuple[int, int]) -> Bool[np.ndarray, "h w"]:
-    """Patches that the device runs through, and those next to its can, which see it at their edge."""
+    """Return the patches that the device covers, and those next to its can, which see its edge."""
     whole = mask.astype(np.uint8)
     can = cv2.morphologyEx(whole, cv2.MORPH_OPEN, np.ones((7, 7), np.uint8))  # leads are thinner than that
     beside = cv2.dilate(_touched(can, grid), np.ones((3, 3), np.uint8))
@@ -145,7 +148,7 @@ def _touched(mask: UInt8[np.ndarray, "size size"], grid: tuple[int, int]) -> UIn
 def _without(
     reader: Reader, on_device: Float[np.ndarray, "k m"], threshold: float
 ) -> tuple[Reader, dict[str, list[int]]]:
-    """The reader without the prototypes that point at the device; one of each concept stays whatever it is."""
+    """Return the reader without the prototypes that point at the device; each concept keeps at least one."""
     gone = {}
     for concept, shares in zip(reader.concepts.names, on_device, strict=True):
         order = np.argsort(-shares, kind="stable")[:-1]
@@ -166,7 +169,7 @@ def _share_right(reader: Reader, data: Path) -> float:
 
 
 def _trivial(data: Path, lying: Path) -> Accuracy:
-    """Always naming the class that is most frequent in training."""
+    """Return the accuracy of always predicting the most frequent class of training."""
     learnt = [film.class_name for film in Dataset.load(data).in_split("train")]
     common = max(sorted(set(learnt)), key=learnt.count)
     shares = [

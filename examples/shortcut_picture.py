@@ -1,4 +1,4 @@
-"""The picture of examples/shortcut.py: how often each reader is right, and what was taken away from it."""
+"""The picture of examples/shortcut.py: accuracy of each reader, and the discarded prototypes."""
 
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,24 +16,24 @@ from medgrape.reader import Reader
 from medgrape.vocabulary.curation import prototypes_of
 
 SHOWN = 20
-"""Discarded prototypes in the picture."""
+"""Number of discarded prototypes in the picture."""
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Shares of right answers of one reader."""
+    """Accuracies of one reader."""
 
     name: str
     lying: float
-    """On films where the device lies."""
+    """On films where the device is misleading."""
     honest: float
-    """On test films on which it goes with the disease, as in training."""
+    """On test films where the device goes with the disease, as in training."""
 
 
 def draw_picture(
     reader: Reader, on_device: Float[np.ndarray, "k m"], gone: dict[str, list[int]], told: list[Accuracy], path: Path
 ) -> None:
-    """Bars before and after; below, the films behind the discarded prototypes that point at the device most."""
+    """Draw bars before and after, and below them the training films of the prototypes that point at the device most."""
     run = reader.loaded.run
     cards = [card for card in prototypes_of(run) if card.number in gone[card.concept]]
     cards.sort(key=lambda card: -on_device[run.concepts.index(card.concept), card.number])

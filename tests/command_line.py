@@ -1,4 +1,4 @@
-"""``medgrape`` as typed, in this process: a process of its own would import torch anew, three seconds each time."""
+"""Runs ``medgrape`` in this process, as a new process takes three seconds to import torch."""
 
 import contextlib
 import io
@@ -14,16 +14,16 @@ from medgrape.cli.app import main
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What a command left behind, as ``subprocess.run`` tells it."""
+class CommandResult:
+    """Exit code and output of a command, as ``subprocess.run`` returns them."""
 
     returncode: int
     stdout: str
     stderr: str
 
 
-def medgrape(*words: object, cwd: Path | None = None, told: str = "") -> Ended:
-    """Type a command in a folder; ``told`` is what is piped into it."""
+def medgrape(*words: object, cwd: Path | None = None, stdin: str = "") -> CommandResult:
+    """Run a command in a folder with a text as standard input."""
     out, err = io.StringIO(), io.StringIO()
     on_term, folder = signal.getsignal(signal.SIGTERM), Path.cwd() if cwd is None else cwd
     try:
@@ -32,14 +32,14 @@ def medgrape(*words: object, cwd: Path | None = None, told: str = "") -> Ended:
             contextlib.redirect_stderr(err),
             contextlib.chdir(folder),
             mock.patch.object(sys, "argv", ["medgrape", *map(str, words)]),
-            mock.patch.object(sys, "stdin", io.StringIO(told)),
+            mock.patch.object(sys, "stdin", io.StringIO(stdin)),
             mock.patch.dict(os.environ),
             warnings.catch_warnings(),
         ):
             code = _exit_code()
     finally:
         signal.signal(signal.SIGTERM, on_term)
-    return Ended(code, out.getvalue(), err.getvalue())
+    return CommandResult(code, out.getvalue(), err.getvalue())
 
 
 def _exit_code() -> int:

@@ -1,4 +1,4 @@
-"""Scenes that several tests look at."""
+"""Fixtures that many tests share."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from small_settings import small
 
 @pytest.fixture(scope="session")
 def chest() -> np.ndarray:
-    """A 12 bit film of 300 x 200 pixels with nothing symmetrical about it: bright at the top left."""
+    """Return an asymmetric 12-bit film of 300 x 200 pixels, bright at the top left."""
     down, across = np.mgrid[0:200, 0:300]
     film = 3600 - 9 * down - 3 * across + 200 * np.sin(across / 11) * np.cos(down / 7)
     film[20:60, 30:90] += 300
@@ -25,7 +25,7 @@ def chest() -> np.ndarray:
 
 @pytest.fixture
 def films_folder(tmp_path) -> Path:
-    """Eight small films that differ from each other."""
+    """Return a folder with eight different small films."""
     folder = tmp_path / "films"
     folder.mkdir()
     chance = np.random.default_rng(3)
@@ -37,7 +37,7 @@ def films_folder(tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Makes a folder once for all workers of a test run: ``made_once("drawn_dataset", make)`` calls ``make(path)``."""
+    """Return a function that makes a folder once for all test processes: ``made_once(name, make)``."""
     base = tmp_path_factory.getbasetemp()
     shared = (base if worker_id == "master" else base.parent) / "shared"
     shared.mkdir(exist_ok=True)
@@ -55,14 +55,14 @@ def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], ob
 
 @pytest.fixture(scope="session")
 def drawn_dataset(made_once) -> Path:
-    """A prepared data set of 48 small drawn films."""
+    """Return a prepared data set of 48 small drawn films."""
     rule = SplitRule(validation=0.25, test=0.2, seed=0)
     return made_once("drawn_dataset", lambda path: draw_dataset(PhantomOrder(films=48, seed=5, size=64), path, rule))
 
 
 @pytest.fixture(scope="session")
 def trained_run(made_once, drawn_dataset) -> Path:
-    """A run that learnt from those films without being disturbed."""
+    """Return a run that was trained on those films."""
     from medgrape.training.run import TrainingJob, train  # slow to import
 
     return made_once("trained_run", lambda path: train(TrainingJob(small(), drawn_dataset, path)))
@@ -70,7 +70,7 @@ def trained_run(made_once, drawn_dataset) -> Path:
 
 @pytest.fixture(scope="session")
 def strict_run(made_once, trained_run) -> Path:
-    """The trained run with a check that doubts every box in which another finding leads at all."""
+    """Return the trained run with a check that doubts every box in which another finding leads."""
     from medgrape.reader import load  # slow to import
     from medgrape.runs.checkpoint import SafetyThresholds
 

@@ -1,4 +1,4 @@
-"""A film that can be read by hand, boxes on it, and a model that learnt nothing and so has an opinion on everything."""
+"""A film that can be computed by hand, boxes on it, and a model with random weights."""
 
 import numpy as np
 import torch
@@ -29,27 +29,27 @@ LEFT, RIGHT = Box(0, 0, 100, 200), Box(100, 0, 200, 200)
 
 
 def evidence(maps, spread=0.01):
-    """Two prototypes for each concept, which lie ``spread`` to either side of its map: U is its square."""
+    """Return evidence of two prototypes per concept, ``spread`` above and below its map, so that U is its square."""
     mean = torch.tensor(maps, dtype=torch.float32)
     similarity = torch.stack([mean - spread, mean + spread], dim=1)
     return Evidence(CONCEPTS, PatchGrid(FILM, *mean.shape[1:]), similarity)
 
 
 def cavity_left_effusion_right(spread=0.01):
-    """A 2 x 2 film, its left half all cavity, its right half all effusion, and a little nodule everywhere."""
+    """Return a 2 x 2 film: cavity in the left half, effusion in the right half, a little nodule everywhere."""
     cavity, effusion, nodule = [[0.8, 0.1]] * 2, [[0.1, 0.7]] * 2, [[0.3, 0.3]] * 2
     return evidence([cavity, effusion, nodule], spread)
 
 
 def anything(seed, rows=3, columns=4):
-    """Cosines of all kinds, negative ones among them."""
+    """Return random cosines, also negative ones."""
     chance = torch.Generator().manual_seed(seed)
     similarity = torch.rand(3, 2, rows, columns, generator=chance) * 2 - 1
     return Evidence(CONCEPTS, PatchGrid(FILM, rows, columns), similarity)
 
 
 def untaught(**changes):
-    """A run whose weights were drawn: every score matters to it."""
+    """Return a run with random weights, so that every score has an effect."""
     torch.manual_seed(3)
     settings = {"prototypes": 2, "width": 8, "standardise": False}
     config = parse_config({"backbone": {"pretrained": False, "leave_off": 1}, "model": settings})
@@ -63,7 +63,7 @@ def untaught(**changes):
 
 
 def study(run, seen=None):
-    """The film on the light box."""
+    """Return a study of the film."""
     film = Film(
         FilmFacts(format="PNG", size=FILM, bits=8, photometric="L"), np.tile(np.arange(200, dtype=np.uint8), (200, 1))
     )
@@ -72,7 +72,7 @@ def study(run, seen=None):
 
 @st.composite
 def boxes(draw, whole=False):
-    """Anywhere on the film, over its edges too; with ``whole``, corners are whole numbers on it."""
+    """Draw boxes anywhere, also over the edges of the film; with ``whole``, corners are whole numbers on the film."""
     low, number = (0, st.integers) if whole else (-60, st.floats)
     least = 1 if whole else 0.01
     x1, y1 = draw(number(low, 199)), draw(number(low, 199))

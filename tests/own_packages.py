@@ -1,4 +1,4 @@
-"""Packages with parts for medgrape, installed where a test can find them and nobody else."""
+"""Packages with parts for medgrape, installed for a test only."""
 
 import importlib
 import shutil
@@ -11,7 +11,7 @@ EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "own-parts"
 
 
 def pip_installed(project: Path, folder: Path) -> Path:
-    """What pip makes of a project, without a network; the project's own folder stays as it is."""
+    """Install a project with pip, without a network and without changing its folder; return the target folder."""
     copy = folder / "project"
     shutil.copytree(project, copy)
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "--target"]
@@ -21,7 +21,7 @@ def pip_installed(project: Path, folder: Path) -> Path:
 
 
 def written(folder: Path, name: str, groups: dict, code: str = "", version: str = "1.0") -> Path:
-    """A package of one module as pip would leave it: the module, and its metadata."""
+    """Write a package of one module with its metadata, as pip installs it."""
     about = folder / f"{name}-{version}.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
@@ -35,7 +35,7 @@ def written(folder: Path, name: str, groups: dict, code: str = "", version: str 
 
 @contextmanager
 def on_path(*folders: Path):
-    """Installed for a while."""
+    """Put the folders on the import path for a while."""
     before, known = list(sys.path), set(sys.modules)
     sys.path[:0] = [str(folder) for folder in folders]
     importlib.invalidate_caches()

@@ -1,4 +1,4 @@
-"""Helpers with which tests set their scenes."""
+"""Films that several tests use."""
 
 from pathlib import Path
 
@@ -8,13 +8,13 @@ from pydicom.dataset import FileMetaDataset
 from pydicom.uid import ComputedRadiographyImageStorage, ExplicitVRLittleEndian, generate_uid
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data"
-"""Real films, where somebody has put them beside the project; they are never part of it."""
+"""Real films, if they are beside the project; they are not part of it."""
 
 SECRET = "Rumpelstiltskin"  # noqa: S105 (a patient's name)
 
 
 def radiograph(pixels: np.ndarray, **changes: object) -> Dataset:
-    """A computed radiograph as a modality would store it; ``changes`` set or (with None) remove header entries."""
+    """Return a computed radiograph as a modality stores it; ``changes`` set or (with None) remove header entries."""
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = ComputedRadiographyImageStorage
     meta.MediaStorageSOPInstanceUID = generate_uid()
@@ -43,7 +43,7 @@ def save(dataset: Dataset, path: Path) -> Path:
 
 
 def planted(pixels, **changes):
-    """A radiograph that names its patient wherever a name can stand."""
+    """Return a radiograph with the patient's name in every possible place."""
     dataset = radiograph(pixels, **changes)
     dataset.PatientName, dataset.PatientID, dataset.OtherPatientIDs = f"{SECRET}^J", SECRET, SECRET
     dataset.PatientComments = dataset.ImageComments = dataset.InstitutionName = dataset.StudyDescription = SECRET

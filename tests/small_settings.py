@@ -1,4 +1,4 @@
-"""Settings with which a model learns in seconds."""
+"""Settings that train a model in seconds."""
 
 from medgrape.config import Config, parse_config
 
@@ -20,7 +20,7 @@ SMALL = {
 
 
 def small(**tables: dict) -> Config:
-    """The small settings with some tables changed."""
+    """Return the small settings with some tables changed."""
     merged = {name: dict(table) for name, table in SMALL.items()}
     for name, table in tables.items():
         if name == "stages":

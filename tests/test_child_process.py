@@ -52,17 +52,18 @@ def child(environment):
     process.close()
 
 
-def test_a_message_comes_back_with_its_bytes_and_prints_do_not_mix_with_it(child):
+def test_a_message_returns_with_its_bytes_and_is_not_mixed_with_prints(child):
     child.send({"text": "é", "number": 3})
     answer = child.receive(60)
     assert answer.header == {"echo": {"text": "é", "number": 3}}
     assert answer.payload == b"abcdef"
 
 
-def test_a_child_that_was_killed_is_noticed_and_can_be_started_again(child, environment):
+def test_a_killed_child_is_detected_and_can_be_started_again(child, environment):
     os.kill(child.process_id, signal.SIGKILL)
     with pytest.raises(ChildDiedError):
         child.receive(60)
+    os.waitid(os.P_PID, child.process_id, os.WEXITED | os.WNOWAIT)  # its pipes close a moment before it ends
     assert not child.is_alive
     child.start(environment)
     child.send({})
@@ -76,13 +77,13 @@ def test_a_child_that_takes_too_long_is_killed(child):
 
 
 @pytest.mark.parametrize("raw", ["no JSON\n", '{"payload_bytes": -1}\n', '{"payload_bytes": 1e99}\n', "[]\n", "{}\n"])
-def test_a_child_that_sends_no_message_is_as_good_as_dead(child, raw):
+def test_a_child_that_sends_no_valid_message_counts_as_dead(child, raw):
     child.send({"raw": raw})
     with pytest.raises(ChildDiedError):
         child.receive(60)
 
 
-def test_a_closed_child_leaves_no_process_and_answers_nothing(child):
+def test_a_closed_child_leaves_no_process_and_sends_nothing(child):
     process = child.process_id
     child.close()
     assert not psutil.pid_exists(process)

@@ -32,22 +32,22 @@ def test_published_labels_find_their_concept(vocabulary, published, name):
     assert ConceptSet.built_in(vocabulary).published(published) == name
 
 
-def test_a_label_that_nobody_published_finds_nothing():
+def test_an_unknown_label_has_no_concept():
     assert ConceptSet.built_in("nih").published("Broken heart") is None
 
 
-def test_a_mistyped_concept_is_told_the_nearest_one():
+def test_a_mistyped_concept_gets_the_nearest_name():
     with pytest.raises(ConceptError, match="did you mean 'pneumonia'"):
         ConceptSet.built_in("nih").index("pnumonia")
 
 
-def test_two_concepts_of_one_name_are_refused():
+def test_two_concepts_with_the_same_name_are_refused():
     with pytest.raises(ConceptError, match="Two concepts"):
         ConceptSet((Concept.named("Cavity"), Concept.named("cavity")))
 
 
 @pytest.mark.parametrize("name", ["", "Cavity", "1st", "a b", "a" * 64])
-def test_a_name_that_files_could_not_carry_is_refused(name):
+def test_a_name_that_is_no_valid_file_name_is_refused(name):
     with pytest.raises(ConceptError):
         Concept(name, "Title", "Description.")
 
@@ -58,7 +58,7 @@ def test_a_concept_without_a_description_is_refused():
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_vocabulary_survives_being_written_and_read(name):
+def test_a_vocabulary_is_the_same_after_writing_and_reading(name):
     concepts = ConceptSet.built_in(name)
     assert ConceptSet.from_tables(concepts.to_tables()) == concepts
 
@@ -70,6 +70,6 @@ def test_an_unknown_vocabulary_or_a_half_written_concept_is_refused():
         ConceptSet.from_tables([{"name": "cavity"}])
 
 
-def test_any_label_makes_a_usable_name():
+def test_any_label_gives_a_valid_name():
     assert slug("Nodule/Mass (left)") == "nodule_mass_left"
     assert slug("3rd rib") == "finding_3rd_rib"

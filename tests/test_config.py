@@ -5,7 +5,7 @@ from medgrape.cli.options import config_with
 from medgrape.config import Config, ConfigError, load_config, parse_config
 
 
-def test_without_a_file_the_defaults_hold():
+def test_without_a_file_the_settings_are_the_defaults():
     assert load_config(None) == Config()
 
 
@@ -16,7 +16,7 @@ def test_a_file_changes_only_its_keys(tmp_path):
     assert load_config(file).limits == Config().limits
 
 
-def test_an_option_wins_over_the_file_and_a_default_does_not(tmp_path):
+def test_an_option_overrides_the_file_and_a_default_does_not(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text("[preprocessing]\nsize = 320\n[limits]\nmax_pixels = 1000\n")
     assert config_with(file).limits.max_pixels == 1000

@@ -56,7 +56,7 @@ def test_the_architecture_fits_on_two_screens():
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_link_in_a_document_leads_somewhere(path):
+def test_every_link_in_a_document_has_a_target(path):
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text("utf-8")):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
@@ -97,8 +97,8 @@ def test_every_setting_of_the_server_is_documented_with_its_default():
 
 def test_every_address_of_the_server_is_documented_with_its_role_and_no_other():
     text = (ROOT / "docs/reference/server.md").read_text("utf-8")
-    told = set(re.findall(r"^\| `([A-Z]+ /\S*)` \| (\w+) \|", text, re.MULTILINE))
-    assert told == {
+    report = set(re.findall(r"^\| `([A-Z]+ /\S*)` \| (\w+) \|", text, re.MULTILINE))
+    assert report == {
         (f"{method} {route.path.removeprefix(API)}", role_of(router))
         for router in ROUTERS
         for route in router.routes
@@ -131,7 +131,7 @@ def test_every_make_target_in_the_readme_exists():
     assert named <= targets
 
 
-def test_everything_the_package_may_ask_for_is_pinned():
+def test_every_dependency_is_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
     names = {_normal(re.split(r"[<>=!\[]", requirement)[0]) for requirement in asked} - {"medgrape"}
@@ -144,15 +144,15 @@ def _normal(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_the_example_with_the_pacemaker_says_what_it_does():
-    said = subprocess.run(
+def test_the_example_with_the_pacemaker_has_a_help_text():
+    result = subprocess.run(
         [sys.executable, "examples/shortcut.py", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert said.returncode == 0, said.stderr
-    assert "pacemaker" in said.stdout
+    assert result.returncode == 0, result.stderr
+    assert "pacemaker" in result.stdout
 
 
-def test_no_two_test_files_have_one_name():
+def test_no_two_test_files_have_the_same_name():
     """Of two, only the first would be run."""
     names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name not in ("conftest.py", "__init__.py")]
     assert sorted(set(names)) == sorted(names)

@@ -5,7 +5,7 @@ from medgrape.files import ArrayWriter, mapped
 
 
 @pytest.mark.parametrize("batches", [(), (3,), (2, 5, 1)])
-def test_what_was_appended_is_read_back_from_disk(batches, tmp_path):
+def test_appended_rows_are_read_back_from_disk(batches, tmp_path):
     rows = np.random.default_rng(0).random((sum(batches), 4, 2)).astype(np.float32)
     with ArrayWriter(tmp_path / "a.npy", (4, 2)) as out:
         done = 0
@@ -21,7 +21,7 @@ def test_rows_of_another_shape_are_refused(tmp_path):
         out.append(np.zeros((2, 5)))
 
 
-def test_a_file_that_was_not_finished_is_no_array(tmp_path):
+def test_an_unfinished_file_is_not_an_array(tmp_path):
     writer = ArrayWriter(tmp_path / "a.npy", (4,))
     writer.append(np.zeros((2, 4)))
     writer.__exit__(KeyError, KeyError(), None)

@@ -38,13 +38,13 @@ def test_an_empty_mask_has_no_box():
 
 
 @given(box=boxes())
-def test_a_box_survives_stretching_the_film_and_back(box):
+def test_a_box_is_the_same_after_resizing_the_film_and_back(box):
     there = box.moved(FILM, FilmSize(224, 224))
     assert there.moved(FilmSize(224, 224), FILM).corners == pytest.approx(box.corners)
 
 
 @given(box=boxes(), rows=st.integers(1, 20), columns=st.integers(1, 20))
-def test_patches_share_out_the_whole_box_and_nothing_more(box, rows, columns):
+def test_the_overlaps_of_all_patches_sum_to_the_area_of_the_box(box, rows, columns):
     grid = PatchGrid(FILM, rows, columns)
     on_film = box.clipped(FILM)
     area = 0.0 if on_film is None else on_film.area
@@ -57,7 +57,7 @@ def test_a_box_smaller_than_a_patch_still_counts():
     assert np.count_nonzero(overlap) == 1
 
 
-def test_a_patch_overlaps_itself_wholly_and_no_other():
+def test_a_patch_overlaps_itself_completely_and_no_other():
     grid = PatchGrid(FILM, 5, 8)
     overlap = grid.overlap(grid.patch(2, 6))
     assert overlap[2, 6] == pytest.approx(1.0)
@@ -76,7 +76,7 @@ def test_a_box_holds_its_first_corner_and_not_its_last():
     assert not box.contains(10, 10)
 
 
-def test_a_grid_or_patch_that_makes_no_sense_is_refused():
+def test_an_invalid_grid_or_patch_is_refused():
     with pytest.raises(GeometryError):
         PatchGrid(FILM, 0, 3)
     with pytest.raises(GeometryError):
@@ -106,7 +106,7 @@ def test_a_box_turns_with_the_pixels_that_it_holds(turn):
 
 
 @given(width=st.integers(1, 40), height=st.integers(1, 40), rows=st.integers(1, 9), columns=st.integers(1, 9))
-def test_a_map_spread_over_a_film_gives_each_pixel_the_patch_that_its_middle_lies_in(width, height, rows, columns):
+def test_upsampling_gives_each_pixel_the_value_of_the_patch_at_its_centre(width, height, rows, columns):
     grid = PatchGrid(FilmSize(width, height), rows, columns)
     values = np.arange(rows * columns).reshape(rows, columns)
     spread = grid.spread(values)
@@ -117,19 +117,19 @@ def test_a_map_spread_over_a_film_gives_each_pixel_the_patch_that_its_middle_lie
 
 
 @given(x=st.floats(0, 4999), y=st.floats(0, 4999), width=st.floats(1e-3, 5000), height=st.floats(1e-3, 5000))
-def test_a_box_is_made_again_from_its_corner_and_size_to_the_last_bit(x, y, width, height):
+def test_a_box_is_identical_after_conversion_to_corner_and_size_and_back(x, y, width, height):
     box = Box(x, y, x + width, y + height)
     assert Box.from_corner_and_size(*box.corner_and_size) == box
 
 
-def test_a_box_that_is_turned_is_held_by_the_box_around_it():
+def test_a_rotated_box_lies_inside_its_bounding_box():
     box = Box(10, 20, 40, 30)
     assert box.turned(90, 10, 20).corners == pytest.approx((0, 20, 10, 50)), "clockwise about its upper left corner"
     assert box.turned(180, 25, 25).corners == pytest.approx(box.corners)
     assert box.turned(45, 25, 25).width == pytest.approx((30 + 10) / 2**0.5)
 
 
-def test_a_box_holds_every_point_of_a_polygon():
+def test_a_bounding_box_contains_every_point_of_a_polygon():
     assert Box.holding([(3, 9), (1, 4), (7, 5)]) == Box(1, 4, 7, 9)
     with pytest.raises(GeometryError):
         Box.holding([(1, 1), (1, 5)])

@@ -34,7 +34,7 @@ def installed(folder, kind, code, name="mine", package="clinic", version="1.0"):
     return on_path(written(folder / package, package, {GROUPS[kind]: {name: f"{package}:part"}}, code, version))
 
 
-def test_names_that_medgrape_has_are_those_that_it_knows():
+def test_the_built_in_parts_are_the_registered_ones():
     commands = set(get_command(app).commands["data"].commands["prepare"].commands)
     assert set(built_in("source")) == commands - {"own"}
     for head in built_in("head"):
@@ -44,7 +44,7 @@ def test_names_that_medgrape_has_are_those_that_it_knows():
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
-def test_nobody_can_take_the_name_of_a_part_of_medgrape(kind, tmp_path):
+def test_a_plugin_cannot_have_the_name_of_a_built_in_part(kind, tmp_path):
     taken = next(iter(built_in(kind)))
     with installed(tmp_path, kind, "raise SystemExit('this must never be imported')", name=taken):
         usable, refused = offered(kind)
@@ -55,7 +55,7 @@ def test_nobody_can_take_the_name_of_a_part_of_medgrape(kind, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["Mine", "../mine", "org/mine", ".mine"])
-def test_a_name_that_could_be_a_path_or_a_hub_s_is_refused(name, tmp_path):
+def test_a_name_that_could_be_a_path_or_a_hub_repository_is_refused(name, tmp_path):
     with installed(tmp_path, "head", "", name=name):
         assert offered("head")[0] == []
         assert find_plugin("head", name) is None
@@ -67,7 +67,7 @@ def test_two_packages_with_one_name_are_both_refused(tmp_path):
         get("head", "mine")
 
 
-def test_a_mistyped_name_is_told_the_nearest_one_also_of_another_package(tmp_path):
+def test_a_mistyped_name_gets_the_nearest_one_also_of_another_package(tmp_path):
     with (
         installed(tmp_path, "head", "", name="votes"),
         pytest.raises(PluginError, match=r"no head 'vote' \(did you mean 'votes'\?\)"),
@@ -101,7 +101,7 @@ def test_a_part_whose_import_fails_is_one_sentence_that_names_the_package(kind, 
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
-def test_a_part_that_fails_when_it_is_called_is_a_sentence_too(kind, tmp_path):
+def test_a_part_that_fails_when_called_is_one_sentence(kind, tmp_path):
     with (
         installed(tmp_path, kind, "def part(*given, **named):\n    raise ZeroDivisionError('oh')"),
         pytest.raises(PluginError, match=r"failed \(ZeroDivisionError: oh\)"),
@@ -247,7 +247,7 @@ def test_a_part_that_breaks_its_contract_is_refused_by_name(kind, code, reason, 
     assert "this is for clinic to fix" in str(error.value) or "should be a function" in str(error.value)
 
 
-def test_a_setting_that_a_backbone_does_not_take_is_not_passed_over(tmp_path):
+def test_a_setting_that_a_backbone_does_not_take_is_an_error(tmp_path):
     code = BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))")
     with installed(tmp_path, "backbone", code):
         assert made("backbone", "mine", None) == (62, 62)
@@ -257,7 +257,7 @@ def test_a_setting_that_a_backbone_does_not_take_is_not_passed_over(tmp_path):
             made("backbone", "mine", None, last_stride=False)
 
 
-def test_a_head_tells_whom_it_listened_to_if_it_can(tmp_path):
+def test_a_head_can_return_its_attention(tmp_path):
     code = HEAD.format(logits="scores.new_zeros(len(scores), self.classes)") + (
         "    def attention(self, scores, graph):\n        return graph.weights.expand(len(scores), -1, -1)\n"
     )
@@ -272,7 +272,7 @@ def _graph():
     return ConceptGraph(torch.ones(3, 3), 0.1)
 
 
-def test_what_a_run_was_made_with_is_asked_for_by_package_and_version(tmp_path):
+def test_a_missing_part_of_a_run_is_named_by_package_and_version(tmp_path):
     record = {"name": "mine", "distribution": "clinic", "version": "1.0"}
     with pytest.raises(PluginError, match=r"not installed here: pip install clinic==1\.0$"):
         find_recorded_plugin("head", record)
@@ -282,7 +282,7 @@ def test_what_a_run_was_made_with_is_asked_for_by_package_and_version(tmp_path):
         assert find_recorded_plugin("head", record).version == "2.0"
 
 
-def test_options_of_a_source_are_read_as_what_they_are(tmp_path):
+def test_options_of_a_source_are_parsed_by_their_type(tmp_path):
     code = (
         "from pathlib import Path\n"
         "def part(folder, *, most: int = 3, deep: bool = False, beside: Path = Path(), called: str = ''):\n"
@@ -299,7 +299,7 @@ def test_options_of_a_source_are_read_as_what_they_are(tmp_path):
 
 @pytest.mark.parametrize("kind", ["int | None", "Optional[int]", "'int'", "int"])
 @pytest.mark.parametrize("later", ["", "from __future__ import annotations\n"])
-def test_an_option_keeps_its_kind_however_that_is_annotated(tmp_path, kind, later):
+def test_an_option_has_its_type_however_it_is_annotated(tmp_path, kind, later):
     code = (
         f"{later}from typing import Optional\n"
         f"def part(folder, *, most: {kind} = 3, track: 'Track' = None):\n"
@@ -313,7 +313,7 @@ def test_an_option_keeps_its_kind_however_that_is_annotated(tmp_path, kind, late
 
 
 @pytest.mark.parametrize("kind", ["list[int]", "int | str", "dict", "[]", "list[Path] | None"])
-def test_an_option_of_a_kind_that_no_text_is_read_as_is_refused(tmp_path, kind):
+def test_an_option_with_an_unsupported_type_is_refused(tmp_path, kind):
     code = f"from pathlib import Path\ndef part(folder, *, most: {kind} = None):\n    raise ValueError('called')\n"
     with (
         installed(tmp_path, "source", code),
@@ -322,7 +322,7 @@ def test_an_option_of_a_kind_that_no_text_is_read_as_is_refused(tmp_path, kind):
         read_own("mine", tmp_path, {"most": "7"})
 
 
-def test_annotations_that_name_nothing_are_one_sentence(tmp_path):
+def test_an_invalid_annotation_is_one_sentence(tmp_path):
     code = "from __future__ import annotations\ndef part(folder, *, most: Number = 3):\n    pass\n"
     with installed(tmp_path, "source", code), pytest.raises(PluginError, match=r"annotation .*'Number' is not defined"):
         read_own("mine", tmp_path, {"most": "7"})
@@ -339,16 +339,16 @@ def test_annotations_that_name_nothing_are_one_sentence(tmp_path):
 def test_a_part_that_fails_is_listed_among_the_others(tmp_path, capsys, code):
     sound = HEAD.format(logits="scores.new_zeros(len(scores), self.classes)")
     with installed(tmp_path, "text encoder", code), installed(tmp_path, "head", sound, name="sound", package="lab"):
-        ended = app(["parts", "--check", "--json"], standalone_mode=False)
+        result = app(["parts", "--check", "--json"], standalone_mode=False)
     problems = {row["name"]: row["problem"] for row in json.loads(capsys.readouterr().out)["parts"]}
-    assert ended == 1
+    assert result == 1
     assert problems["sound"] == ""
     assert "of clinic 1.0" in problems["mine"]
     assert problems["mine"].endswith("this is for clinic to fix.")
     assert set(problems) > {"lexical", "resnet-50", "coco", "gat"}
 
 
-def test_nothing_is_imported_until_it_is_asked_for(tmp_path, capsys):
+def test_no_part_is_imported_before_it_is_used(tmp_path, capsys):
     marker = tmp_path / "imported"
     code = f"from pathlib import Path\nPath({str(marker)!r}).touch()\npart = dict\n"
     with installed(tmp_path, "head", code):

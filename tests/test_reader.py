@@ -26,14 +26,14 @@ def film(drawn_dataset):
     return dataset.film_path(dataset.in_split("test")[0])
 
 
-def test_a_prediction_is_a_probability_for_every_class_likeliest_first(reader, film):
+def test_a_prediction_lists_the_probability_of_every_class_highest_first(reader, film):
     prediction = reader.open(film).prediction
     assert set(prediction) == {"healthy", "sick_non_tb", "active_tb"}
     assert sum(prediction.values()) == pytest.approx(1.0)
     assert list(prediction.values()) == sorted(prediction.values(), reverse=True)
 
 
-def test_a_study_answers_as_the_model_does_on_the_same_film_in_a_batch(reader, film, drawn_dataset):
+def test_a_study_predicts_the_same_as_the_model_in_a_batch(reader, film, drawn_dataset):
     from medgrape.evaluation.evaluate import read_split
     from medgrape.progress import quietly
 
@@ -70,8 +70,8 @@ def test_maps_are_in_the_frame_of_the_original_film_whatever_its_size(reader, fi
     grid = reader.open(wide).evidence.grid
     assert (grid.film.width, grid.film.height) == (640, 320)
     assert grid.patch(grid.rows - 1, grid.columns - 1).corners[2:] == (640.0, 320.0)
-    told = reader.open(wide).explain().to_json()
-    assert all(0 <= one["peak"]["x"] <= 640 and 0 <= one["peak"]["y"] <= 320 for one in told["concepts"])
+    report = reader.open(wide).explain().to_json()
+    assert all(0 <= one["peak"]["x"] <= 640 and 0 <= one["peak"]["y"] <= 320 for one in report["concepts"])
 
 
 def test_a_dicom_film_reads_like_the_same_film_as_a_picture(reader, film, tmp_path):
@@ -82,7 +82,7 @@ def test_a_dicom_film_reads_like_the_same_film_as_a_picture(reader, film, tmp_pa
         assert dicom.prediction[name] == pytest.approx(share, abs=0.02)
 
 
-def test_a_broken_film_is_refused_and_the_reader_goes_on(reader, film, tmp_path):
+def test_a_broken_film_is_refused_and_the_reader_continues(reader, film, tmp_path):
     broken = tmp_path / "broken.png"
     broken.write_bytes(film.read_bytes()[:200])
     with pytest.raises(FilmError, match=r"broken\.png"):
@@ -90,19 +90,19 @@ def test_a_broken_film_is_refused_and_the_reader_goes_on(reader, film, tmp_path)
     assert reader.open(film).prediction
 
 
-def test_the_picture_is_written_whole(reader, film, tmp_path):
+def test_the_picture_is_written_completely(reader, film, tmp_path):
     reader.open(film).explain().save(tmp_path / "evidence.png")
     assert cv2.imread(str(tmp_path / "evidence.png")).shape[1] > 1000
 
 
-def test_the_read_command_prints_saves_and_speaks_json(trained_run, film, tmp_path):
-    said = medgrape("read", film, "--model", trained_run, "--save", tmp_path / "e.png")
-    assert said.returncode == 0, said.stderr
-    assert "not a medical device" in said.stdout
+def test_the_read_command_prints_tables_or_json_and_saves(trained_run, film, tmp_path):
+    result = medgrape("read", film, "--model", trained_run, "--save", tmp_path / "e.png")
+    assert result.returncode == 0, result.stderr
+    assert "not a medical device" in result.stdout
     assert (tmp_path / "e.png").is_file()
-    told = json.loads(medgrape("read", film, "--model", trained_run, "--json").stdout)
-    assert set(told["probabilities"]) == {"healthy", "sick_non_tb", "active_tb"}
-    assert len(told["concepts"]) == 3
+    report = json.loads(medgrape("read", film, "--model", trained_run, "--json").stdout)
+    assert set(report["probabilities"]) == {"healthy", "sick_non_tb", "active_tb"}
+    assert len(report["concepts"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -124,49 +124,47 @@ def test_the_read_command_prints_saves_and_speaks_json(trained_run, film, tmp_pa
 def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, trained_run, drawn_dataset, film, tmp_path):
     places = {"FILM": film, "RUN": trained_run, "DATA": drawn_dataset, "CONFIG": trained_run / "config.toml"}
     typed = [word.replace("RUN/", f"{trained_run}/") if "/" in word else places.get(word, word) for word in words]
-    said = medgrape(*typed, cwd=tmp_path)
-    assert said.returncode == 2, said.stderr
-    assert complaint in said.stderr
-    assert "Traceback" not in said.stderr
-    assert len(said.stderr.strip().splitlines()) == 1
+    result = medgrape(*typed, cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert complaint in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) in ([], [tmp_path / "runs"])
 
 
 def test_the_evaluate_command_reports_and_leaves_the_run_alone(trained_run, drawn_dataset, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(trained_run, run)
-    said = medgrape("evaluate", run, "--data", drawn_dataset)
-    assert said.returncode == 0, said.stderr
-    assert "always answering" in said.stdout
+    result = medgrape("evaluate", run, "--data", drawn_dataset)
+    assert result.returncode == 0, result.stderr
+    assert "always answering" in result.stdout
     report = json.loads((tmp_path / "run-test" / "report.json").read_text())
     assert report["films"]["read"] == len(Dataset.load(drawn_dataset).in_split("test"))
     assert (tmp_path / "run-test" / "report.html").is_file()
-    told = json.loads(medgrape("evaluate", run, "--data", drawn_dataset, "--split", "val", "--json").stdout)
-    assert any("val films" in warning for warning in told["warnings"])
+    payload = json.loads(medgrape("evaluate", run, "--data", drawn_dataset, "--split", "val", "--json").stdout)
+    assert any("val films" in warning for warning in payload["warnings"])
 
 
-def test_a_film_that_was_learnt_from_is_known_again_under_another_name_in_another_split(
-    trained_run, drawn_dataset, tmp_path
-):
+def test_a_training_film_is_recognised_under_another_name_in_another_split(trained_run, drawn_dataset, tmp_path):
     dataset = Dataset.load(drawn_dataset)
     learnt = dataset.in_split("train")[0]
     shutil.copy(dataset.film_path(learnt), tmp_path / "renamed.png")
     moved = replace(learnt, id="renamed", path=str(tmp_path / "renamed.png"), split="test")
     replace(dataset, films=(*dataset.in_split("test"), moved), boxes=()).save(tmp_path / "set")
-    said = medgrape("evaluate", trained_run, "--data", tmp_path / "set", "--out", tmp_path / "report")
-    assert said.returncode == 0, said.stderr
-    assert "1 of the" in said.stdout
-    assert "were learnt from" in said.stdout
+    result = medgrape("evaluate", trained_run, "--data", tmp_path / "set", "--out", tmp_path / "report")
+    assert result.returncode == 0, result.stderr
+    assert "1 of the" in result.stdout
+    assert "were learnt from" in result.stdout
 
 
-def test_a_model_is_not_judged_on_concepts_it_does_not_know(trained_run, tmp_path):
+def test_a_model_is_not_evaluated_on_concepts_it_does_not_know(trained_run, tmp_path):
     assert (
         medgrape("data", "prepare", "phantom", "--profile", "nih", "--films", 12, "--out", tmp_path / "n").returncode
         == 0
     )
-    said = medgrape("evaluate", trained_run, "--data", tmp_path / "n")
-    assert said.returncode == 2
-    assert "The model knows active_tb" in said.stderr
+    result = medgrape("evaluate", trained_run, "--data", tmp_path / "n")
+    assert result.returncode == 2
+    assert "The model knows active_tb" in result.stderr
 
 
 def test_reading_needs_neither_the_training_set_nor_a_model_hub(trained_run, film, tmp_path):
@@ -181,6 +179,6 @@ def test_reading_needs_neither_the_training_set_nor_a_model_hub(trained_run, fil
         "import medgrape as mg\n"
         f"print(mg.load({str(run)!r}).open({str(film)!r}).prediction)\n"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
-    assert "healthy" in said.stdout
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "healthy" in result.stdout

@@ -67,7 +67,7 @@ def test_every_page_of_the_documents_is_in_the_table_of_contents(site):
 
 
 @pytest.mark.parametrize("page", ["architecture", "changes", "contributing"])
-def test_what_lies_beside_the_documents_can_be_read_on_the_site(site, page):
+def test_files_beside_the_documents_are_on_the_site(site, page):
     assert f'href="../project/{page}.html"' in (site / "how-to/reading.html").read_text("utf-8")
     assert (site / f"project/{page}.html").is_file()
 
@@ -91,7 +91,7 @@ def test_every_public_name_is_described_on_the_page_of_the_api(site):
         assert f'id="medgrape.{name}"' in text
 
 
-def test_every_address_of_the_server_is_described_for_people(site):
+def test_every_address_of_the_server_has_a_description(site):
     text = (site / "reference/http.html").read_text("utf-8")
     told = json.loads((ROOT / "ui/openapi.json").read_text("utf-8"))["paths"]
     addresses = [f"{how.upper()} {place.removeprefix('/api/v1')}" for place, ways in told.items() for how in ways]
@@ -100,7 +100,7 @@ def test_every_address_of_the_server_is_described_for_people(site):
     assert (site / "reference/openapi.json").read_bytes() == (ROOT / "ui/openapi.json").read_bytes()
 
 
-def test_a_page_asks_no_other_host_for_anything(site):
+def test_a_page_loads_nothing_from_other_hosts(site):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 40
     for page in pages:
@@ -109,7 +109,7 @@ def test_a_page_asks_no_other_host_for_anything(site):
         assert not IMPORTED.search(text), page
 
 
-def test_links_to_files_that_are_no_page_become_words(site):
+def test_links_to_files_without_a_page_become_plain_text(site):
     export = (site / "how-to/export.html").read_text("utf-8")
     assert "<code>examples/onnx_client.py</code>" in export
     assert 'onnx_client.py"' not in export

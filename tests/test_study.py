@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import medgrape as mg
 from command_line import medgrape
 from correcting_scenes import CONCEPTS, LEFT, RIGHT, boxes, cavity_left_effusion_right, study, untaught
-from medgrape.cli.options import boxed
+from medgrape.cli.options import parse_box
 from medgrape.concepts import ConceptError
 from medgrape.corrections.statements import BoxCorrection, Rejection
 from medgrape.datasets.dataset import Dataset
@@ -55,14 +55,14 @@ def test_prediction_maps_and_attention_all_follow_a_box():
 @given(steps)
 @settings(deadline=None, max_examples=40)
 def test_undo_restores_bit_identically_and_no_old_study_changes(corrections):
-    history, told = [study(RUN)], []
+    history, report = [study(RUN)], []
     for correction in corrections:
-        told.append(answer(history[-1]))
+        report.append(answer(history[-1]))
         history.append(history[-1].correct(correction, confirmed=True))
         answer(history[-1])
-    assert all(same(answer(old), first) for old, first in zip(history[:-1], told, strict=True))
+    assert all(same(answer(old), first) for old, first in zip(history[:-1], report, strict=True))
     undone = history[-1]
-    for old in told[::-1]:
+    for old in report[::-1]:
         undone = undone.undo()
         assert same(answer(undone), old)
         afresh = replace(study(RUN), corrections=undone.corrections)
@@ -94,7 +94,7 @@ def test_a_box_that_the_model_doubts_is_refused_until_it_is_confirmed():
     assert confirmed.log[0]["check"]["mismatch"] is True
 
 
-def test_no_correction_talks_the_model_into_agreeing_with_the_next():
+def test_the_check_of_a_box_ignores_earlier_corrections():
     opened = study(RUN)
     persuaded = opened.rule_out(RIGHT, "effusion").rule_out(RIGHT, "nodule").reject("effusion")
     assert persuaded.check(RIGHT, "cavity") == opened.check(RIGHT, "cavity")
@@ -107,7 +107,7 @@ def test_a_negative_box_and_a_box_for_all_claim_nothing_and_need_no_confirmation
     assert [entry["check"] for entry in corrected.log] == [None, None, None]
 
 
-def test_a_check_that_somebody_brings_along_is_not_believed():
+def test_a_check_passed_in_by_the_caller_is_ignored():
     opened = study(RUN)
     agreed = opened.check(LEFT, "cavity")
     forged = BoxCorrection(RIGHT, "cavity", confirmed=True, check=agreed)
@@ -115,7 +115,7 @@ def test_a_check_that_somebody_brings_along_is_not_believed():
         opened.correct(forged)
 
 
-def test_several_corrections_are_all_taken_or_none():
+def test_several_corrections_are_all_applied_or_none():
     opened = study(RUN)
     with pytest.raises(ConceptMismatchError):
         opened.correct(BoxCorrection(LEFT, "cavity"), BoxCorrection(RIGHT, "cavity"))
@@ -173,7 +173,7 @@ def test_a_box_for_a_rejected_concept_moves_its_map_and_no_class():
     assert torch.equal(boxed_too.evidence.mean, study(RUN).apply(LEFT, "cavity").evidence.mean)
 
 
-def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_rejected():
+def test_the_explanation_lists_corrections_and_marks_rejected_findings():
     opened = study(RUN)
     before = {one.concept.name: one for one in opened.explain().concepts}
     explained = opened.apply(RIGHT, "nodule", confirmed=True).reject("cavity").explain()
@@ -212,20 +212,20 @@ def test_a_discarded_prototype_stays_out_of_the_maps_after_a_box():
 
 
 def test_a_box_in_text_is_a_concept_and_four_corners():
-    assert boxed("--box", "active_tb:310,120,420.5,260") == ("active_tb", Box(310, 120, 420.5, 260))
-    assert boxed("--not-box", "all:0,0,1,1") == (None, Box(0, 0, 1, 1))
+    assert parse_box("--box", "active_tb:310,120,420.5,260") == ("active_tb", Box(310, 120, 420.5, 260))
+    assert parse_box("--not-box", "all:0,0,1,1") == (None, Box(0, 0, 1, 1))
 
 
 @pytest.mark.parametrize("text", ["", "cavity", "cavity:1,2,3", "cavity:1,2,3,4,5", "cavity:a,b,c,d", ":1,2,3,4"])
-def test_a_box_that_is_misspelt_is_told_how_to_write_one(text):
+def test_a_misspelt_box_gets_an_example_of_the_format(text):
     with pytest.raises(UserError, match=r"--box takes CONCEPT:x1,y1,x2,y2, as in .*; not "):
-        boxed("--box", text)
+        parse_box("--box", text)
 
 
 @pytest.mark.parametrize("text", ["cavity:5,5,5,9", "cavity:nan,0,1,1", "cavity:0,0,inf,1"])
-def test_a_box_of_no_area_is_told_so(text):
+def test_a_box_without_area_is_refused(text):
     with pytest.raises(UserError, match="A box needs"):
-        boxed("--box", text)
+        parse_box("--box", text)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def film(drawn_dataset):
     return dataset.film_path(dataset.in_split("test")[0])
 
 
-def test_the_read_command_asks_refuses_and_applies_what_is_confirmed(wary, film, tmp_path):
+def test_the_read_command_checks_refuses_and_applies_confirmed_boxes(wary, film, tmp_path):
     read = ("read", film, "--model", wary)
     (asked,) = json.loads(medgrape(*read, "--check", "active_tb:10,10,40,40", "--json").stdout)["checks"]
     assert asked["calibrated"] is True
@@ -253,16 +253,16 @@ def test_the_read_command_asks_refuses_and_applies_what_is_confirmed(wary, film,
 
     refused = medgrape(*read, "--box", doubted, "--save", tmp_path / "e.png")
     assert refused.returncode == 2
-    assert refused.stderr.strip().endswith("To apply the box all the same, add --confirm.")
+    assert refused.stderr.strip().endswith("To apply the box anyway, add --confirm.")
     assert len(refused.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
     options = ("--reject", seen[1], "--not-box", "all:0,0,9,9", "--box", doubted, "--confirm", "--json")
-    told = json.loads(medgrape(*read, *options).stdout)
-    assert [one["kind"] for one in told["log"]] == ["box", "not_box", "reject"]
-    assert told["log"][0]["check"]["mismatch"] is True
-    assert told["log"][-1]["prediction_after"] == pytest.approx(told["probabilities"], abs=1e-4)
-    assert told["log"][0]["prediction_before"] != told["log"][-1]["prediction_after"]
+    report = json.loads(medgrape(*read, *options).stdout)
+    assert [one["kind"] for one in report["log"]] == ["box", "not_box", "reject"]
+    assert report["log"][0]["check"]["mismatch"] is True
+    assert report["log"][-1]["prediction_after"] == pytest.approx(report["probabilities"], abs=1e-4)
+    assert report["log"][0]["prediction_before"] != report["log"][-1]["prediction_after"]
 
 
 def test_the_read_command_prints_checks_and_corrections_for_people(wary, film):
@@ -273,7 +273,7 @@ def test_the_read_command_prints_checks_and_corrections_for_people(wary, film):
     assert "not a medical device" not in checked.stdout  # only asked: the film was not read out
     corrected = medgrape("read", film, "--model", wary, "--reject", "all")
     assert corrected.returncode == 0, corrected.stderr
-    assert "answer before" in corrected.stdout
+    assert "class before" in corrected.stdout
     assert "every finding rejected" in corrected.stdout
 
 
@@ -284,13 +284,13 @@ def test_the_read_command_prints_checks_and_corrections_for_people(wary, film):
         (("--not-box", "activ_tb:1,1,9,9"), "There is no concept 'activ_tb'"),
         (("--box", "all:900,900,990,990"), "outside the film"),
         (("--reject", "nothing"), "There is no concept 'nothing'"),
-        (("--check", "all:1,1,9,9"), "about one concept"),
+        (("--check", "all:1,1,9,9"), "takes one concept, not all"),
         (("--check", "active_tb:1,1,9,9", "--reject", "active_tb"), "--check only asks"),
     ],
 )
-def test_a_correction_that_makes_no_sense_is_one_sentence_and_exit_code_2(options, complaint, wary, film):
-    said = medgrape("read", film, "--model", wary, *options)
-    assert said.returncode == 2, said.stderr
-    assert complaint in said.stderr
-    assert len(said.stderr.strip().splitlines()) == 1
-    assert said.stdout == ""
+def test_an_invalid_correction_is_one_sentence_and_exit_code_2(options, complaint, wary, film):
+    result = medgrape("read", film, "--model", wary, *options)
+    assert result.returncode == 2, result.stderr
+    assert complaint in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""

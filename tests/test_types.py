@@ -44,7 +44,7 @@ mg.load("runs/tb").opne("film.dcm")
 """
 
 
-def test_the_package_says_that_it_is_typed_and_the_wheel_takes_all_of_it():
+def test_the_package_is_marked_as_typed_in_the_wheel():
     import tomllib
 
     assert (PACKAGE / "py.typed").is_file()
@@ -60,7 +60,7 @@ def test_the_package_says_that_it_is_typed_and_the_wheel_takes_all_of_it():
     assert tracked.returncode in (0, 128), "a file that git does not know is in no wheel"  # 128: no git here
 
 
-def test_every_public_name_is_there_when_it_is_asked_for():
+def test_every_public_name_can_be_imported():
     assert [name for name in medgrape.__all__ if not hasattr(medgrape, name)] == []
 
 
@@ -82,15 +82,15 @@ def checked(folder, script):
         "--cache-dir", str(folder / "cache"), "--config-file", "", "--python-executable",
         str(folder / "env/bin/python"), "script.py",
     ]  # fmt: skip
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={"PATH": ""})
-    return ended.returncode, ended.stdout
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={"PATH": ""})
+    return result.returncode, result.stdout
 
 
 @pytest.mark.slow
-def test_a_user_s_mypy_knows_what_every_call_gives_and_finds_mistakes(elsewhere):
-    code, said = checked(elsewhere, SCRIPT)
-    assert code == 0, said
-    revealed = [line.split("Revealed type is ")[1].strip('"') for line in said.splitlines() if "Revealed" in line]
+def test_the_mypy_of_a_user_infers_every_result_and_finds_mistakes(elsewhere):
+    code, result = checked(elsewhere, SCRIPT)
+    assert code == 0, result
+    revealed = [line.split("Revealed type is ")[1].strip('"') for line in result.splitlines() if "Revealed" in line]
     assert revealed == [
         "medgrape.reader.Reader",
         "medgrape.study.Study",
@@ -101,7 +101,7 @@ def test_a_user_s_mypy_knows_what_every_call_gives_and_finds_mistakes(elsewhere)
         "medgrape.reader.Reader",
         "str",
     ]
-    code, said = checked(elsewhere, MISTAKE)
+    code, result = checked(elsewhere, MISTAKE)
     assert code == 1
-    assert 'incompatible type "str"; expected "float"' in said
-    assert '"Reader" has no attribute "opne"' in said
+    assert 'incompatible type "str"; expected "float"' in result
+    assert '"Reader" has no attribute "opne"' in result

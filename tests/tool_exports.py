@@ -1,10 +1,10 @@
-"""Files as Label Studio and CVAT write them, made by hand."""
+"""Files in the formats of Label Studio and CVAT."""
 
 import json
 
 
 def rectangle(x, y, width, height, label="Cavity", *, size=(96, 80), rotation=0, **more):
-    """A result of Label Studio, in percent."""
+    """Return a rectangle of Label Studio, in percent."""
     value = {"x": x, "y": y, "width": width, "height": height, "rotation": rotation, "rectanglelabels": [label]}
     told = {"id": "Dx_aB91ISN", "type": "rectanglelabels", "from_name": "label", "to_name": "image", "value": value}
     if size is not None:
@@ -13,7 +13,7 @@ def rectangle(x, y, width, height, label="Cavity", *, size=(96, 80), rotation=0,
 
 
 def task(image, *people, key="image", number=1, predictions=(), skipped=()):
-    """A task of Label Studio: what each person marked, and those who skipped it."""
+    """Return a task of Label Studio: the marks of each person, and who skipped it."""
     annotations = [
         {"id": number * 10 + place, "completed_by": place, "was_cancelled": place in skipped, "ground_truth": False,
          "created_at": "2026-11-18T09:16:08.728353Z", "lead_time": 4.288, "result": list(results)}
@@ -31,7 +31,7 @@ def label_studio(*tasks):
 
 
 def cvat(*images, labels=("Cavity", "Pleural fluid"), extra="", before=""):
-    """CVAT for images 1.1."""
+    """Return a file in the format CVAT for images 1.1."""
     listed = "".join(f"<label><name>{name}</name><color>#fa3253</color><type>any</type></label>" for name in labels)
     films = "".join(images)
     return f"""<?xml version="1.0" encoding="utf-8"?>

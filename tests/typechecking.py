@@ -1,4 +1,4 @@
-"""How shapes and types are checked while the tests run: an ``int`` may stand for a ``float``, as in all of Python."""
+"""Configures the check of shapes and types during the tests: an ``int`` is accepted as a ``float``."""
 
 from beartype import BeartypeConf, beartype
 

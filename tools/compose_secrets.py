@@ -1,4 +1,4 @@
-"""Make the passwords that compose.yaml reads from deploy/secrets/: python tools/compose_secrets.py."""
+"""Create the passwords that compose.yaml reads from deploy/secrets/: python tools/compose_secrets.py."""
 
 import json
 import secrets
@@ -7,11 +7,11 @@ from pathlib import Path
 
 PLACE = Path(__file__).resolve().parents[1] / "deploy" / "secrets"
 USER = "medgrape"
-"""Of the database and of Orthanc."""
+"""User name in the database and in Orthanc."""
 
 
 def contents() -> dict[str, str]:
-    """New passwords, and the settings that hold them; without characters that a URL would change."""
+    """Return new passwords and the settings with them, without characters that URLs escape."""
     database, orthanc = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     settings = [
         "# How the reading room of compose.yaml runs; every key is in docs/reference/server.md.",
@@ -28,9 +28,9 @@ def contents() -> dict[str, str]:
 
 
 def write(place: Path) -> None:
-    """Write them once. The folder is closed to others; the files are not: users inside containers must read them."""
+    """Write the files, once. Only the owner may open the folder; the users inside containers must read the files."""
     if place.exists():
-        raise SystemExit(f"{place} is there already; databases know its passwords, so it is left as it is.")
+        raise SystemExit(f"{place} already exists and databases use its passwords, so it is not changed.")
     place.mkdir(mode=0o700, parents=True)
     for name, text in contents().items():
         file = place / name

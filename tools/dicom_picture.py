@@ -1,4 +1,4 @@
-"""Write docs/pictures/dicom-boxes.png: a film as it is stored, and as boxes.dcm has viewers show it.
+"""Write docs/pictures/dicom-boxes.png: a film as stored, and as viewers show it with boxes.dcm.
 
 python tools/dicom_picture.py RUN. Greys, rotation and flip are rendered by dcmp2pgm of dcmtk, boxes drawn on top.
 """
@@ -25,16 +25,16 @@ COLOURS = {"IS_HERE": "#56B4E9", "IS_NOT_HERE": "#E69F00"}
 
 
 def picture(run: Path) -> Image.Image:
-    """Both, side by side."""
+    """Draw both films side by side."""
     with tempfile.TemporaryDirectory() as place:
         film, shown = Path(place) / "film.dcm", Path(place) / "shown.pgm"
         turn = Turn(1, True)
-        drawn, ill = _ill()
+        drawn, box = _film_with_tuberculosis()
         write_dicom(film, turn.back.pixels(drawn.pixels), Person("invented", "F", 44), "stored on its side", "PA")
         dataset = dcmread(film)
         dataset.PatientOrientation = ["F", "L"]
         dataset.save_as(film)
-        study = load(run).open(film).apply(ill, "active_tb", confirmed=True)
+        study = load(run).open(film).apply(box, "active_tb", confirmed=True)
         study = study.rule_out(Box(80, 330, 180, 420), "obsolete_tb")
         boxes = dcmread(write_dicom_reading(study, film, Path(place) / "out")[-1])
         subprocess.run(["dcmp2pgm", "-p", Path(place) / "out" / "boxes.dcm", film, shown], check=True)  # noqa: S603, S607
@@ -43,27 +43,27 @@ def picture(run: Path) -> Image.Image:
         return _beside(_marked(stored, boxes, Turn()), _marked(Image.open(shown), boxes, by_viewer))
 
 
-def _ill() -> tuple[PhantomFilm, Box]:
-    """The first chest with active tuberculosis on the left of the film, and the box around that."""
+def _film_with_tuberculosis() -> tuple[PhantomFilm, Box]:
+    """Return the first drawn film with active tuberculosis on its left side, and the box around it."""
     for drawn in (draw(sitting, SIDE) for sitting in plan("tb", 60, seed=4)):
-        boxes = [one.box for one in drawn.lesions if one.concept == "active_tb"]
+        boxes = [lesion.box for lesion in drawn.lesions if lesion.concept == "active_tb"]
         if boxes and boxes[0].x1 < SIDE / 2:
             return drawn, boxes[0]
-    raise SystemExit("nobody is ill")
+    raise SystemExit("No drawn film has active tuberculosis on its left side.")
 
 
 def _marked(film: Image.Image, boxes: Dataset, turn: Turn) -> Image.Image:
     marked = film.convert("RGB")
-    pen, letters = ImageDraw.Draw(marked), ImageFont.load_default(size=15)
-    for one in boxes.GraphicAnnotationSequence:
-        if one.GraphicLayer in COLOURS:
-            points = np.array(one.GraphicObjectSequence[0].GraphicData).reshape(-1, 2)
+    pen, font = ImageDraw.Draw(marked), ImageFont.load_default(size=15)
+    for annotation in boxes.GraphicAnnotationSequence:
+        if annotation.GraphicLayer in COLOURS:
+            points = np.array(annotation.GraphicObjectSequence[0].GraphicData).reshape(-1, 2)
             line = [turn.point(x, y, FilmSize(SIDE, SIDE)) for x, y in points]
-            pen.line(line, COLOURS[one.GraphicLayer], 3)
-            text = one.TextObjectSequence[0]
+            pen.line(line, COLOURS[annotation.GraphicLayer], 3)
+            text = annotation.TextObjectSequence[0]
             x, y = turn.point(*text.AnchorPoint, FilmSize(SIDE, SIDE))
             if turn:
-                pen.text((x, y - 20), text.UnformattedTextValue, COLOURS[one.GraphicLayer], letters)
+                pen.text((x, y - 20), text.UnformattedTextValue, COLOURS[annotation.GraphicLayer], font)
     return marked
 
 

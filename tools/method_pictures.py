@@ -1,6 +1,6 @@
-"""The pictures of docs/explanation/method.md, from a run and a drawn film: python tools/method_pictures.py RUN FILM.
+"""Draw the pictures of docs/explanation/method.md: python tools/method_pictures.py RUN FILM.
 
-Made from what docs/tutorial/first-reading.md leaves: runs/tb and data/tb/films/tb-000291-01.png.
+Use the run and a film of docs/tutorial/first-reading.md: runs/tb and data/tb/films/tb-000291-01.png.
 """
 
 import csv
@@ -29,7 +29,7 @@ STYLE = {"font.size": 13, "axes.titlesize": 13, "figure.dpi": 110, "savefig.bbox
 
 
 def boxes_of(film: Path) -> dict[str, list[Box]]:
-    """What was drawn on the film: concept to boxes, from the prepared set that it lies in."""
+    """Return the drawn boxes of the film by concept, from its prepared data set."""
     found: dict[str, list[Box]] = {}
     with (film.parent.parent / "boxes.csv").open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
@@ -41,38 +41,38 @@ def boxes_of(film: Path) -> dict[str, list[Box]]:
 
 
 def row(panels: int, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """Panels side by side."""
+    """Create panels side by side."""
     figure, axes = pyplot.subplots(1, panels, figsize=(9.0, height), layout="constrained")
     return figure, list(np.atleast_1d(axes))
 
 
 def show(axes: Axes, pixels: np.ndarray, title: str, film: FilmSize) -> None:
-    """A picture in the film's own coordinates."""
+    """Draw a picture in the coordinates of the film."""
     axes.imshow(pixels, cmap="gray", extent=(0, film.width, film.height, 0), vmin=0, vmax=255)
     axes.set_title(title)
     axes.set_axis_off()
 
 
 def frame(axes: Axes, box: Box, ink: str, dashes: str = "-") -> None:
-    """A box on a film."""
+    """Draw a box on a film."""
     outline = {"fill": False, "linestyle": dashes}
     for edge, width in (("black", 3.0), (ink, 1.5)):
         axes.add_patch(Rectangle((box.x1, box.y1), box.width, box.height, edgecolor=edge, linewidth=width, **outline))
 
 
 def heated(told: Explanation, one: ConceptEvidence) -> np.ndarray:
-    """The film with a concept's map on it, in the colours of every picture here."""
+    """Draw the film with the map of a concept on it."""
     grey = np.asarray(upsampled(told.pixels.astype(np.float64), SHOWN).round().clip(0, 255), np.uint8)
     return painted(grey, upsampled(strengths(one), SHOWN), HEAT)
 
 
 def ordered(study: Study, told: Explanation) -> list[ConceptEvidence]:
-    """Concepts in the model's own order, so that colours and places stay the same from picture to picture."""
+    """Return the concepts in the order of the model, so that all pictures have the same colours and places."""
     return sorted(told.concepts, key=lambda one: study.run.concepts.index(one.concept.name))
 
 
 def patches(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure:
-    """The film with what was drawn on it, and as the model takes it apart."""
+    """Draw the film with its boxes, and with the patches of the model."""
     figure, (left, right) = row(2, 4.4)
     show(left, told.pixels, "The film, and what was drawn on it", told.film)
     show(right, told.pixels, f"{told.grid.rows} x {told.grid.columns} patches", told.film)
@@ -86,7 +86,7 @@ def patches(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Fig
 
 
 def maps(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure:
-    """For each concept where its prototypes agree."""
+    """Draw the mean map of each concept."""
     figure, panels = row(len(told.concepts))
     for axes, one in zip(panels, ordered(study, told), strict=True):
         words = seen(one.score, one.absent_score, one.present_score)
@@ -98,7 +98,7 @@ def maps(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure
 
 
 def prototypes(study: Study, told: Explanation, _: dict[str, list[Box]]) -> Figure:
-    """The prototypes that answer most strongly: where on this film, and which training patch stands behind each."""
+    """Draw the strongest prototypes: their place on this film, and the training patch of each."""
     strongest = told.concepts[0]
     number = study.run.concepts.index(strongest.concept.name)
     figure, (first, *others) = row(1 + len(strongest.exemplars), 3.0)
@@ -114,7 +114,7 @@ def prototypes(study: Study, told: Explanation, _: dict[str, list[Box]]) -> Figu
 
 
 def graph(study: Study, told: Explanation, _: dict[str, list[Box]]) -> Figure:
-    """Who may listen to whom, and what the head makes of all scores."""
+    """Draw the concept graph, and the prediction of the head."""
     figure, (left, right) = row(2, 3.4)
     concepts, edges = study.run.concepts, study.run.grape.graph.edges
     turns = np.linspace(0.5, 2.5, len(concepts), endpoint=False) * np.pi
@@ -144,7 +144,7 @@ def graph(study: Study, told: Explanation, _: dict[str, list[Box]]) -> Figure:
 
 
 def check(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure:
-    """A box, claimed to be what it is not."""
+    """Draw a box with a wrong claim, and the safety check."""
     truth, claimed = _mistake(study, drawn)
     box = drawn[truth][0]
     found = study.check(box, claimed)
@@ -158,9 +158,9 @@ def check(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figur
 
 
 def correction(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure:
-    """The map before and after a box, and what that does to the classes."""
+    """Draw the map before and after a box, and the classes."""
     truth, _ = _mistake(study, drawn)
-    box = _wider(drawn[truth][0], 8.0)  # drawn generously: a patch that a box cuts counts in part
+    box = _wider(drawn[truth][0], 8.0)  # wider than the finding, as a patch that the box cuts counts in part
     corrected = study.apply(box, truth, confirmed=True)
     figure, (left, middle, right) = row(3)
     for axes, one, title in ((left, study, f"{truth}, before"), (middle, corrected, "after a box")):
@@ -183,12 +183,12 @@ def correction(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> 
 
 
 def _wider(box: Box, by: float) -> Box:
-    """So that several frames around one patch can all be seen."""
+    """Enlarge a box, so that several frames around one patch are visible."""
     return Box(box.x1 - by, box.y1 - by, box.x2 + by, box.y2 + by)
 
 
 def _mistake(study: Study, drawn: dict[str, list[Box]]) -> tuple[str, str]:
-    """The first drawn finding in the model's order, and another one that a person might take it for."""
+    """Return the first drawn finding in the order of the model, and another one to confuse it with."""
     truth = next(name for name in study.run.concepts.names if name in drawn)
     return truth, next(name for name in study.run.concepts.names if name != truth)
 
@@ -216,7 +216,7 @@ DRAWN: dict[str, Callable[[Study, Explanation, dict[str, list[Box]]], Figure]] =
 
 
 def main(run: Path, film: Path) -> None:
-    """Draw all of them."""
+    """Draw all pictures."""
     matplotlib.use("agg")
     matplotlib.rcParams.update(STYLE)
     study = load(run).open(film)

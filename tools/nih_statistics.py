@@ -1,4 +1,4 @@
-"""Count what the phantoms of the ``nih`` profile imitate, from the two tables that the NIH published.
+"""Compute the statistics that phantoms of the ``nih`` profile imitate, from the two published tables of the NIH.
 
 Run ``python tools/nih_statistics.py FOLDER`` where FOLDER holds ``Data_Entry_2017_v2020.csv`` and
 ``BBox_List_2017.csv``, each as published or gzipped. Only counts, quantiles and mixtures are stored: no film, no
@@ -34,8 +34,8 @@ FINDINGS = (
     "hernia",
 )
 TARGET = Path(__file__).parents[1] / "src/medgrape/phantoms/nih_statistics.json"
-FRAME = 1024  # boxes were drawn on films of 1024 x 1024
-GRID = 64  # points per side at which the best fixed point is looked for
+FRAME = 1024  # side of the films on which boxes were drawn
+GRID = 64  # points per side that are tried as the fixed point
 QUANTILES = np.linspace(0, 100, 21)
 EM_ROUNDS = 60
 
@@ -43,7 +43,7 @@ Array = NDArray[np.float64]
 
 
 def read_rows(folder: Path, name: str) -> Iterator[list[str]]:
-    """The rows of one table without its header, gzipped or not."""
+    """Return the rows of a table without its header; it may be gzipped."""
     packed = folder / f"{name}.gz"
     with gzip.open(packed, "rt") if packed.exists() else (folder / name).open() as handle:
         rows = csv.reader(handle)
@@ -52,17 +52,17 @@ def read_rows(folder: Path, name: str) -> Iterator[list[str]]:
 
 
 def finding_name(label: str) -> str:
-    """The name used here for a label of either table."""
+    """Return our name for a label of either table."""
     return {"Infiltrate": "infiltration"}.get(label, label.lower())
 
 
 def label_bits(labels: str) -> int:
-    """A label set as a bit mask in the order of ``FINDINGS``; no finding is 0."""
+    """Encode a label set as a bit mask in the order of ``FINDINGS``; no finding is 0."""
     return sum(1 << FINDINGS.index(finding_name(label)) for label in labels.split("|") if label != "No Finding")
 
 
 def patient_statistics(rows: list[list[str]]) -> dict[str, object]:
-    """Who was filmed, how often, how, and with which findings together."""
+    """Return sex, age, number of films, views and sets of findings of the patients."""
     sets = Counter(label_bits(row[1]) for row in rows)
     by_patient = defaultdict(list)
     for row in rows:
@@ -81,7 +81,7 @@ def patient_statistics(rows: list[list[str]]) -> dict[str, object]:
 
 
 def kept_share(by_patient: dict[str, list[list[str]]], sets: Counter[int]) -> float:
-    """How often a follow-up keeps its label set, beyond the agreement of two unrelated films."""
+    """Return how often a follow-up keeps its label set, beyond the agreement of two unrelated films."""
     pairs = [(a[1], b[1]) for films in by_patient.values() for a, b in pairwise(films)]
     same = sum(a == b for a, b in pairs) / len(pairs)
     total = sum(sets.values())
@@ -90,14 +90,14 @@ def kept_share(by_patient: dict[str, list[list[str]]], sets: Counter[int]) -> fl
 
 
 def ap_shares(rows: list[list[str]]) -> list[float]:
-    """Share of AP films among those with 0, 1, 2 and at least 3 findings."""
+    """Return the share of AP films among those with 0, 1, 2 and at least 3 findings."""
     counts = np.array([min(label_bits(row[1]).bit_count(), 3) for row in rows])
     is_ap = np.array([row[6] == "AP" for row in rows])
     return [round(float(is_ap[counts == number].mean()), 4) for number in range(4)]
 
 
 def read_boxes(folder: Path) -> dict[str, dict[str, Array]]:
-    """Per finding and film its boxes as x, y, width and height in unit coordinates."""
+    """Return the boxes per finding and film as x, y, width and height in unit coordinates."""
     grouped: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     for film, label, *numbers in read_rows(folder, "BBox_List_2017.csv"):
         grouped[finding_name(label)][film].append([float(number) / FRAME for number in numbers[:4]])
@@ -105,7 +105,7 @@ def read_boxes(folder: Path) -> dict[str, dict[str, Array]]:
 
 
 def trivial_baselines(films: dict[str, Array]) -> dict[str, float]:
-    """How often the best fixed point, and a random one, lies in a box of the film."""
+    """Return how often the best fixed point, and a random point, lies in a box of the film."""
     points = (np.arange(GRID) + 0.5) / GRID
     hits = np.zeros((len(films), GRID, GRID), dtype=bool)
     for hit, boxes in zip(hits, films.values(), strict=True):
@@ -115,7 +115,7 @@ def trivial_baselines(films: dict[str, Array]) -> dict[str, float]:
 
 
 def fit_mixture(boxes: Array) -> dict[str, object]:
-    """Four Gaussians over centre and log size, started at left and right, small and large."""
+    """Fit four Gaussians to centre and log size, initialised at left and right, small and large."""
     x, y, width, height = boxes.T
     samples = np.stack([x + width / 2, y + height / 2, np.log(width), np.log(height)], axis=1)
     large = width * height > np.median(width * height)

@@ -1,6 +1,6 @@
-"""Print exact pins of everything the package may ask for, all extras included: ``make constraints``.
+"""Print exact versions of all dependencies, with all extras: ``make constraints``.
 
-Installs into a throw-away environment. The pin of torch is kept by hand: newer releases bring gigabytes of GPU
+Installs into a temporary environment. The version of torch is set by hand, as newer releases install gigabytes of GPU
 libraries.
 """
 
@@ -15,7 +15,7 @@ HEADER = "# Exact versions of everything, made by `make constraints`. Ranges are
 
 
 def main() -> None:
-    """Install everything anew and print what came."""
+    """Install all dependencies and print their versions."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)  # noqa: S603
         python = str(Path(folder) / "bin" / "python")

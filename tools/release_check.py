@@ -1,8 +1,7 @@
-"""Look at a release with all eyes before anybody gets it: ``make release-check``.
+"""Check a release before it is published: ``make release-check``.
 
-Builds what is committed, installs it where there is no compiler and no Node.js, runs the demo there, lists what it
-brings along and under which licences, and asks about known weaknesses. docs/how-to/releasing.md
-tells what each step shows.
+Builds the committed sources, installs them without compiler and Node.js, runs the demo, lists all packages with their
+licences, and looks up known vulnerabilities. docs/how-to/releasing.md describes each step.
 """
 
 import argparse
@@ -15,15 +14,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from release.audit import audit_packages, audit_page
-from release.bench import Bench
-from release.bill import write_bill
 from release.changelog import check_versions
 from release.containers import lint
-from release.emptiness import install, version
+from release.installation import install, version
 from release.licence_report import report_licences
 from release.packages import build, look_inside
-from release.steps import Outcome, State, Step, ends_well, performed
-from release.trial import demo, room
+from release.sbom import write_sbom
+from release.smoke_test import demo, room
+from release.steps import Outcome, State, Step, all_passed, run_steps
+from release.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS = (
@@ -35,7 +34,7 @@ STEPS = (
     Step("version", version, ("install",)),
     Step("demo", demo, ("install",)),
     Step("reading room", room, ("demo",)),
-    Step("bill of materials", write_bill, ("install",)),
+    Step("bill of materials", write_sbom, ("install",)),
     Step("licences", report_licences, ("install",)),
     Step("audit", audit_packages, ("install",)),
     Step("audit of the page", audit_page, ("build",)),
@@ -44,46 +43,48 @@ AUDITS = frozenset({"audit", "audit of the page"})
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """All steps, a table, and what was made in dist/; 1 if anything failed or was left undone."""
-    told = _arguments(words)
+    """Run all steps, print a table, and move the results to dist/; return 1 if a step failed or was not done."""
+    options = _parse_arguments(words)
     with tempfile.TemporaryDirectory(prefix="medgrape-release-") as place:
-        bench = Bench(ROOT, Path(place), told.release)
+        workspace = Workspace(ROOT, Path(place), options.release)
         outcomes = []
-        for outcome in performed(STEPS, bench):
+        for outcome in run_steps(STEPS, workspace):
             outcomes.append(outcome)
-            _say(f"{outcome.state:9} {outcome.step} ({outcome.seconds:.0f} s): {outcome.told}")
-        good = ends_well(outcomes, allowed=AUDITS if told.allow_offline_audit else frozenset())
-        _say(_table(outcomes))
-        _keep(bench.made, ROOT / ("dist" if good else "dist-refused"), outcomes)
-        _say(_verdict(outcomes, good=good))
+            _print(f"{outcome.state:9} {outcome.step} ({outcome.seconds:.0f} s): {outcome.told}")
+        good = all_passed(outcomes, allowed=AUDITS if options.allow_offline_audit else frozenset())
+        _print(_table(outcomes))
+        _keep(workspace.made, ROOT / ("dist" if good else "dist-refused"), outcomes)
+        _print(_verdict(outcomes, good=good))
     return 0 if good else 1
 
 
-def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Look at a release before anybody gets it.")
+def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Check a release before it is published.")
     parser.add_argument(
-        "--release", action="store_true", help="this very commit: dated in the changelog, nothing uncommitted"
+        "--release",
+        action="store_true",
+        help="the present commit will be released: require a date in the changelog and no uncommitted change",
     )
     parser.add_argument(
-        "--allow-offline-audit", action="store_true", help="end well although no service for known weaknesses answers"
+        "--allow-offline-audit", action="store_true", help="pass even if no vulnerability service answers"
     )
     return parser.parse_args(words)
 
 
 def _verdict(outcomes: Sequence[Outcome], *, good: bool) -> str:
     undone = [one.step for one in outcomes if one.state is State.NOT_DONE]
-    left = f", but nobody knows about: {', '.join(undone)}" if undone else ""
+    left = f", but these steps were not done: {', '.join(undone)}" if undone else ""
     return f"{'Fit for release' if good else 'Not fit for release'}{left}."
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
     width = max(len(one.step) for one in outcomes)
     rows = (f"{one.step:{width}}  {one.state:9} {one.seconds:5.0f} s" for one in outcomes)
-    return "\n".join(("", *rows, f"{'together':{width}}  {'':9} {sum(one.seconds for one in outcomes):5.0f} s", ""))
+    return "\n".join(("", *rows, f"{'total':{width}}  {'':9} {sum(one.seconds for one in outcomes):5.0f} s", ""))
 
 
 def _keep(made: Path, place: Path, outcomes: Sequence[Outcome]) -> None:
-    """Put what was made in its place, whole, with a record of the check; refused packages never lie in dist/."""
+    """Move the results and a record of the check to their folder at once; refused packages are never in dist/."""
     made.mkdir(exist_ok=True)
     record = [asdict(one) for one in outcomes]
     (made / "release-check.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
@@ -92,10 +93,10 @@ def _keep(made: Path, place: Path, outcomes: Sequence[Outcome]) -> None:
     shutil.copytree(made, draft)
     shutil.rmtree(place, ignore_errors=True)
     draft.rename(place)
-    _say(f"{place.relative_to(ROOT)}/: {', '.join(sorted(file.name for file in place.iterdir()))}")
+    _print(f"{place.relative_to(ROOT)}/: {', '.join(sorted(file.name for file in place.iterdir()))}")
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

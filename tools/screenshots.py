@@ -1,4 +1,4 @@
-"""The page's pictures in docs/pictures, from what `make demo` left in demo/: python -m tools.screenshots [DEMO]."""
+"""Take the screenshots in docs/pictures with the results of `make demo`: python -m tools.screenshots [DEMO]."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.page import ARGUMENTS, chromium
-from medgrape.cli.demo import Suggestion, filed, hung, suggest
+from medgrape.cli.demo import Suggestion, films_for_room, find_suggestion, write_as_dicom
 from medgrape.datasets.dataset import Dataset
 from medgrape.geometry import Box, FilmSize
 from medgrape.reader import load
@@ -30,16 +30,16 @@ LAPTOP, DESK, TABLET = (1440, 900), (1920, 1080), (820, 1180)
 
 @contextmanager
 def served(demo: Path) -> Iterator[tuple[str, list[str], Suggestion]]:
-    """A fresh room with the demo's films: its address, the films' ids, and what to try."""
+    """Serve a new room with films of the demo; yield its address, the ids of the films, and the suggestion."""
     run, data = demo / "tb-model-seed0", demo / "tb-films-seed0"
     dataset = Dataset.load(data)
-    suggestion = suggest(load(run), dataset)
+    suggestion = find_suggestion(load(run), dataset)
     if suggestion is None:
-        raise SystemExit("The demo's model objects to nothing; train it anew.")
+        raise SystemExit("The demo's model doubts no box; train it again.")
     with tempfile.TemporaryDirectory() as folder:
         room = Path(folder) / "room"
         ready = process.prepare([run], RoomFolder(room), ServerSettings(port=0, data=str(data)))
-        paths = [filed(film, dataset, Path(folder)) for film in hung(dataset, suggestion)]
+        paths = [write_as_dicom(film, dataset, Path(folder)) for film in films_for_room(dataset, suggestion)]
         films = add_films_before_start(ready.folder, ready.settings, paths, login=ready.login)
         port = ready.listening.getsockname()[1]
         ready.listening.close()
@@ -55,7 +55,7 @@ def served(demo: Path) -> Iterator[tuple[str, list[str], Suggestion]]:
 
 
 def wait_for(port: int) -> None:
-    """Until the server can read films."""
+    """Wait until the server can read films."""
     while True:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/ready", timeout=5):
@@ -65,22 +65,22 @@ def wait_for(port: int) -> None:
 
 
 def taken(page: Page, name: str) -> None:
-    """A picture of the window."""
+    """Save a screenshot."""
     page.mouse.move(5, 200)
-    page.wait_for_timeout(900)  # until what fades in has faded in
+    page.wait_for_timeout(900)  # until animations have ended
     picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
     picture.save(PICTURES / f"{name}.jpg", quality=90, subsampling=0, optimize=True)
     sys.stderr.write(f"docs/pictures/{name}.jpg\n")
 
 
 def window(browser: Browser, address: str, size: tuple[int, int]) -> Page:
-    """A window of its own, in English."""
+    """Open a new window, in English."""
     context = browser.new_context(base_url=address, viewport={"width": size[0], "height": size[1]}, locale="en-GB")
     return context.new_page()
 
 
 def reading(page: Page, film: str, finding: str) -> None:
-    """A film on the light box with the map of a finding."""
+    """Open a film with the map of a finding."""
     page.goto(f"/#/films/{film}")
     page.wait_for_selector(".film[data-shown=whole]")
     button = page.locator(f"button[data-concept={finding}]")
@@ -90,10 +90,10 @@ def reading(page: Page, film: str, finding: str) -> None:
 
 
 def draw(page: Page, box: Box, film: FilmSize) -> None:
-    """A box by hand, on a film that is as large as fits."""
+    """Draw a box on a film, shown as large as possible."""
     place = page.locator(".film").bounding_box()
     if place is None:
-        raise SystemExit("There is no film to draw on.")
+        raise SystemExit("The page shows no film to draw on.")
     scale = min(place["width"] / film.width, place["height"] / film.height)
     left = place["x"] + (place["width"] - film.width * scale) / 2
     top = place["y"] + (place["height"] - film.height * scale) / 2
@@ -104,7 +104,7 @@ def draw(page: Page, box: Box, film: FilmSize) -> None:
 
 
 def all_pictures(browser: Browser, address: str, films: list[str], suggestion: Suggestion) -> None:
-    """Every screen once, in the sizes that people use."""
+    """Take a screenshot of every screen, in common window sizes."""
     corners = ",".join(f"{edge:g}" for edge in suggestion.box.corners)
     page = window(browser, address, LAPTOP)
     page.goto(f"/#/try/{films[-1]}/{suggestion.concept}/{corners}")
@@ -144,7 +144,7 @@ def all_pictures(browser: Browser, address: str, films: list[str], suggestion: S
 
 
 def main() -> None:
-    """Take them all."""
+    """Take all screenshots."""
     demo = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "demo")
     with served(demo) as (address, films, suggestion), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))

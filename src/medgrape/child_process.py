@@ -1,7 +1,7 @@
-"""A Python process that may die without harm: started with ``python -m``, spoken to over pipes.
+"""A child process that may crash without harm: started with ``python -m``, with messages over pipes.
 
-A message is one line of JSON, followed by as many raw bytes as the line says. Nothing is pickled, so a child that a
-hostile file has taken over cannot take over its parent. The child ends when its parent does, even while it works.
+A message is one line of JSON, followed by the number of raw bytes that the line states. Nothing is unpickled, so a
+hostile file that takes over the child cannot take over its parent. The child ends when its parent ends.
 """
 
 import json
@@ -15,24 +15,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
-LONGEST = 4 * 2**30
-"""Bytes of a line or a payload; whatever is longer is no message."""
+MAX_BYTES = 4 * 2**30
+"""Largest number of bytes of a line or a payload."""
 
 
 class ChildDiedError(Exception):
-    """The child ended, took too long, or sent something that is no message."""
+    """The child ended, timed out, or sent an invalid message."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """What one process sends another."""
+    """A JSON header and bytes."""
 
     header: dict[str, Any]
     payload: bytes = b""
 
 
 def write_message(pipe: IO[bytes], header: Mapping[str, Any], *payload: bytes | memoryview) -> None:
-    """Write one message; the parts of the payload are sent one after the other."""
+    """Write a message; the parts of the payload are concatenated."""
     parts = [memoryview(part).cast("B") for part in payload]
     line = {**header, "payload_bytes": sum(part.nbytes for part in parts)}
     pipe.write(json.dumps(line).encode() + b"\n")
@@ -42,13 +42,13 @@ def write_message(pipe: IO[bytes], header: Mapping[str, Any], *payload: bytes | 
 
 
 def read_message(pipe: IO[bytes]) -> Message:
-    """Read one message; raise ``EOFError`` where the pipe ends first and ``ValueError`` where it is no message."""
-    line = pipe.readline(LONGEST)
+    """Read a message; raise ``EOFError`` if the pipe ends first, and ``ValueError`` if the message is invalid."""
+    line = pipe.readline(MAX_BYTES)
     if not line.endswith(b"\n"):
         raise EOFError
     header = json.loads(line)
     count = header.pop("payload_bytes")
-    if not 0 <= count <= LONGEST:
+    if not 0 <= count <= MAX_BYTES:
         raise ValueError(f"a payload of {count} bytes")
     payload = pipe.read(count)
     if len(payload) != count:
@@ -57,31 +57,31 @@ def read_message(pipe: IO[bytes]) -> Message:
 
 
 class ChildProcess:
-    """A process that runs one module of this package, as its parent sees it."""
+    """A process that runs a module of this package; the parent's end of the connection."""
 
     def __init__(self, module: str, *, quiet: bool = False) -> None:
-        # -P: a file in the current folder cannot pass for one of our modules
+        # -P: a file in the current folder cannot shadow our modules
         self._command = [sys.executable, "-P", "-m", module]
         self._quiet = quiet
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def command(self) -> str:
-        """The command line that starts it, for error messages."""
+        """Command line of the process, for error messages."""
         return " ".join(self._command)
 
     @property
     def process_id(self) -> int | None:
-        """Its process id; None before it starts and after it is closed."""
+        """Id of the process; None before the start and after ``close``."""
         return None if self._process is None else self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start it without waiting for it, ending the process that ran before; ``environment`` replaces ours."""
+        """Start the process and end the one before; ``environment`` replaces that of this process."""
         self.close()
         self._process = subprocess.Popen(  # noqa: S603
             self._command,
@@ -92,7 +92,7 @@ class ChildProcess:
         )
 
     def send(self, header: Mapping[str, Any]) -> None:
-        """Send one message."""
+        """Send a message."""
         process = self._process
         if process is None or process.stdin is None:
             raise ChildDiedError
@@ -102,7 +102,7 @@ class ChildProcess:
             raise ChildDiedError from error
 
     def receive(self, seconds: float | None = None) -> Message:
-        """Wait for its next message; it is killed if there is none after ``seconds``."""
+        """Wait for the next message; after ``seconds`` without one, kill the process."""
         process = self._process
         if process is None or process.stdout is None:
             raise ChildDiedError
@@ -119,7 +119,7 @@ class ChildProcess:
                 watchdog.cancel()
 
     def close(self) -> None:
-        """Kill it, whatever it does, and wait until it is gone; another thread may be waiting for its answer."""
+        """Kill the process and wait for its end; another thread may be waiting for a message."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -132,7 +132,7 @@ class ChildProcess:
 
 
 class ParentProcess:
-    """The other end: the process that started this one, as a child sees it."""
+    """The process that started this one; the child's end of the connection."""
 
     def __init__(self) -> None:
         self._answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -141,7 +141,7 @@ class ParentProcess:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def send(self, header: Mapping[str, Any], *payload: bytes | memoryview) -> None:
-        """Send one message."""
+        """Send a message."""
         write_message(self._answers, header, *payload)
 
     def receive(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class ParentProcess:
         return self._received.get().header
 
     def _listen(self) -> None:
-        """Read also while a message is being worked on, so that a child whose parent was killed ends at once."""
+        """Read all the time, so that this process ends as soon as its parent is killed."""
         try:
             while True:
                 self._received.put(read_message(sys.stdin.buffer))

@@ -47,12 +47,17 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def check_new_folder(folder: Path) -> None:
+    """Raise an error unless the folder is new or empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} already exists and is not empty; choose another --out, or remove it first.")
+
+
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes ``folder``, which must be new or empty, once the block succeeds."""
     folder = folder.resolve()  # "." has no sibling
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} already exists and is not empty; choose another --out, or remove it first.")
+    check_new_folder(folder)
     draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
         draft.mkdir(parents=True)

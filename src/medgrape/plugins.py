@@ -150,7 +150,7 @@ class RefusedPart:
 
 def offered(kind: Kind) -> tuple[list[OwnPart], list[RefusedPart]]:
     """Return the plugins of installed packages, sorted by name: the usable ones, and the others with the reason."""
-    plugins = set[OwnPart]()  # a folder that is on the path twice is one package
+    plugins = set[OwnPart]()  # a set, as a folder may be on the path twice
     for entry in entry_points(group=GROUPS[kind]):
         metadata = None if entry.dist is None else entry.dist.metadata
         package, version = ("unknown", "unknown") if metadata is None else (metadata["Name"], metadata["Version"])

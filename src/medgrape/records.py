@@ -15,12 +15,12 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, ready for ``json.dumps``."""
+        """Return the fields as JSON data."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_json(cls, payload: dict[str, Any]) -> Self:
-        """The inverse of ``to_json``."""
+        """Make a record from the result of ``to_json``."""
         return cls.model_validate(payload)
 
 

@@ -1,4 +1,4 @@
-"""``medgrape atlas`` as a user types it."""
+"""The commands ``medgrape atlas``."""
 
 import json
 import shutil
@@ -18,17 +18,17 @@ def run(trained_run, tmp_path):
 
 
 def medgrape(*words):
-    """What is printed; a mistake comes as the error that the program turns into a sentence and exit code 2."""
-    ended = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert ended.exit_code == 0, ended.output
-    return ended.stdout
+    """Return the output; a mistake raises the error that the program prints as one sentence."""
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
-def test_list_tells_what_each_prototype_is_reminded_of_and_draws_the_sheet(run, tmp_path):
+def test_list_shows_the_film_of_each_prototype_and_draws_the_sheet(run, tmp_path):
     sheet = tmp_path / "sheet.png"
-    told = json.loads(medgrape("atlas", "list", run, "--concept", "active_tb", "--save", sheet, "--json"))
-    assert [card["number"] for card in told["prototypes"]] == [0, 1, 2, 3]
-    assert all(card["film"] and card["strongest"] is None for card in told["prototypes"])
+    report = json.loads(medgrape("atlas", "list", run, "--concept", "active_tb", "--save", sheet, "--json"))
+    assert [card["number"] for card in report["prototypes"]] == [0, 1, 2, 3]
+    assert all(card["film"] and card["strongest"] is None for card in report["prototypes"])
     with Image.open(sheet) as drawn:
         assert drawn.format == "PNG"
     printed = medgrape("atlas", "list", run)
@@ -36,9 +36,9 @@ def test_list_tells_what_each_prototype_is_reminded_of_and_draws_the_sheet(run, 
     assert "strongest on" not in printed
 
 
-def test_list_with_data_tells_how_often_each_prototype_speaks(run, drawn_dataset):
-    told = json.loads(medgrape("atlas", "list", run, "--concept", "active_tb", "--data", drawn_dataset, "--json"))
-    cards = told["prototypes"]
+def test_list_with_data_counts_how_often_each_prototype_is_the_strongest(run, drawn_dataset):
+    report = json.loads(medgrape("atlas", "list", run, "--concept", "active_tb", "--data", drawn_dataset, "--json"))
+    cards = report["prototypes"]
     assert sum(card["strongest"] for card in cards) == cards[0]["shown"] > 0
 
 
@@ -51,12 +51,12 @@ def test_discard_writes_a_new_run_and_restore_takes_it_back(run, tmp_path):
     assert mg.load(run).loaded.run.model.atlas.kept.all()
 
 
-def test_discard_may_change_a_run_in_its_place(run):
+def test_discard_can_change_a_run_in_place(run):
     medgrape("atlas", "discard", run, "active_tb", "2", "--out", run)
     assert mg.load(run).loaded.run.model.atlas.kept[0].sum() == 3
 
 
-def test_discard_with_a_refit_tells_what_changed_on_validation(run, drawn_dataset, tmp_path):
+def test_discard_with_a_refit_prints_what_changed_on_validation_films(run, drawn_dataset, tmp_path):
     words = (
         "atlas",
         "discard",
@@ -69,18 +69,18 @@ def test_discard_with_a_refit_tells_what_changed_on_validation(run, drawn_datase
         "--data",
         drawn_dataset,
     )
-    told = json.loads(medgrape(*words, "--json"))
+    report = json.loads(medgrape(*words, "--json"))
     saved = mg.load(tmp_path / "curated").loaded
-    assert told["fingerprint"] == saved.manifest.fingerprint
-    assert told["refit"] == saved.run.metrics["refit"]
-    assert len(told["changes"]) == 2
+    assert report["fingerprint"] == saved.manifest.fingerprint
+    assert report["refit"] == saved.run.metrics["refit"]
+    assert len(report["changes"]) == 2
     printed = medgrape(*words[:5], "--out", tmp_path / "other", *words[7:])
     assert "head fitted again" in printed
-    assert f"always {told['refit']['trivial_answer']!r}" in printed
+    assert f"always {report['refit']['trivial_answer']!r}" in printed
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("active_tb", "9"), "there is no 9"),
         (("active_tb", "x"), "named like 3,7,12-15"),
@@ -89,14 +89,14 @@ def test_discard_with_a_refit_tells_what_changed_on_validation(run, drawn_datase
         (("active_tb", "0", "--refit"), "go together"),
     ],
 )
-def test_what_cannot_be_discarded_leaves_nothing_behind(run, tmp_path, words, said):
+def test_a_refused_change_leaves_nothing_behind(run, tmp_path, words, message):
     before = sorted(path.name for path in tmp_path.iterdir())
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         medgrape("atlas", "discard", run, *words, "--out", tmp_path / "curated")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_place_with_something_in_it_is_refused_before_the_work(run, tmp_path):
+def test_a_folder_that_is_not_empty_is_refused_before_the_work(run, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear colleague")
     with pytest.raises(UserError, match="not empty"):

@@ -1,4 +1,4 @@
-"""Boxes out and in, as a user types it."""
+"""The commands ``medgrape boxes`` and ``medgrape readings``."""
 
 import json
 import subprocess
@@ -19,11 +19,11 @@ def run(tmp_path):
     return typed
 
 
-def test_boxes_go_out_come_back_and_are_joined_by_others(run, drawn_dataset, tmp_path):
-    told = run("boxes", "export", drawn_dataset, "--out", "boxes.json", "--json")
-    assert told.returncode == 0, told.stderr
+def test_boxes_are_exported_and_others_are_imported(run, drawn_dataset, tmp_path):
+    result = run("boxes", "export", drawn_dataset, "--out", "boxes.json", "--json")
+    assert result.returncode == 0, result.stderr
     before = Dataset.load(drawn_dataset)
-    assert json.loads(told.stdout) == {"films": 48, "marks": len(before.boxes), "out": "boxes.json"}
+    assert json.loads(result.stdout) == {"films": 48, "marks": len(before.boxes), "out": "boxes.json"}
     film = next(film for film in before.films if film.path)
     name = f"/data/upload/1/abcd1234-{film.path.rpartition('/')[2]}"
     new = rectangle(10, 10, 20, 20, "Active tuberculosis", size=(64, 64))
@@ -39,14 +39,14 @@ def test_boxes_go_out_come_back_and_are_joined_by_others(run, drawn_dataset, tmp
     [
         (("boxes", "export", "WARD", "--out", "boxes.xml"), "--out takes a .json file for COCO or a .csv file"),
         (("boxes", "import", "WARD", "bad.json", "--out", "new"), "is no COCO file of boxes"),
-        (("boxes", "collect", "--room", "mistyped", "--out", "drawn.json"), "mistyped is no room"),
+        (("boxes", "collect", "--room", "mistyped", "--out", "drawn.json"), "mistyped is no reading room"),
         (("readings", "export", "WARD", "--out", "all.csv"), "holds no readings"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing_behind(run, drawn_dataset, tmp_path, words, sentence):
     (tmp_path / "bad.json").write_text("{")
-    told = run(*(drawn_dataset if word == "WARD" else word for word in words))
-    assert (told.returncode, told.stdout) == (2, "")
-    assert sentence in told.stderr
-    assert "Traceback" not in told.stderr
+    result = run(*(drawn_dataset if word == "WARD" else word for word in words))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["bad.json"]

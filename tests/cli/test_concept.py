@@ -1,4 +1,4 @@
-"""``medgrape concept`` as a user types it; most of it in this process, which is faster and the same code."""
+"""The commands ``medgrape concept``, mostly in this process, which is faster."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import medgrape as mg
 from command_line import medgrape
 from medgrape.cli.app import app
-from medgrape.cli.concept import parsed_example
+from medgrape.cli.concept import parse_example
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 
@@ -22,7 +22,7 @@ def typed(*words):
 
 @pytest.fixture(scope="module")
 def example(drawn_dataset):
-    """A training film with a box, as it is typed."""
+    """Return a training film with a box, as an argument of --example."""
     dataset = Dataset.load(drawn_dataset)
     film = next(film for film in dataset.in_split("train") if film.id in dataset.boxes_by_film)
     corners = dataset.boxes_by_film[film.id][0].box.corners
@@ -39,26 +39,26 @@ def example(drawn_dataset):
         ("a:b,c.png", "a:b,c.png", None),
     ],
 )
-def test_an_example_is_a_film_and_perhaps_a_box_even_where_names_hold_colons(text, film, box):
-    assert parsed_example(text) == (Path(film) if box is None else (Path(film), box))
+def test_an_example_is_a_film_with_or_without_a_box_even_if_its_name_has_colons(text, film, box):
+    assert parse_example(text) == (Path(film) if box is None else (Path(film), box))
 
 
 @pytest.mark.parametrize("text", ["chest.png:1,2,3", "chest.png:1,2,3,4,5", ":1,2,3,4", "chest.png:5,5,5,9"])
-def test_a_box_that_is_none_is_refused(text):
+def test_an_invalid_box_is_refused(text):
     with pytest.raises(UserError):
-        parsed_example(text)
+        parse_example(text)
 
 
 def test_a_concept_is_added_grown_and_listed(trained_run, example, tmp_path):
     out = tmp_path / "new"
-    said = typed(
+    result = typed(
         "concept", "add", "cavity", "--model", trained_run, "--out", out, "--description", HOLE, "--title", "Cave",
         "--example", example, "--grow",
     )  # fmt: skip
-    assert said.exit_code == 0, said.output
-    assert "Learnt cavity from its description and 1 film (1 box)." in said.output
-    assert "Let the head listen to cavity." in said.output
-    assert "in its box" in said.output
+    assert result.exit_code == 0, result.output
+    assert "Learnt cavity from its description and 1 film (1 box)." in result.output
+    assert "Let the head listen to cavity." in result.output
+    assert "in its box" in result.output
     known = json.loads(typed("concept", "list", "--model", out, "--json").stdout)
     assert [(one["name"], one["trained"], one["judged"]) for one in known[2:]] == [
         (mg.load(trained_run).concepts.names[2], True, True),
@@ -69,7 +69,7 @@ def test_a_concept_is_added_grown_and_listed(trained_run, example, tmp_path):
     assert "later" in listed
 
 
-def test_adding_speaks_json_with_the_parent_and_where_it_points(trained_run, example, tmp_path):
+def test_adding_in_json_names_the_parent_and_where_the_concept_points(trained_run, example, tmp_path):
     words = ("concept", "add", "cavity", "--model", trained_run, "--description", HOLE, "--json")
     shown = json.loads(typed(*words, "--out", tmp_path / "shown", "--example", example).stdout)
     parent = mg.load(trained_run).loaded.manifest.fingerprint
@@ -78,24 +78,24 @@ def test_adding_speaks_json_with_the_parent_and_where_it_points(trained_run, exa
     pointed = shown["examples"][0]
     box = mg.Box(*map(float, example.rpartition(":")[2].split(",")))
     assert pointed["in_box"] is box.contains(pointed["x"], pointed["y"])
-    told = json.loads(typed(*words, "--out", tmp_path / "told").stdout)
-    assert (told["examples"], told["concept"]["taught_by_films"]) == ([], False)
+    report = json.loads(typed(*words, "--out", tmp_path / "told").stdout)
+    assert (report["examples"], report["concept"]["taught_by_films"]) == ([], False)
 
 
-def test_a_concept_that_no_film_taught_is_said_to_be_a_guess(trained_run, tmp_path):
-    said = typed("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "n", "--description", HOLE)
-    assert said.exit_code == 0, said.output
-    assert "is a guess" in said.output
+def test_a_concept_without_example_films_is_called_a_guess(trained_run, tmp_path):
+    result = typed("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "n", "--description", HOLE)
+    assert result.exit_code == 0, result.output
+    assert "is a guess" in result.output
 
 
 def test_the_trial_prints_every_concept_beside_blind_pointing_and_writes_json(trained_run, drawn_dataset, tmp_path):
     words = ("concept", "trial", "--model", trained_run, "--data", drawn_dataset, "--examples", "0,1", "--seeds", 2)
-    said = typed(*words, "--out", tmp_path / "trial.json")
-    assert said.exit_code == 0, said.output
+    result = typed(*words, "--out", tmp_path / "trial.json")
+    assert result.exit_code == 0, result.output
     for heading in ("full supervision", "fixed point", "random point", "Mean over concepts"):
-        assert heading in said.output
-    told = json.loads((tmp_path / "trial.json").read_text())
-    assert told["boxes"] is True
+        assert heading in result.output
+    report = json.loads((tmp_path / "trial.json").read_text())
+    assert report["boxes"] is True
     hidden = json.loads(typed(*words, "--without-boxes", "--json").stdout)
     assert hidden["boxes"] is False
 
@@ -135,27 +135,27 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 
 def test_bad_input_ends_the_command_with_exit_code_2(trained_run, tmp_path):
     words = ("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "n", "--description", " ")
-    said = medgrape(*words)
-    assert said.returncode == 2, said.stderr
-    assert len(said.stderr.strip().splitlines()) == 1
+    result = medgrape(*words)
+    assert result.returncode == 2, result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_concept_can_join_the_diagnosis_and_validation_tells_what_changed(
+def test_a_new_concept_can_be_used_by_the_head_and_validation_shows_what_changed(
     trained_run, drawn_dataset, example, tmp_path
 ):
     words = ("--description", HOLE, "--example", example, "--refit", "--data", drawn_dataset, "--json")
-    said = typed("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "new", *words)
-    assert said.exit_code == 0, said.output
-    told = json.loads(said.stdout)
-    assert told["concept"]["judged"] is True
-    assert len(told["changes"]) == 3
-    assert told["refit"]["films"] > 0
+    result = typed("concept", "add", "cavity", "--model", trained_run, "--out", tmp_path / "new", *words)
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["concept"]["judged"] is True
+    assert len(report["changes"]) == 3
+    assert report["refit"]["films"] > 0
     model = mg.load(tmp_path / "new").loaded.run.model
     assert model.head.is_trained
 
 
-def test_a_concept_added_earlier_joins_the_diagnosis_later(trained_run, drawn_dataset, tmp_path):
+def test_the_head_can_use_a_concept_that_was_added_earlier(trained_run, drawn_dataset, tmp_path):
     added, grown, fitted = (tmp_path / name for name in ("added", "grown", "fitted"))
     assert (
         typed("concept", "add", "cavity", "--model", trained_run, "--out", added, "--description", HOLE).exit_code == 0
@@ -164,9 +164,9 @@ def test_a_concept_added_earlier_joins_the_diagnosis_later(trained_run, drawn_da
     assert typed("concept", "grow", "--model", added, "--out", grown).exit_code == 0
     again = typed("concept", "grow", "--model", grown, "--out", tmp_path / "again")
     assert "uses every concept already" in str(again.exception)
-    said = typed("concept", "grow", "--model", grown, "--out", fitted, "--data", drawn_dataset, "--json")
+    result = typed("concept", "grow", "--model", grown, "--out", fitted, "--data", drawn_dataset, "--json")
 
-    assert said.exit_code == 0, said.output
-    assert json.loads(said.stdout)["refit"]["films"] > 0
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["refit"]["films"] > 0
     assert not mg.load(grown).loaded.run.model.head.is_trained
     assert mg.load(fitted).loaded.run.model.head.is_trained

@@ -1,4 +1,4 @@
-"""The end of the demo: a room with films that tell who is on them, opened on one with something to try."""
+"""The reading room of the demo: its films, and the box that it suggests to try."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from medgrape.server.storage.tables import FilmRow
 
 @pytest.fixture
 def strict_run(trained_run):
-    """The trained_run, who doubts every box in which another finding leads."""
+    """Return the trained run with a check that doubts every box in which another finding leads."""
     reader = load(trained_run)
     thresholds = SafetyThresholds({}, 0.0, None, None, None, {}, {})
     return replace(reader, loaded=replace(reader.loaded, run=replace(reader.loaded.run, safety=thresholds)))
@@ -25,8 +25,8 @@ def strict_run(trained_run):
 
 @pytest.fixture
 def opened(trained_run, drawn_dataset, tmp_path, monkeypatch):
-    """Opens the demo's room without anybody coming: the films in it, the newest first."""
-    monkeypatch.setattr(demo, "_open_once_it_answers", lambda *_: None)
+    """Return a function that opens the room of the demo and returns its films, the newest first."""
+    monkeypatch.setattr(demo, "_open_browser", lambda *_: None)
 
     def open_room():
         found = []
@@ -46,7 +46,7 @@ def opened(trained_run, drawn_dataset, tmp_path, monkeypatch):
     return open_room
 
 
-def test_films_hang_with_view_sex_and_age(opened, drawn_dataset):
+def test_films_of_the_room_have_view_sex_and_age(opened, drawn_dataset):
     films = opened()
     test_films = len(list(Dataset.load(drawn_dataset).in_split("test")))
     assert len(films) == min(test_films, demo.FILMS_IN_ROOM)
@@ -57,27 +57,27 @@ def test_films_hang_with_view_sex_and_age(opened, drawn_dataset):
         assert film.facts["spacing"]
 
 
-def test_opening_the_room_again_hangs_nothing_twice(opened):
+def test_opening_the_room_again_adds_no_film_twice(opened):
     assert [film.id for film in opened()] == [film.id for film in opened()]
 
 
-def test_what_is_suggested_is_a_claim_to_which_the_model_objects(strict_run, drawn_dataset):
-    suggestion = demo.suggest(strict_run, Dataset.load(drawn_dataset))
-    assert suggestion is not None, "the strict_run objects to nothing; draw other films for the drawn_dataset"
+def test_the_suggested_box_is_one_that_the_model_doubts(strict_run, drawn_dataset):
+    suggestion = demo.find_suggestion(strict_run, Dataset.load(drawn_dataset))
+    assert suggestion is not None, "the model doubts no box; draw other films"
     study = strict_run.open(Dataset.load(drawn_dataset).film_path(suggestion.film))
     assert study.check(suggestion.box, suggestion.concept).mismatch
-    assert demo.hung(Dataset.load(drawn_dataset), suggestion)[-1] == suggestion.film
-    address = demo.page("0" * 16, suggestion)
+    assert demo.films_for_room(Dataset.load(drawn_dataset), suggestion)[-1] == suggestion.film
+    address = demo.page_address("0" * 16, suggestion)
     assert address.startswith(f"#/try/{'0' * 16}/{suggestion.concept}/")
     assert len(address.rsplit("/", 1)[1].split(",")) == 4
 
 
-def test_without_a_suggestion_the_film_is_simply_opened(drawn_dataset):
-    assert demo.page("0" * 16, None) == f"#/films/{'0' * 16}"
-    assert len(demo.hung(Dataset.load(drawn_dataset), None)) > 1
+def test_without_a_suggestion_the_page_opens_the_film(drawn_dataset):
+    assert demo.page_address("0" * 16, None) == f"#/films/{'0' * 16}"
+    assert len(demo.films_for_room(Dataset.load(drawn_dataset), None)) > 1
 
 
-def test_what_the_room_would_lack_is_told_before_the_work(monkeypatch):
+def test_missing_packages_are_reported_before_the_work(monkeypatch):
     monkeypatch.setattr(demo.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="--no-serve"):
-        demo.check_parts()
+        demo.check_installed()

@@ -13,7 +13,7 @@ def test_without_a_suite_the_suites_are_listed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("real-film",), "did you mean 'real-films'"),
         (("module", "--data", "."), "did you mean 'modules'"),
@@ -30,9 +30,9 @@ def test_without_a_suite_the_suites_are_listed(tmp_path):
         (("real-films", "--variant", "recepi"), "did you mean 'recipe'"),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(words, told, tmp_path):
-    ended = medgrape("reproduce", *words, cwd=tmp_path)
-    assert ended.returncode == 2
-    assert told in ended.stderr
-    assert len(ended.stderr.strip().splitlines()) == 1
+def test_bad_input_is_one_sentence_and_writes_nothing(words, message, tmp_path):
+    result = medgrape("reproduce", *words, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []

@@ -11,14 +11,14 @@ PASSWORD = "correct horse battery\n"  # noqa: S105
 
 @pytest.fixture
 def run(tmp_path):
-    def typed(*words, told=None, where=True):
-        return medgrape(*words, *(["--room", "room"] if where else []), cwd=tmp_path, told=told or "")
+    def typed(*words, stdin="", where=True):
+        return medgrape(*words, *(["--room", "room"] if where else []), cwd=tmp_path, stdin=stdin)
 
     return typed
 
 
-def test_users_and_tokens_come_and_go_and_the_log_tells_of_it(run, tmp_path):
-    added = run("user", "add", "ada", "--role", "curator", "--password-stdin", told=PASSWORD)
+def test_users_and_tokens_are_managed_and_the_log_records_it(run, tmp_path):
+    added = run("user", "add", "ada", "--role", "curator", "--password-stdin", stdin=PASSWORD)
     assert added.returncode == 0, added.stderr
     assert run("user", "add", "pacs", "--no-password").returncode == 0
     made = run("token", "create", "--user", "pacs", "--name", "orthanc")
@@ -54,7 +54,7 @@ def test_users_and_tokens_come_and_go_and_the_log_tells_of_it(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("user", "add", "Ada Lovelace", "--no-password"), "lower case"),
         (("user", "add", "ada", "--role", "king", "--no-password"), "reader, curator or admin"),
@@ -64,7 +64,7 @@ def test_users_and_tokens_come_and_go_and_the_log_tells_of_it(run, tmp_path):
         (("user", "change", "nobody", "--disable"), "no user"),
         (("user", "list", "--database", "mysql://x/y"), "SQLite file or PostgreSQL"),
         (("user", "list", "--database", "nonsense"), "named like"),
-        (("audit-log", "verify"), "no room"),
+        (("audit-log", "verify"), "no reading room"),
         (("serve", "nowhere"), "is no run"),
         (("serve", "nowhere", "--host", "0.0.0.0"), "without login"),  # noqa: S104
         (("serve", "nowhere", "--tls-key", "k.pem"), "go together"),
@@ -72,23 +72,23 @@ def test_users_and_tokens_come_and_go_and_the_log_tells_of_it(run, tmp_path):
         (("serve", "nowhere", "--config", "none.toml"), "not there"),
     ],
 )
-def test_bad_input_ends_with_one_sentence(run, words, said):
-    ended = run(*words)
-    assert (ended.returncode, ended.stdout) == (2, ""), ended.stdout
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert len(ended.stderr.strip().splitlines()) == 1
+def test_bad_input_ends_with_one_sentence(run, words, message):
+    result = run(*words)
+    assert (result.returncode, result.stdout) == (2, ""), result.stdout
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_a_weak_password_is_refused(run):
     for weak in ("short\n", "aaaaaaaaaaaaaaaa\n"):
-        ended = run("user", "add", "ada", "--password-stdin", told=weak)
-        assert ended.returncode == 2
-        assert "password" in ended.stderr
+        result = run("user", "add", "ada", "--password-stdin", stdin=weak)
+        assert result.returncode == 2
+        assert "password" in result.stderr
 
 
-def test_a_mistyped_setting_is_told_the_nearest_one(run, tmp_path):
+def test_a_mistyped_setting_gets_the_nearest_name(run, tmp_path):
     (tmp_path / "server.toml").write_text("prot = 1\n", "utf-8")
-    ended = run("serve", "nowhere", "--config", "server.toml")
-    assert ended.returncode == 2
-    assert "port" in ended.stderr
+    result = run("serve", "nowhere", "--config", "server.toml")
+    assert result.returncode == 2
+    assert "port" in result.stderr

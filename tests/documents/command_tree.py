@@ -1,4 +1,4 @@
-"""Typed commands against the commands that there are: names, options, how many words each takes."""
+"""Checks typed commands against the existing ones: names, options, number of arguments."""
 
 import re
 import shlex
@@ -12,39 +12,39 @@ from benchmarks.commands import app as benchmarks
 from medgrape.cli.app import app
 
 UsageError = typer.BadParameter.__mro__[1]
-"""What the parser raises for whatever is wrong with a command."""
+"""The error of the parser."""
 _PLACEHOLDER = re.compile(r"-?[A-Z][A-Z0-9_.:,|-]*(\.\.\.)?|.*(\.\.\.|…|\{).*")
-"""RUN, FILM..., X1,Y1, {key}: what stands for something else."""
+"""Placeholders: RUN, FILM..., X1,Y1, {key}."""
 APPS = {"medgrape": app, "benchmarks": benchmarks}
 """``medgrape ...`` and ``python -m benchmarks ...``."""
 _CALLERS = ("srun", "torchrun", "python", "nohup")
 
 
 def typed(block: Block) -> list[list[str]]:
-    """The commands of ours in a bash block as words, wherever in a line they stand."""
+    """Return our commands in a bash block, each as a list of words."""
     found, rest = list[list[str]](), ""
     for line in block.text.replace("\\\n", " ").splitlines():
         rest += line
         try:
-            words = _taken_apart(rest)
+            words = _split(rest)
         except ValueError:  # a quotation goes on in the next line
             rest += "\n"
             continue
         rest = ""
-        found += [command for command in map(_called, _commands(words)) if command]
+        found += [command for command in map(_our_command, _commands(words)) if command]
     return found
 
 
-def _taken_apart(line: str) -> list[str]:
-    """Words as they are written, so that a quoted semicolon is still told from one that ends a command."""
-    shlex.split(line, comments=True)  # complains where a quotation is not closed
+def _split(line: str) -> list[str]:
+    """Split a line into words with their quotes, so that quoted semicolons differ from those that end a command."""
+    shlex.split(line, comments=True)  # raises ValueError if a quotation is not closed
     shell = shlex.shlex(line, posix=False, punctuation_chars="|&;()")
     shell.whitespace_split = True
     return list(shell)
 
 
 def _commands(words: list[str]) -> list[list[str]]:
-    """What stands between pipes, semicolons and brackets."""
+    """Split words into commands at pipes, semicolons and brackets."""
     found: list[list[str]] = [[]]
     for word in words:
         if set(word) <= set("|&;()"):
@@ -54,8 +54,8 @@ def _commands(words: list[str]) -> list[list[str]]:
     return found
 
 
-def _called(words: list[str]) -> list[str]:
-    """From ``medgrape`` on, if it is what is called: at once, after variables, or by another program."""
+def _our_command(words: list[str]) -> list[str]:
+    """Return the words from ``medgrape`` on, if it is the program called, possibly after variables or a launcher."""
     place = next((place for place, word in enumerate(words) if word in APPS), len(words))
     before = words[:place]
     if before and before[0] not in _CALLERS and not all("=" in word for word in before):
@@ -64,7 +64,7 @@ def _called(words: list[str]) -> list[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """A line as a shell would take it apart; one that ends within a quotation is taken apart at its blanks."""
+    """Split a line like a shell, or at blanks if a quotation is not closed."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:
@@ -73,7 +73,7 @@ def words_of(line: str) -> list[str]:
 
 
 def complaint(words: list[str], *, whole: bool = True) -> str | None:
-    """What is wrong with a command; ``whole`` also asks for everything that it requires."""
+    """Return what is wrong with a command, or None; ``whole``: required arguments must be present."""
     command, rest = get_command(APPS[words[0]]), words[1:]
     while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         name = rest.pop(0)
@@ -81,7 +81,7 @@ def complaint(words: list[str], *, whole: bool = True) -> str | None:
             return None if _PLACEHOLDER.fullmatch(name) else f"there is no command {name!r}"
         command = command.commands[name]
     rest, context = [word for word in rest if word not in ("...", "…", "[OPTIONS]")], typer.Context(command)
-    if not whole and rest and rest[-1].startswith("--"):  # a sentence may name an option without saying for what
+    if not whole and rest and rest[-1].startswith("--"):  # a sentence may name an option without its value
         rest += [] if _flag(command, rest[-1]) else ["X"]
     try:
         given, left, _ = command.make_parser(context).parse_args(rest)
@@ -97,20 +97,20 @@ def _flag(command: object, word: str) -> bool:
 
 
 def _values(context: typer.Context, given: dict, *, whole: bool) -> str | None:
-    """Whether what is required is there, and whether what is a number, or one of some words, is one."""
+    """Check that required values are present, and that numbers and fixed words are valid."""
     for option in context.command.params:
         value = given.get(option.name)
-        told = value if isinstance(value, tuple | list) else () if value is None else (value,)
-        if whole and option.required and not told:
+        report = value if isinstance(value, tuple | list) else () if value is None else (value,)
+        if whole and option.required and not report:
             return f"{option.name} is missing"
-        for one in told:
+        for one in report:
             if isinstance(one, str) and not _PLACEHOLDER.fullmatch(one) and not _fits(option.bare_type, one):
                 return f"{option.name} cannot be {one!r}"
     return None
 
 
 def _fits(kind: object, word: str) -> bool:
-    """Numbers and fixed words; what is a path, a run or a text is not looked for."""
+    """Whether a word is valid for a number or a choice; paths and texts always are."""
     if kind in (int, float):
         return re.fullmatch(r"-?\d+" if kind is int else r"-?[\d.]+(e-?\d+)?|inf|\$\w+", word) is not None
     if get_origin(kind) is Literal:

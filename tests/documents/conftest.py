@@ -1,4 +1,4 @@
-"""Props for the pages, made once however many processes test."""
+"""Files that the pages use, made once for all test processes."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from filelock import FileLock
 
 @pytest.fixture(scope="session")
 def props(tmp_path_factory) -> Path:
-    """What lies in every page's folder."""
+    """Return the folder whose contents are copied to the folder of every page."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     with FileLock(shared / "props.lock"):
@@ -24,7 +24,7 @@ def props(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def short_folder() -> Path:
-    """A folder with a short name: the address of a socket has room for a hundred letters."""
+    """Return a folder with a short path, as the path of a socket has at most about 100 characters."""
     folder = Path(tempfile.mkdtemp(prefix="page-"))
     yield folder
     shutil.rmtree(folder)

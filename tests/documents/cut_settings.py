@@ -1,4 +1,4 @@
-"""The settings that come with the package, with trainings cut to seconds: the same files, the same tables."""
+"""Packaged settings with trainings shortened to seconds: the same files and tables."""
 
 import tomllib
 from pathlib import Path
@@ -9,14 +9,14 @@ from document_blocks import ROOT
 
 CONFIGS = ROOT / "src/medgrape/config/recipes"
 MOST = {"epochs": 1, "batch": 16, "views": 1, "parts": 8}
-"""What a stage may have of each at most; 0 stays 0."""
+"""Largest value of each in a stage; 0 stays 0."""
 PROTOTYPES = {"demo": 8}
-"""How many of each finding."""
+"""Prototypes per concept."""
 STAGES = ("concepts", "prototypes", "head", "end_to_end", "black_box", "cbm", "pip_net_parts", "pip_net")
 
 
 def write_cut(folder: Path) -> Path:
-    """Every settings file of the package, cut, in a folder."""
+    """Write all packaged settings, shortened, to a folder."""
     folder.mkdir(parents=True)
     for path in sorted(CONFIGS.glob("*.toml")):
         (folder / path.name).write_text(
@@ -26,18 +26,18 @@ def write_cut(folder: Path) -> Path:
 
 
 def cut(tables: dict[str, Any], prototypes: int) -> dict[str, Any]:
-    """Small films, a small backbone that needs no download, few prototypes, one epoch."""
+    """Return settings with small films, a small backbone without download, few prototypes and one epoch."""
     weights = {key: value for key, value in tables["backbone"].items() if key == "weights"}
     stages = {name: dict(tables.get("stages", {}).get(name, {})) for name in STAGES}
-    for stage, told in stages.items():
-        told |= {
-            "epochs": min(told.get("epochs", 1), MOST["epochs"]),
-            "batch": min(told.get("batch", 16), MOST["batch"]),
+    for stage, settings in stages.items():
+        settings |= {
+            "epochs": min(settings.get("epochs", 1), MOST["epochs"]),
+            "batch": min(settings.get("batch", 16), MOST["batch"]),
         }
-        if told.get("views"):
-            told["views"] = MOST["views"]
+        if settings.get("views"):
+            settings["views"] = MOST["views"]
         if stage == "pip_net_parts":
-            told["parts"] = MOST["parts"]
+            settings["parts"] = MOST["parts"]
     return tables | {
         "preprocessing": {"size": 64},
         "backbone": {"name": "efficientnet-lite0", "leave_off": 1, "frozen_parts": 6} | weights,

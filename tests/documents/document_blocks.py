@@ -1,6 +1,6 @@
-"""The fenced blocks of a page: what they are written in, where they stand, and what is noted above them.
+"""The fenced blocks of a page: language, place, and notes above them.
 
-Notes are comments that a reader of the page does not see, each on a line of its own directly above a fence:
+Notes are comments, invisible on the page, each on its own line directly above a fence:
 ``<!-- not run: REASON -->``, ``<!-- slow: REASON -->`` (only ``make test-slow`` runs it), ``<!-- fails: REASON -->``
 (it must end with an error, because the page shows one).
 """
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN, PARSED = ("bash", "python"), ("toml", "json", "yaml")
 SHOWN = ("text", "csv", "nginx", "mermaid", "dockerfile", "http")
-"""Languages that nothing is done with: what a command printed, or a file of some other program."""
+"""Languages of blocks that are only shown: output of commands, files of other programs."""
 NOTE = re.compile(r"\s*<!-- (not run|slow|fails)(?:: (.+?))? ?-->\s*")
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([^\s`]*)(.*)")
 
@@ -25,35 +25,35 @@ class Block:
 
     page: Path
     line: int
-    """Of its first line of content, counted from 1 as editors do."""
+    """Number of its first line of content, from 1."""
     language: str
     text: str
     notes: dict[str, str]
 
     @property
     def place(self) -> str:
-        """Where an editor finds it."""
+        """Page and line."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
     def runs(self) -> bool:
-        """Whether a test runs it, now or in the slow suite."""
+        """Whether a test runs or parses it, in the fast or the slow suite."""
         return self.language in (*RUN, *PARSED) and "not run" not in self.notes
 
     @property
     def file(self) -> str | None:
-        """The file whose content it shows, where its first line is a comment that names one."""
+        """The file that the block shows, if its first line is a comment with a file name."""
         named = re.match(r"# ([\w./-]+\.(?:toml|py|json|yaml|txt))\b", self.text)
         return named.group(1) if named else None
 
 
 def name(page: Path) -> str:
-    """A page as tests call it."""
+    """Return the path of a page relative to the repository, as the id of a test."""
     return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path) -> list[Block]:
-    """All blocks of a page, in order."""
+    """Return all blocks of a page, in order."""
     lines, found, number = page.read_text("utf-8").splitlines(), [], 0
     while number < len(lines):
         opened = _FENCE.fullmatch(lines[number])
@@ -68,7 +68,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def strays(page: Path) -> list[int]:
-    """Lines with a note that stands above no fence."""
+    """Return the lines with a note that is not above a fence."""
     lines = page.read_text("utf-8").splitlines()
     wrong = []
     for number, line in enumerate(lines):
@@ -79,7 +79,7 @@ def strays(page: Path) -> list[int]:
 
 
 def without_blocks(page: Path) -> str:
-    """A page's prose."""
+    """Return the text of a page without its blocks."""
     lines = page.read_text("utf-8").splitlines()
     for block in blocks(page):
         for number in range(block.line - 2, block.line + block.text.count("\n")):

@@ -1,4 +1,4 @@
-"""What lies in the folder in which a page's commands are typed: films, data sets, a trained run, settings."""
+"""Files that the commands of a page use: films, data sets, a trained run, settings."""
 
 import csv
 import datetime
@@ -23,13 +23,13 @@ from small_settings import small
 
 SIDE = 512
 CHEST = 120
-"""A woman of 49 with active disease where the pages draw a box: 310,120,420,260."""
+"""Number of the exam: a woman of 49 with active disease where the pages draw a box, 310,120,420,260."""
 THIRD = "PulmonaryTuberculosis"
 VINDR = ("Nodule/Mass", "Pleural effusion", "No finding")
 
 
 def make_props(folder: Path) -> Path:
-    """Everything, once for all pages."""
+    """Write all files to the folder."""
     folder.mkdir(parents=True)
     sittings = plan("tb", 400, seed=1)
     _chest(draw(sittings[CHEST], SIDE), folder)
@@ -40,7 +40,7 @@ def make_props(folder: Path) -> Path:
     _vindr([draw(sitting, 128) for sitting in plan("nih", 12, seed=7)], folder / "vindr-cxr")
     _certificate(folder)
     draw_dataset(PhantomOrder(films=60, seed=0), folder / "data/tb", SplitRule(test=0.2, seed=0))
-    _graduate(folder)
+    _train_run(folder)
     return folder
 
 
@@ -51,23 +51,25 @@ def _chest(film: PhantomFilm, folder: Path) -> None:
 
 
 def _own_films(drawn: list[PhantomFilm], folder: Path) -> None:
-    """A folder of pictures, a table that tells of them, and boxes as COCO."""
+    """Write a folder of pictures, a table of their findings, and boxes as COCO."""
     (folder / "films").mkdir()
     rows, images, boxes = [], [], []
-    kinds = ("active_tb", "obsolete_tb", "pulmonary_tb")
+    concepts = ("active_tb", "obsolete_tb", "pulmonary_tb")
     for number, film in enumerate(drawn):
         who, name = film.exam, f"film-{number:03}.png"
         Image.fromarray(film.pixels).save(folder / "films" / name)
         findings = "|".join(who.concepts) or "No Finding"
         rows.append(
-            (f"films/{name}", findings, who.patient, who.sex, who.age, who.view, *map(who.concepts.count, kinds))
+            (f"films/{name}", findings, who.patient, who.sex, who.age, who.view, *map(who.concepts.count, concepts))
         )
         images.append({"id": number, "file_name": name, "width": 128, "height": 128})
         boxes += [
-            (number, kinds.index(lesion.concept), lesion.box) for lesion in film.lesions if lesion.concept in kinds
+            (number, concepts.index(lesion.concept), lesion.box)
+            for lesion in film.lesions
+            if lesion.concept in concepts
         ]
-    _write_csv(folder / "films.csv", ("file", "findings", "pid", "sex", "age", "view", *kinds), rows)
-    told = [
+    _write_csv(folder / "films.csv", ("file", "findings", "pid", "sex", "age", "view", *concepts), rows)
+    annotations = [
         {
             "id": place,
             "image_id": image,
@@ -76,32 +78,32 @@ def _own_films(drawn: list[PhantomFilm], folder: Path) -> None:
         }
         for place, (image, kind, box) in enumerate(boxes)
     ]
-    categories = [{"id": place, "name": kind} for place, kind in enumerate(kinds)]
-    content = {"categories": categories, "images": images, "annotations": told}
+    categories = [{"id": place, "name": kind} for place, kind in enumerate(concepts)]
+    content = {"categories": categories, "images": images, "annotations": annotations}
     (folder / "boxes.json").write_text(json.dumps(content))
 
 
 def _without_pulmonary(tbx11k: Path) -> None:
-    """The official training list has no box of the third kind."""
+    """Remove the boxes of the third concept, as the official training list has none."""
     for path in (tbx11k / "annotations/json").glob("*.json"):
-        told = json.loads(path.read_text())
-        kept = [one for one in told["annotations"] if told["categories"][one["category_id"]]["name"] != THIRD]
-        path.write_text(json.dumps(told | {"annotations": kept}))
+        coco = json.loads(path.read_text())
+        kept = [box for box in coco["annotations"] if coco["categories"][box["category_id"]]["name"] != THIRD]
+        path.write_text(json.dumps(coco | {"annotations": kept}))
 
 
 def _with_test_films(nih: Path) -> None:
-    """The last films of the list are the official test films."""
+    """Make the last films of the list the official test films."""
     names = (nih / "train_val_list.txt").read_text().split()
     entries = (nih / "Data_Entry_2017_v2020.csv").read_text().splitlines()
     patients = {row[0]: row[2] for row in csv.reader(entries)}
-    kept_back = {patients[name] for name in names[-15:]}
+    test_patients = {patients[name] for name in names[-15:]}
     for file, wanted in (("train_val_list.txt", False), ("test_list.txt", True)):
-        chosen = [name for name in names if (patients[name] in kept_back) is wanted]
+        chosen = [name for name in names if (patients[name] in test_patients) is wanted]
         (nih / file).write_text("\n".join(chosen) + "\n")
 
 
 def _vindr(drawn: list[PhantomFilm], folder: Path) -> None:
-    """Three readers who agree, on ten films to learn from and two to test on."""
+    """Write ten training films with three readers who agree, and two test films."""
     labels: dict[str, list[tuple[object, ...]]] = {"train": [], "test": []}
     for number, film in enumerate(drawn):
         split, name = ("train" if number < 10 else "test"), f"f{number:02}"
@@ -136,7 +138,7 @@ def _write_csv(path: Path, header: tuple[str, ...], rows: list[tuple[object, ...
 
 
 def _certificate(folder: Path) -> None:
-    """One that this machine signed itself, as cert.pem and key.pem."""
+    """Write a self-signed certificate as cert.pem and key.pem."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     signed = (
@@ -152,8 +154,8 @@ def _certificate(folder: Path) -> None:
     (folder / "key.pem").write_bytes(private)
 
 
-def _graduate(folder: Path) -> None:
-    """A run that has learnt from the drawn films for some seconds."""
+def _train_run(folder: Path) -> None:
+    """Train a run on the drawn films for some seconds."""
     from medgrape.training.run import TrainingJob, train  # slow to import
 
     longer = {"concepts": {"epochs": 6}, "prototypes": {"epochs": 6}, "head": {"epochs": 10}}

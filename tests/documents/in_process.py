@@ -1,4 +1,4 @@
-"""``medgrape`` as typed, in this process: importing torch anew for every command would take minutes over all pages."""
+"""Runs ``medgrape`` in this process, as importing torch for every command would take minutes over all pages."""
 
 import contextlib
 import getpass
@@ -14,28 +14,27 @@ from unittest import mock
 from medgrape.cli.app import main
 
 PASSWORD = "correct horse battery"  # noqa: S105
-"""What the person in front of the pages types where a password is asked for."""
+"""Answer to every password prompt."""
 PACKAGE_SETTINGS = {
     "medgrape.cli.demo.CONFIG": "demo.toml",
     "medgrape.paper.reproduce.FULL": "reproduce.toml",
     "medgrape.paper.reproduce.QUICK": "reproduce-quick.toml",
 }
-"""Where commands find settings by themselves; here they find the cut ones."""
+"""Settings that commands load by default, replaced by the shortened ones."""
 
-QUICK_FILMS = 80
-"""Half of what the demo draws."""
+QUICK_FILMS = 80  # half of the demo's
 
 
 class Terminal(io.StringIO):
-    """Somebody who sits there, where nothing is piped in."""
+    """Standard input that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def typed(words: list[str], folder: Path, stdin: int, stdout: int, stderr: int, configs: Path) -> int:
-    """Run a command with a shell's own files for its input and outputs; the exit code."""
-    with _as_found(), _files(stdin, stdout, stderr), _cut_settings(configs), contextlib.chdir(folder):
+def run_in_process(words: list[str], folder: Path, stdin: int, stdout: int, stderr: int, configs: Path) -> int:
+    """Run a command with the shell's files for input and output; return the exit code."""
+    with _restoring(), _files(stdin, stdout, stderr), _cut_settings(configs), contextlib.chdir(folder):
         sys.argv = ["medgrape", *words]
         try:
             main()
@@ -45,8 +44,8 @@ def typed(words: list[str], folder: Path, stdin: int, stdout: int, stderr: int, 
 
 
 @contextlib.contextmanager
-def _as_found() -> Iterator[None]:
-    """Whatever a command leaves in the process is taken back."""
+def _restoring() -> Iterator[None]:
+    """Restore arguments, environment and signal handler after a command."""
     words, environment, on_term = sys.argv, dict(os.environ), signal.getsignal(signal.SIGTERM)
     try:
         with warnings.catch_warnings():

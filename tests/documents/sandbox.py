@@ -1,4 +1,4 @@
-"""Where a page is tried: an empty folder with the props, one shell, one Python."""
+"""Runs the blocks of a page in a folder with the files it uses, one shell and one Python namespace."""
 
 import contextlib
 import io
@@ -14,28 +14,27 @@ from typing import Any
 
 import pytest
 import yaml
+from background_servers import Servers
 from document_blocks import Block
-from left_running import Servers
-from typed_shell import Shell, may_be_missing, missing_program
+from page_shell import Shell, may_be_missing, missing_program
 
 from medgrape.config import ConfigError, parse_config
 from medgrape.hospital.pacs.servers import ServerSettings as PacsSettings
 from medgrape.server.settings import ServerSettings
 
-FOREIGN = {"project", "build-system", "tool"}
-"""Tables of pyproject.toml."""
+PYPROJECT_TABLES = {"project", "build-system", "tool"}
 
 
 @dataclass
 class Sandbox:
-    """One page's."""
+    """Runs the blocks of one page."""
 
     folder: Path
     shell: Shell
     main: types.ModuleType = field(default_factory=lambda: types.ModuleType("__main__"))
 
     def run(self, block: Block) -> None:
-        """Run or parse a block; what goes wrong is told with its place."""
+        """Run or parse a block; a failure names page and line."""
         if block.file:
             path = self.folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +42,9 @@ class Sandbox:
         how = {"bash": self._bash, "python": self._python, "toml": _toml, "json": _json, "yaml": _yaml}
         problem = how[block.language](block)
         if problem is None and "fails" in block.notes:
-            pytest.fail(f"{block.place} is to fail ({block.notes['fails']}) and does not:\n{block.text}", pytrace=False)
+            pytest.fail(
+                f"{block.place} should fail ({block.notes['fails']}) but does not:\n{block.text}", pytrace=False
+            )
         if problem is not None and "fails" not in block.notes:
             pytest.fail(f"{block.place}: {problem}", pytrace=False)
 
@@ -52,28 +53,28 @@ class Sandbox:
         if missing := missing_program(ended):
             if may_be_missing(missing):
                 pytest.skip(f"{block.place} needs {missing}")
-            pytest.fail(f"{block.place}: there is no program {missing!r}:\n{block.text}\n{ended.said}", pytrace=False)
-        return f"exit code {ended.code} of\n{block.text}\n{ended.said}" if ended.code else None
+            pytest.fail(f"{block.place}: there is no program {missing!r}:\n{block.text}\n{ended.output}", pytrace=False)
+        return f"exit code {ended.code} of\n{block.text}\n{ended.output}" if ended.code else None
 
     def _python(self, block: Block) -> str | None:
-        """All blocks of a page are one program; a traceback tells lines of the page."""
-        text, said = self.shell.servers.ports.put_into(block.text), io.StringIO()
+        """Run the block as part of one program per page; tracebacks show the lines of the page."""
+        text, output = self.shell.servers.ports.replace_in(block.text), io.StringIO()
         before = sys.modules["__main__"], list(sys.path)
         sys.modules["__main__"] = self.main
         sys.path.insert(0, str(self.folder))
         try:
             code = compile("\n" * (block.line - 1) + text, str(block.page), "exec", dont_inherit=True)
-            with contextlib.chdir(self.folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
                 exec(code, self.main.__dict__)  # noqa: S102 (our own pages)
         except Exception:
-            return f"{traceback.format_exc()}\n{said.getvalue()}"
+            return f"{traceback.format_exc()}\n{output.getvalue()}"
         finally:
             sys.modules["__main__"], sys.path[:] = before
         return None
 
 
-def furnish(folder: Path, props: Path, made: set[str]) -> None:
-    """Copy the props in, but none that the page makes itself."""
+def copy_props(folder: Path, props: Path, made: set[str]) -> None:
+    """Copy the files that the page uses, except those it makes itself."""
     for prop in ("data/tb", "runs/tb", *(path.name for path in props.iterdir() if path.name not in ("data", "runs"))):
         if prop in made:
             continue
@@ -86,11 +87,11 @@ def furnish(folder: Path, props: Path, made: set[str]) -> None:
 
 
 def open_sandbox(folder: Path, props: Path, made: set[str]) -> Sandbox:
-    """Furnished, with nothing running."""
-    page, desk = folder / "page", folder / "desk"
+    """Return a sandbox with the files of the page and no server."""
+    page, work = folder / "page", folder / "work"
     page.mkdir()
-    furnish(page, props, made)
-    shell = Shell(page, desk, Servers(desk), props / "configs")
+    copy_props(page, props, made)
+    shell = Shell(page, work, Servers(work), props / "configs")
     return Sandbox(page, shell)
 
 
@@ -111,16 +112,16 @@ def _yaml(block: Block) -> str | None:
 
 
 def _toml(block: Block) -> str | None:
-    """Settings of a training, of a server, of PACS to ask, or another program's."""
+    """Check the block as settings of a training, a server or PACS servers; files of other programs pass."""
     try:
         tables = tomllib.loads(block.text)
     except tomllib.TOMLDecodeError as error:
         return f"{error} in\n{block.text}"
-    if not tables or FOREIGN & set(tables):
+    if not tables or PYPROJECT_TABLES & set(tables):
         return None
-    kinds = (_training, _server, _pacs)
-    complaints = [problem for kind in kinds if (problem := kind(tables))]
-    return None if len(complaints) < len(kinds) else "No settings of ours:\n" + "\n".join(complaints)
+    checks = (_training, _server, _pacs)
+    problems = [problem for check in checks if (problem := check(tables))]
+    return None if len(problems) < len(checks) else "Not valid settings:\n" + "\n".join(problems)
 
 
 def _training(tables: dict[str, Any]) -> str | None:
@@ -141,7 +142,7 @@ def _server(tables: dict[str, Any]) -> str | None:
 
 def _pacs(tables: dict[str, Any]) -> str | None:
     if set(tables) != {"servers"}:
-        return "pacs.toml has servers, and nothing else"
+        return "pacs.toml has the table servers only"
     try:
         for server in tables["servers"].values():
             PacsSettings.model_validate(server)

@@ -1,4 +1,4 @@
-"""How blocks are fenced, so that none goes past the tests: a language for each, a reason for what is not run."""
+"""Every block has a language, and a reason if it is not run, so no block escapes the tests."""
 
 import re
 
@@ -9,29 +9,29 @@ PROGRAMS = "medgrape|make|pip|python|torchrun|docker|curl|git|srun|ray"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_fence_names_a_language_that_is_run_or_known_to_be_shown_only(page):
+def test_every_fence_names_a_known_language(page):
     unknown = [f"{one.place}: {one.language!r}" for one in blocks(page) if one.language not in (*RUN, *PARSED, *SHOWN)]
     assert unknown == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_a_note_stands_directly_above_a_fence_and_gives_its_reason(page):
+def test_every_note_is_directly_above_a_fence_and_gives_a_reason(page):
     assert strays(page) == []
     loose = re.findall(r"<!--\s*(?:not.run|no run|slow|fails).*", without_blocks(page))
     read = [note for one in blocks(page) for note in one.notes]
     assert len(loose) == len(read), "a note is misspelt"
     for one in blocks(page):
         for note in ("not run", "fails"):
-            assert one.notes.get(note, "because"), f"{one.place}: {note}, and why?"
+            assert one.notes.get(note, "because"), f"{one.place}: the note {note!r} gives no reason"
 
 
 SAMPLE = ROOT / "docs/model-card.md"
-"""Ends with a card as medgrape writes it for a hub, which tells how to load a model of an invented name."""
+"""Ends with a card for a hub, whose commands load a model with an invented name."""
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != SAMPLE], ids=name)
-def test_no_command_hides_where_it_is_not_run(page):
-    """In an indented block, behind a prompt, or in a block that is only shown."""
+def test_no_command_is_hidden_in_a_place_that_is_not_run(page):
+    """Indented blocks, prompts and blocks of other languages contain no command."""
     prose = re.findall(rf"^(?: {{4,}}|\t|\$ |> \$ )(?:\$ )?(?:{PROGRAMS}) .*", without_blocks(page), re.MULTILINE)
     shown = [
         f"{one.place}: {line}"
@@ -57,11 +57,11 @@ def test_most_blocks_are_run(capsys):
 
 
 def _runs_elsewhere(block):
-    """Its reason names the tests that run it in a place of their own, such as a PACS."""
+    """Whether the note names tests that run the block elsewhere, such as with a PACS."""
     named = re.findall(r"tests/[\w/.]+\w", block.notes["not run"])
     assert all((ROOT / test).exists() for test in named), block.place
     return bool(named)
 
 
-def test_every_page_of_the_documents_is_looked_at():
+def test_all_pages_are_checked():
     assert {ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs/how-to/reading.md"} <= set(PAGES)

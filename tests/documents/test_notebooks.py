@@ -1,4 +1,4 @@
-"""The notebooks are stored as they were written, and run from top to bottom."""
+"""The notebooks are stored without outputs, and run from top to bottom."""
 
 import os
 from pathlib import Path
@@ -10,14 +10,14 @@ from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 SHOWN = {"first-reading": 2, "train-and-judge": 4, "teach-and-curate": 3}
-"""Pictures that each shows at least."""
+"""Smallest number of pictures in each."""
 
 
 def opened(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def test_there_are_three():
+def test_all_notebooks_are_known():
     assert {path.stem for path in NOTEBOOKS} == set(SHOWN)
 
 
@@ -35,7 +35,7 @@ def test_a_notebook_is_stored_without_outputs_and_names_its_language(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_explains_what_it_does_and_what_its_model_is_worth(path):
+def test_a_notebook_explains_itself_and_the_limits_of_its_model(path):
     prose = [cell.source for cell in opened(path).cells if cell.cell_type == "markdown"]
     assert len(prose) >= 6
     assert "Research software, not a medical device" in prose[0]
@@ -43,20 +43,20 @@ def test_a_notebook_explains_what_it_does_and_what_its_model_is_worth(path):
 
 
 @pytest.fixture(scope="module")
-def study_room(tmp_path_factory) -> Path:
-    """They share films and a model, which the first one that is run makes."""
+def shared_folder(tmp_path_factory) -> Path:
+    """Return the folder with the films and the model that all notebooks share."""
     return tmp_path_factory.mktemp("notebooks")
 
 
 @pytest.mark.slow  # `make docs` runs them, too, and stops at the first that fails
 @pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_its_pictures(path, study_room, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(study_room))
+def test_a_notebook_runs_and_shows_its_pictures(path, shared_folder, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(shared_folder))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     notebook = opened(path)
     client = NotebookClient(
-        notebook, timeout=280, kernel_name="python3", resources={"metadata": {"path": str(study_room)}}
+        notebook, timeout=280, kernel_name="python3", resources={"metadata": {"path": str(shared_folder)}}
     )
     client.execute()
     outputs = [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]

@@ -1,4 +1,4 @@
-"""Every block and command of README and documents does what a reader is told it does: it runs."""
+"""Every block of the README and the documents runs."""
 
 import re
 
@@ -17,7 +17,7 @@ LEFT_BEHIND = {
     "docs/how-to/http.md": ["evidence.png"],
     "docs/how-to/serve.md": ["backup/medgrape.db"],
 }
-"""Files that must be there when a page has been read to its end."""
+"""Files that must exist after the last block of a page."""
 
 
 LONG = {
@@ -29,11 +29,11 @@ LONG = {
     "docs/tutorial/first-reading.md",
     "docs/tutorial/own-csv.md",
 }
-"""Pages that take half a minute or more each even without their slow blocks: only the slow suite runs them."""
+"""Pages that take half a minute or more without their slow blocks; only the slow suite runs them."""
 
 
 def with_blocks(*, slow: bool):
-    """Pages with something to run, in the suite of minutes or in the slow one."""
+    """Return the pages with something to run in the fast or in the slow suite."""
     if not slow:
         return [page for page in PAGES if name(page) not in LONG and any(one.runs for one in blocks(page))]
     return [
@@ -42,7 +42,7 @@ def with_blocks(*, slow: bool):
 
 
 def made_by(wanted: list[Block]) -> set[str]:
-    """Folders that the page's own commands make."""
+    """Return the folders that the commands of the page make."""
     text = "".join(one.text for one in wanted if one.language == "bash")
     return set(re.findall(r"--out[ =](\S+)", text))
 
@@ -55,7 +55,7 @@ def run(page, wanted, folder, props):
         missing = [file for file in LEFT_BEHIND.get(name(page), ()) if not (sandbox.folder / file).is_file()]
         assert missing == []
     finally:
-        sandbox.shell.servers.end_all()
+        sandbox.shell.servers.stop_all()
 
 
 @pytest.mark.parametrize("page", with_blocks(slow=False), ids=name)

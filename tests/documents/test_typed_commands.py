@@ -1,4 +1,4 @@
-"""Every command that somebody is told to type exists, with its options: in documents, in help, in error sentences."""
+"""Every command in documents, help texts and error messages exists, with its options."""
 
 import ast
 import re
@@ -17,25 +17,25 @@ SUGGESTED = re.compile(
 PROSE = [*PAGES, ROOT / "ARCHITECTURE.md"]
 
 
-def helped(command=None, path=()):
-    """Every command with its name and its help."""
+def commands_with_help(command=None, path=()):
+    """Yield the name and the help of every command."""
     for word, below in (command or get_command(app)).commands.items():
         if hasattr(below, "commands"):
-            yield from helped(below, (*path, word))
+            yield from commands_with_help(below, (*path, word))
         else:
             yield " ".join((*path, word)), below.help
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_command_in_a_document_exists_with_its_options(page):
-    """Those, too, that are not run."""
+    """Also those that are not run."""
     for block in blocks(page):
         for words in typed(block) if block.language == "bash" else ():
             assert complaint(words) is None, f"{block.place}: {' '.join(words)}: {complaint(words)}"
 
 
 @pytest.mark.parametrize("page", PROSE, ids=name)
-def test_every_command_within_a_sentence_exists_with_its_options(page):
+def test_every_command_in_a_sentence_exists_with_its_options(page):
     for quoted in re.findall(r"`(?:python -m )?((?:medgrape|benchmarks) [^`]+)`", without_blocks(page)):
         problem = complaint(words_of(" ".join(quoted.split())), whole=False)
         assert problem is None, f"{name(page)}: {quoted}: {problem}"
@@ -43,18 +43,18 @@ def test_every_command_within_a_sentence_exists_with_its_options(page):
 
 def test_every_example_in_the_help_can_be_typed():
     wrong, seen = [], 0
-    for command, told in helped():
-        for example in re.findall(r"Example: (medgrape .+?)(?:\n\s*\n|$)", told, re.DOTALL):
+    for command, report in commands_with_help():
+        for example in re.findall(r"Example: (medgrape .+?)(?:\n\s*\n|$)", report, re.DOTALL):
             words = words_of(example.replace("\\\n", " "))
             seen += 1
             if not " ".join(words[1:]).startswith(command) or complaint(words):
                 wrong.append(f"{command}: {' '.join(words)}: {complaint(words) or 'is an example of another command'}")
     assert wrong == []
-    assert seen >= len(dict(helped()))
+    assert seen >= len(dict(commands_with_help()))
 
 
 def suggested(path):
-    """Commands that sentences in the code tell people to type: after a colon, or up to a full stop."""
+    """Yield the commands that messages in the code suggest."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
@@ -71,7 +71,7 @@ def test_every_command_that_an_error_suggests_exists():
     for path, words in found:
         if all(
             complaint(words[:end], whole=False) for end in range(2, len(words) + 1)
-        ):  # a sentence may go on after it
+        ):  # the sentence may continue after the command
             wrong.append(f"{path.relative_to(ROOT)}: {' '.join(words)}: {complaint(words, whole=False)}")
     assert wrong == []
     assert len(found) > 10

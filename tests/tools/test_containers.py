@@ -127,7 +127,7 @@ def test_the_pacs_file_is_one_that_the_program_takes():
 def test_secrets_are_made_once_and_their_folder_is_closed_to_others(secrets):
     assert secrets.stat().st_mode & 0o077 == 0
     assert {file.name for file in secrets.iterdir()} == set(COMPOSE["secrets"])
-    with pytest.raises(SystemExit, match="left as it is"):
+    with pytest.raises(SystemExit, match="is not changed"):
         compose_secrets.write(secrets)
 
 

@@ -4,9 +4,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from release.bench import Bench
 from release.changelog import check_changelog, check_citation, check_versions, read_changelog
 from release.steps import RefusedError
+from release.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = date(2026, 11, 18)
@@ -18,7 +18,7 @@ def judged(text, version="0.2.0", *, release=False):
 
 
 def test_the_projects_own_versions_agree(tmp_path):
-    assert check_versions(Bench(ROOT, tmp_path)).startswith(Bench(ROOT, tmp_path).version)
+    assert check_versions(Workspace(ROOT, tmp_path)).startswith(Workspace(ROOT, tmp_path).version)
 
 
 def test_a_changelog_in_order_may_be_released():

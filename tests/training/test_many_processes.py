@@ -131,7 +131,7 @@ def test_a_killed_torchrun_leaves_no_process_and_can_be_continued(pair, job, arg
 
     with begun(command, tmp_path, "again") as agent:
         assert agent.wait(timeout=90) == 0, (tmp_path / "again.err").read_text()
-    assert f"Going on with the training of {job.out}." in (tmp_path / "again.out").read_text()
+    assert f"Continuing the training of {job.out}." in (tmp_path / "again.out").read_text()
     assert weights(job.out) == weights(pair[0])
 
     train(fewer)

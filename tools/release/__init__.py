@@ -1,1 +1,1 @@
-"""What a release is looked at with: a step to a file, all of them run by tools/release_check.py."""
+"""Steps of tools/release_check.py, one per file."""

@@ -1,18 +1,18 @@
-"""The Dockerfile and the compose file, read by their own linters; no Docker engine is needed."""
+"""Lints the Dockerfile and the compose file; needs no Docker engine."""
 
 from pathlib import Path
 
-from release.bench import Bench
-from release.programs import done, tool
+from release.programs import run_checked, tool
+from release.workspace import Workspace
 
 
-def lint(bench: Bench) -> str:
-    """Refuse what hadolint or the compose specification refuses."""
-    return lint_files(bench.root)
+def lint(workspace: Workspace) -> str:
+    """Run hadolint and validate against the compose specification."""
+    return lint_files(workspace.root)
 
 
 def lint_files(root: Path) -> str:
-    """The same for any working copy."""
-    done([tool("hadolint"), "--failure-threshold", "style", "Dockerfile"], root)
-    done([tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "compose.yaml"], root)
+    """Lint the files of a working copy."""
+    run_checked([tool("hadolint"), "--failure-threshold", "style", "Dockerfile"], root)
+    run_checked([tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "compose.yaml"], root)
     return "hadolint has nothing to say about Dockerfile; compose.yaml fits the compose specification."

@@ -1,34 +1,35 @@
-"""What an environment holds, and what its packages say of their licences."""
+"""The packages of an environment and their licences."""
 
 import json
 import re
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePath
 
-from release.bench import Bench
 from release.licences import Package
-from release.programs import done, tool
+from release.programs import run_checked, tool
+from release.workspace import Workspace
 
 FAMILY = re.compile(r"GNU\s+(?:\w+\s+)?General\s+Public\s+Licen[sc]e", re.IGNORECASE)
 TEXTS = ("licen", "copying", "notice", "metadata")
 SHORT = 60
-"""Longer than any name of a licence: then it is the licence itself."""
+"""Longer texts are the licence itself, not its name."""
 
 
-def packages(bench: Bench) -> list[Package]:
-    """Everything that was installed but ourselves."""
-    listing = done(
-        [tool("pip-licenses"), "--python", bench.python, "--from=all", "--format=json", "--with-system"], bench.folder
+def packages(workspace: Workspace) -> list[Package]:
+    """Return all installed packages except medgrape."""
+    listing = run_checked(
+        [tool("pip-licenses"), "--python", workspace.python, "--from=all", "--format=json", "--with-system"],
+        workspace.folder,
     ).out
     return [
         Package(one["Name"], one["Version"], licence(one)) for one in json.loads(listing) if one["Name"] != "medgrape"
     ]
 
 
-def licence(told: dict[str, str]) -> str:
-    """The most exact of what a package says: an SPDX expression, a short name, else a classifier."""
+def licence(fields: dict[str, str]) -> str:
+    """Return the most exact statement of a package: an SPDX expression, a short name, else a classifier."""
     expression, classifier, plain = (
-        told.get(f"License-{source}", "UNKNOWN") for source in ("Expression", "Classifier", "Metadata")
+        fields.get(f"License-{source}", "UNKNOWN") for source in ("Expression", "Classifier", "Metadata")
     )
     if expression != "UNKNOWN":
         return expression
@@ -38,7 +39,7 @@ def licence(told: dict[str, str]) -> str:
 
 
 def carriers(site: Path) -> list[str]:
-    """Packages with a text of the GPL family among their own, for themselves or for what is built into them."""
+    """Return packages with a licence text of the GPL family, their own or of a built-in part."""
     return sorted({one.name for one in distributions(path=[str(site)]) if _carries(one)})
 
 

@@ -4,23 +4,23 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from release.bench import EXTRAS, Bench
 from release.installed import carriers, packages
 from release.licences import Judgement, Rules, explained
 from release.packages import page_notices
 from release.page_parts import page_parts
 from release.steps import RefusedError
+from release.workspace import EXTRAS, Workspace
 
 
-def report_licences(bench: Bench) -> str:
-    """Judge everything that the default install brings, and write down what was found."""
+def report_licences(workspace: Workspace) -> str:
+    """Check the licences of the default install, and write the report."""
     rules = Rules.load()
-    parts = page_parts(page_notices(bench), bench.source / "ui" / "package-lock.json")
-    judged = [rules.judged(one) for one in (*packages(bench), *(part.package for part in parts))]
-    (site,) = bench.environment.glob("lib/*/site-packages")
+    parts = page_parts(page_notices(workspace), workspace.source / "ui" / "package-lock.json")
+    judged = [rules.judged(one) for one in (*packages(workspace), *(part.package for part in parts))]
+    (site,) = workspace.environment.glob("lib/*/site-packages")
     carrying = carriers(site)
-    (bench.made / "licences.json").write_text(as_json(judged, rules, carrying), "utf-8")
-    (bench.made / "licences.md").write_text(as_markdown(judged, rules, carrying, bench.version), "utf-8")
+    (workspace.made / "licences.json").write_text(as_json(judged, rules, carrying), "utf-8")
+    (workspace.made / "licences.md").write_text(as_markdown(judged, rules, carrying, workspace.version), "utf-8")
     complaints = [f"{one.package.name}: {one.complaint}" for one in judged if one.complaint]
     complaints += [
         f"{name} carries a text of the GPL family that nobody has explained" for name in rules.unexplained(carrying)
@@ -32,7 +32,7 @@ def report_licences(bench: Bench) -> str:
 
 
 def as_json(judged: Sequence[Judgement], rules: Rules, carrying: Sequence[str]) -> str:
-    """The report for programs."""
+    """Return the report as JSON."""
     rows = [
         {
             "name": one.package.name, "version": one.package.version, "kind": one.package.kind,
@@ -45,7 +45,7 @@ def as_json(judged: Sequence[Judgement], rules: Rules, carrying: Sequence[str]) 
 
 
 def as_markdown(judged: Sequence[Judgement], rules: Rules, carrying: Sequence[str], version: str) -> str:
-    """The report for people."""
+    """Return the report as Markdown."""
     lines = [
         f"# Licences of medgrape {version}",
         "",
@@ -67,7 +67,7 @@ def as_markdown(judged: Sequence[Judgement], rules: Rules, carrying: Sequence[st
 
 
 def explained_or_not(rules: Rules, name: str) -> str:
-    """What a text of the GPL family is about, or that nobody knows."""
+    """Return the reason for a licence text of the GPL family, if known."""
     return "NOBODY HAS EXPLAINED THIS" if rules.unexplained([name]) else explained(rules, name)
 
 

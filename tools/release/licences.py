@@ -1,4 +1,4 @@
-"""Under which licences a release comes to people: a rule for each, and nothing that nobody has judged."""
+"""Rules for the licences of all packages of a release; a licence without a rule is an error."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -14,42 +14,42 @@ SPDX = get_spdx_licensing()
 
 @dataclass(frozen=True)
 class Package:
-    """Something that is installed or built in, and what it says of its licence."""
+    """An installed or built-in package, and its licence."""
 
     name: str
     version: str
     licence: str
-    """As it says itself; empty if it says nothing."""
+    """As stated by the package; empty if it states none."""
     kind: str = "PyPI"
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A package's licence as SPDX calls it, and whether it may come along."""
+    """The licence of a package in SPDX form, and whether it is accepted."""
 
     package: Package
     expression: str
     complaint: str = ""
-    """Why it may not; empty if it may."""
+    """Why it is refused; empty if accepted."""
     note: str = ""
-    """What a person found who looked at it."""
+    """Note of a manual review."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which licences may come along."""
+    """The accepted and refused licences."""
 
     accepted: frozenset[str]
     refused: tuple[str, ...]
     names: Mapping[str, str]
     reviewed: Mapping[str, tuple[str, str]]
-    """Package -> its licence, and why that is so."""
+    """Package to its reviewed licence, and the reason."""
     mentions: Mapping[str, str]
-    """Package that carries a text of the GPL family -> what that is about."""
+    """Package with a licence text of the GPL family to the reason for the text."""
 
     @classmethod
     def load(cls, path: Path = RULES) -> "Rules":
-        """As the table has them."""
+        """Load the rules of a TOML file."""
         told: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
         return cls(
             frozenset(told["accepted"]), tuple(told["refused"]), told["names"],
@@ -58,7 +58,7 @@ class Rules:
         )  # fmt: skip
 
     def judged(self, package: Package) -> Judgement:
-        """What to think of a package."""
+        """Judge a package."""
         licence, reason = self.reviewed.get(
             _normal(package.name), (self.names.get(package.licence, package.licence), "")
         )
@@ -66,7 +66,7 @@ class Rules:
             return Judgement(package, "", "names no licence; look at it, and add it to `reviewed`")
         try:
             tree = SPDX.parse(licence)
-        except Exception:  # the library has many of its own, and all mean the same
+        except Exception:  # the library has many exceptions for an unknown licence
             return Judgement(package, licence, f"{licence!r} is no licence that SPDX knows; add it to `names`")
         return Judgement(package, str(tree), self._complaint(tree), reason)
 

@@ -6,9 +6,9 @@ import tarfile
 import zipfile
 from collections.abc import Iterable
 
-from release.bench import Bench
-from release.programs import done, tool
+from release.programs import run_checked, tool
 from release.steps import RefusedError
+from release.workspace import Workspace
 
 PAGE = "medgrape/server/page"
 IN_WHEEL = (
@@ -39,27 +39,27 @@ NEVER = (
 """No caches, nobody else's code, no models, and no picture: a film in a package could be a person's."""
 
 
-def build(bench: Bench) -> str:
+def build(workspace: Workspace) -> str:
     """Build the source package from the commit, and the wheel from the source package alone."""
-    bench.source.mkdir()
-    bench.made.mkdir()
-    archive = bench.folder / "source.tar"
-    done(["git", "archive", "--format=tar", f"--output={archive}", "HEAD"], bench.root)
+    workspace.source.mkdir()
+    workspace.made.mkdir()
+    archive = workspace.folder / "source.tar"
+    run_checked(["git", "archive", "--format=tar", f"--output={archive}", "HEAD"], workspace.root)
     with tarfile.open(archive) as packed:
-        packed.extractall(bench.source, filter="data")
-    done([tool("python"), "-m", "build", "--outdir", bench.made, "."], bench.source)
-    done([tool("twine"), "check", "--strict", bench.wheel, bench.sdist], bench.folder)
-    sizes = (f"{file.name} {file.stat().st_size / 1e6:.1f} MB" for file in (bench.sdist, bench.wheel))
-    return f"{', '.join(sizes)}; twine check --strict agrees.{_left_out(bench)}"
+        packed.extractall(workspace.source, filter="data")
+    run_checked([tool("python"), "-m", "build", "--outdir", workspace.made, "."], workspace.source)
+    run_checked([tool("twine"), "check", "--strict", workspace.wheel, workspace.sdist], workspace.folder)
+    sizes = (f"{file.name} {file.stat().st_size / 1e6:.1f} MB" for file in (workspace.sdist, workspace.wheel))
+    return f"{', '.join(sizes)}; twine check --strict agrees.{_left_out(workspace)}"
 
 
-def look_inside(bench: Bench) -> str:
+def look_inside(workspace: Workspace) -> str:
     """Refuse packages that lack something or hold what must not be in them."""
-    with zipfile.ZipFile(bench.wheel) as wheel:
+    with zipfile.ZipFile(workspace.wheel) as wheel:
         in_wheel = [name for name in wheel.namelist() if not name.endswith("/")]
-    with tarfile.open(bench.sdist) as sdist:
+    with tarfile.open(workspace.sdist) as sdist:
         in_sdist = [member.name.partition("/")[2] for member in sdist.getmembers() if member.isfile()]
-    ours = [name.removeprefix("src/") for name in _committed(bench) if name.startswith("src/medgrape/")]
+    ours = [name.removeprefix("src/") for name in _committed(workspace) if name.startswith("src/medgrape/")]
     complaints = [
         *(f"the wheel has no {name}" for name in missing(in_wheel, (*IN_WHEEL, *ours))),
         *(f"the wheel has {name}" for name in unwanted(in_wheel, (*NEVER, "tests/*", "ui/*", "docs/*"))),
@@ -84,18 +84,18 @@ def unwanted(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
     return [name for name in names if any(fnmatch.fnmatch(name, one) for one in patterns)]
 
 
-def page_notices(bench: Bench) -> str:
+def page_notices(workspace: Workspace) -> str:
     """The licences of what the page is made of, as they stand in the wheel."""
-    with zipfile.ZipFile(bench.wheel) as wheel, wheel.open(f"{PAGE}/assets/licences.md") as file:
+    with zipfile.ZipFile(workspace.wheel) as wheel, wheel.open(f"{PAGE}/assets/licences.md") as file:
         return io.TextIOWrapper(file, "utf-8").read()
 
 
-def _committed(bench: Bench) -> list[str]:
-    return done(["git", "ls-files"], bench.root).out.splitlines()
+def _committed(workspace: Workspace) -> list[str]:
+    return run_checked(["git", "ls-files"], workspace.root).out.splitlines()
 
 
-def _left_out(bench: Bench) -> str:
-    changed = done(["git", "status", "--porcelain"], bench.root).out.splitlines()
-    if changed and bench.release:
+def _left_out(workspace: Workspace) -> str:
+    changed = run_checked(["git", "status", "--porcelain"], workspace.root).out.splitlines()
+    if changed and workspace.release:
         raise RefusedError(f"{len(changed)} files are not committed; what is released is what is committed.")
     return f" Not committed, and so not looked at: {len(changed)} files." if changed else ""

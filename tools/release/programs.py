@@ -1,4 +1,4 @@
-"""Other programs, run to their end: what they said, or a refusal with their last words."""
+"""Runs other programs; a failure shows the end of their output."""
 
 import os
 import subprocess
@@ -9,51 +9,50 @@ from pathlib import Path
 
 from release.steps import RefusedError
 
-TOLD = 12
-"""How many last lines of a program that failed are shown."""
+LINES_SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A program that has ended."""
+class Finished:
+    """Exit code and output of a program."""
 
     code: int
     out: str
     error: str
 
     @property
-    def last_words(self) -> str:
-        """The end of what it said."""
-        return "\n".join((self.out + self.error).strip().splitlines()[-TOLD:])
+    def output_tail(self) -> str:
+        """The last lines of its output."""
+        return "\n".join((self.out + self.error).strip().splitlines()[-LINES_SHOWN:])
 
 
-def ended(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
-    """A program run to its end, however it ends."""
-    run = subprocess.run(  # noqa: S603 (our own words)
+def run_program(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Finished:
+    """Run a program and return its result, also if it fails."""
+    run = subprocess.run(  # noqa: S603 (constant arguments)
         [str(word) for word in command],
-        cwd=folder, env=without_our_paths() if environment is None else dict(environment),
+        cwd=folder, env=environment_without_our_paths() if environment is None else dict(environment),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return Ended(run.returncode, run.stdout, run.stderr)
+    return Finished(run.returncode, run.stdout, run.stderr)
 
 
-def done(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
-    """A program that must end well."""
-    run = ended(command, folder, environment)
+def run_checked(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> Finished:
+    """Run a program; raise an error if it fails."""
+    run = run_program(command, folder, environment)
     if run.code != 0:
         words = " ".join(Path(str(word)).name if number == 0 else str(word) for number, word in enumerate(command))
-        raise RefusedError(f"{words[:120]} ended with {run.code}:\n{run.last_words}")
+        raise RefusedError(f"{words[:120]} ended with {run.code}:\n{run.output_tail}")
     return run
 
 
 def tool(name: str) -> Path:
-    """A program of the environment that this one runs in (extra `release`)."""
+    """Return the path of a program of this environment (extra `release`)."""
     path = Path(sys.executable).with_name(name)
     if not path.exists():
         raise RefusedError(f"{name} is not installed: pip install -c constraints.txt -e '.[release]'.")
     return path
 
 
-def without_our_paths() -> dict[str, str]:
-    """This environment, but for what would lead Python to the working copy."""
+def environment_without_our_paths() -> dict[str, str]:
+    """Return the variables of this process without those that let Python find the working copy."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

@@ -1,15 +1,15 @@
-"""Steps of a release check: each passes, fails or could not be done, and says so in one sentence."""
+"""Steps of a release check; each passes, fails or is not done, with one sentence as message."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from release.bench import Bench
+from release.workspace import Workspace
 
 
 class State(StrEnum):
-    """What came of a step."""
+    """Result of a step."""
 
     PASSED = "passed"
     FAILED = "FAILED"
@@ -17,27 +17,27 @@ class State(StrEnum):
 
 
 class RefusedError(Exception):
-    """What is there must not be released; the sentence says why."""
+    """The release must not be published; the message says why."""
 
 
 class OutOfReachError(Exception):
-    """The step needs something that does not answer from here, so nobody knows."""
+    """The step needs a service that cannot be reached."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something to look at."""
+    """A check."""
 
     name: str
-    work: Callable[[Bench], str]
-    """Does it, and tells what was seen."""
+    work: Callable[[Workspace], str]
+    """Runs the check and returns a message."""
     needs: tuple[str, ...] = ()
-    """Steps without which it has nothing to look at."""
+    """Steps that must pass before."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of looking."""
+    """Result of one step."""
 
     step: str
     state: State
@@ -45,19 +45,19 @@ class Outcome:
     seconds: float
 
 
-def performed(steps: Iterable[Step], bench: Bench) -> Iterator[Outcome]:
-    """One step after the other; one whose needs are not met is not done."""
+def run_steps(steps: Iterable[Step], workspace: Workspace) -> Iterator[Outcome]:
+    """Run the steps in order; one whose needs did not pass is not done."""
     passed: set[str] = set()
     for step in steps:
         missing = [need for need in step.needs if need not in passed]
-        outcome = _skipped(step, missing) if missing else _done(step, bench)
+        outcome = _skipped(step, missing) if missing else _done(step, workspace)
         if outcome.state is State.PASSED:
             passed.add(step.name)
         yield outcome
 
 
-def ends_well(outcomes: Iterable[Outcome], *, allowed: frozenset[str] = frozenset()) -> bool:
-    """Whether all passed; steps named in ``allowed`` may be left undone, but may not fail."""
+def all_passed(outcomes: Iterable[Outcome], *, allowed: frozenset[str] = frozenset()) -> bool:
+    """Return whether all steps passed; those in ``allowed`` may also be not done."""
     return all(one.state is State.PASSED or (one.state is State.NOT_DONE and one.step in allowed) for one in outcomes)
 
 
@@ -65,10 +65,10 @@ def _skipped(step: Step, missing: list[str]) -> Outcome:
     return Outcome(step.name, State.NOT_DONE, f"It needs: {', '.join(missing)}.", 0.0)
 
 
-def _done(step: Step, bench: Bench) -> Outcome:
+def _done(step: Step, workspace: Workspace) -> Outcome:
     begun = time.monotonic()
     try:
-        state, told = State.PASSED, step.work(bench)
+        state, told = State.PASSED, step.work(workspace)
     except RefusedError as refusal:
         state, told = State.FAILED, str(refusal)
     except OutOfReachError as silence:

@@ -1,4 +1,4 @@
-"""The reference of the command line, from the commands themselves: a page for each group."""
+"""Generates the reference of the command line: one page per group of commands."""
 
 import re
 from collections.abc import Iterator
@@ -10,31 +10,31 @@ from typer.main import get_command
 from medgrape.cli.app import app
 
 FOLDER = "reference/cli"
-ALONE = "medgrape"
-"""The page of those commands that belong to no group."""
-EXTRA = re.compile(r"\s*\[([^\]]*)\]$")
+UNGROUPED = "medgrape"
+"""Page of the commands without a group."""
+FACTS = re.compile(r"\s*(?:\[([^\]]*)\]|\((default: .*)\))$")
 KINDS = {"list[str]": "text", "str": "text", "int range": "int", "float range": "float"}
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command with the words that call it."""
+    """A command and the words that call it."""
 
     words: str
     tree: Any
-    """As typer has it."""
+    """The command object of typer."""
 
 
 def pages() -> dict[str, str]:
-    """Page to Markdown: commands of no group first, then a page for each group."""
+    """Return the Markdown of each page: commands without a group first, then one page per group."""
     tree = get_command(app)
     alone = [Command(f"medgrape {name}", one) for name, one in tree.commands.items() if not _is_group(one)]
-    told = {f"{FOLDER}/{ALONE}.md": _page("Commands of no group", tree.help or "", alone)}
+    markdown = {f"{FOLDER}/{UNGROUPED}.md": _page("Commands without a group", tree.help or "", alone)}
     for name, group in tree.commands.items():
         if _is_group(group):
             words = f"medgrape {name}"
-            told[f"{FOLDER}/{name}.md"] = _page(words, group.help or "", list(_below(group, words)))
-    return told
+            markdown[f"{FOLDER}/{name}.md"] = _page(words, group.help or "", list(_below(group, words)))
+    return markdown
 
 
 def _below(group: Any, words: str) -> Iterator[Command]:  # noqa: ANN401 (typer names no type for it)
@@ -62,7 +62,7 @@ def _first_sentence(help_text: str) -> str:
 
 
 def _section(command: Command) -> str:
-    """A heading that links can lead to, what the command does, its example, its options."""
+    """Return heading with anchor, description, example and options of a command."""
     context = command.tree.make_context(command.words, [], resilient_parsing=True)
     said = [paragraph.strip() for paragraph in (command.tree.help or "").split("\n\n")]
     examples = [one.removeprefix("Example:").strip() for one in said if one.startswith("Example:")]
@@ -87,15 +87,15 @@ def _escaped(text: str) -> str:
 
 def _options(tree: Any, context: Any) -> str:  # noqa: ANN401
     records = [record for one in tree.params if (record := one.get_help_record(context)) is not None]
-    rows = [_row(name, told or "") for name, told in records]
-    return "\n".join(["| option | what it is | default |", "|---|---|---|", *rows])
+    rows = [_row(name, help_text or "") for name, help_text in records]
+    return "\n".join(["| option | description | default |", "|---|---|---|", *rows])
 
 
-def _row(name: str, told: str) -> str:
-    """Typer says ``--batch <int range>`` and ``Films at once.  [default: 8; x>=1]``."""
-    words, facts = told, []
-    while found := EXTRA.search(words):
-        facts = [*found[1].split("; "), *facts]
+def _row(name: str, help_text: str) -> str:
+    """Format an option that typer describes as ``--batch <int range>`` and ``Batch size.  [default: 8; x>=1]``."""
+    words, facts = help_text, []
+    while found := FACTS.search(words):
+        facts = [*(found[1] or found[2]).split("; "), *facts]
         words = words[: found.start()]
     shown = re.sub(r"<([^>]*)>", lambda kind: KINDS.get(kind[1], kind[1]).upper(), name)
     default = [fact.removeprefix("default: ") for fact in facts]

@@ -1,4 +1,4 @@
-"""The table of contents: ``folder/*`` in mkdocs.yml stands for every page of that folder which nobody named."""
+"""The table of contents: ``folder/*`` in mkdocs.yml means all pages of the folder that are not listed."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
@@ -8,7 +8,7 @@ Entry = Any  # a page, or a title with a page, or a title with a list of entries
 
 
 def named(entries: Iterable[Entry]) -> Iterator[str]:
-    """Every page that a table of contents names, stars left out."""
+    """Return the pages that a table of contents lists, without stars."""
     for entry in entries:
         if isinstance(entry, dict):
             for below in entry.values():
@@ -18,7 +18,7 @@ def named(entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def spread(entries: list[Entry], pages: Iterable[str]) -> list[Entry]:
-    """The same table with every star replaced by the pages it stands for; a title with none below it is left out."""
+    """Return the table with every star replaced by its pages; titles without pages are left out."""
     taken = set(named(entries))
     left = sorted(page for page in pages if page not in taken)
     return list(_spread(entries, left))

@@ -1,4 +1,4 @@
-"""The server's addresses for people, from the description that it gives of itself to programs."""
+"""Generates the page of HTTP addresses from the OpenAPI document of the server."""
 
 import json
 from collections import defaultdict
@@ -8,78 +8,79 @@ from links import ROOT
 
 SOURCE = ROOT / "ui" / "openapi.json"
 PREFIX, PAGE, DESCRIPTION = "/api/v1", "reference/http.md", "reference/openapi.json"
-Told = dict[str, Any]
-"""A part of the description, as JSON has it."""
+Node = dict[str, Any]
+"""A part of the OpenAPI document."""
 
 HEAD = """# HTTP addresses
 
-Made from [the server's own description](openapi.json), which programs read (OpenAPI {openapi}, medgrape {version}).
-How to run the server, who may do what, and what goes wrong with which code stands in [The server](server.md). The
-[reading room](../how-to/reading-room.md) uses these addresses and no others.
+Generated from [the OpenAPI document of the server](openapi.json) (OpenAPI {openapi}, medgrape {version}). [The
+server](server.md) describes settings, roles and error codes. The [reading room](../how-to/reading-room.md) uses only
+these addresses.
 
-All of them lie under `{prefix}`.
+All addresses begin with `{prefix}`.
 
 {description}
 """
 
 
 def pages() -> dict[str, str]:
-    """Page to Markdown: addresses by what they are about, then what is sent and told."""
-    told = json.loads(SOURCE.read_text("utf-8"))
+    """Return the Markdown of the page: addresses by tag, then the schemas."""
+    document = json.loads(SOURCE.read_text("utf-8"))
     by_tag: defaultdict[str, list[str]] = defaultdict(list)
-    for address, methods in told["paths"].items():
-        for method, one in methods.items():
-            by_tag[(one.get("tags") or ["others"])[0]].append(_operation(method, address, one))
-    head = HEAD.format(openapi=told["openapi"], prefix=PREFIX, **told["info"])
-    sections = [f"## {tag.capitalize()}\n\n" + "\n\n".join(found) for tag, found in by_tag.items()]
-    schemas = [_schema(name, one) for name, one in sorted(told["components"]["schemas"].items())]
-    return {PAGE: "\n\n".join([head, *sections, "## What is sent and told", *schemas]) + "\n"}
+    for address, methods in document["paths"].items():
+        for method, operation in methods.items():
+            by_tag[(operation.get("tags") or ["others"])[0]].append(_operation(method, address, operation))
+    head = HEAD.format(openapi=document["openapi"], prefix=PREFIX, **document["info"])
+    sections = [f"## {tag.capitalize()}\n\n" + "\n\n".join(operations) for tag, operations in by_tag.items()]
+    schemas = [_schema(name, schema) for name, schema in sorted(document["components"]["schemas"].items())]
+    return {PAGE: "\n\n".join([head, *sections, "## Requests and responses", *schemas]) + "\n"}
 
 
-def _operation(method: str, address: str, one: Told) -> str:
-    parameters = [_field(p["name"], p, p["schema"], p.get("required", False)) for p in one.get("parameters", [])]
-    sent = [f"Sent: {_body(one['requestBody'])}"] if "requestBody" in one else []
-    told = [f"{status}: {_body(answer)}" for status, answer in one["responses"].items() if status.startswith("2")]
-    refused = [status for status in one["responses"] if not status.startswith("2")]
-    lines = [*sent, f"Answers {'; '.join(told)}. Refusals: {', '.join(refused)}."]
+def _operation(method: str, address: str, operation: Node) -> str:
+    parameters = [_field(p["name"], p, p["schema"], p.get("required", False)) for p in operation.get("parameters", [])]
+    request = [f"Request: {_body(operation['requestBody'])}"] if "requestBody" in operation else []
+    responses = operation["responses"].items()
+    success = [f"{status}: {_body(response)}" for status, response in responses if status.startswith("2")]
+    errors = [status for status, _ in responses if not status.startswith("2")]
+    lines = [*request, f"Responses: {'; '.join(success)}. Errors: {', '.join(errors)}."]
     heading = f"### `{method.upper()} {address.removeprefix(PREFIX)}`"
-    return "\n\n".join([heading, one.get("description", ""), *_table(parameters), *lines])
+    return "\n\n".join([heading, operation.get("description", ""), *_table(parameters), *lines])
 
 
-def _body(one: Told) -> str:
-    """What a request or an answer holds: a link to its table, or its kind of file."""
-    content = one.get("content", {})
-    kinds = [_kind(form["schema"]) if "json" in name else f"`{name}`" for name, form in content.items()]
-    return " or ".join(kinds) or "nothing"
+def _body(body: Node) -> str:
+    """Return the content of a request or response: a link to its schema, or its media type."""
+    content = body.get("content", {})
+    types = [_type(form["schema"]) if "json" in name else f"`{name}`" for name, form in content.items()]
+    return " or ".join(types) or "nothing"
 
 
-def _schema(name: str, one: Told) -> str:
-    needed = one.get("required", [])
-    fields = [_field(field, told, told, field in needed) for field, told in one.get("properties", {}).items()]
-    values = [f"One of {', '.join(f'`{value}`' for value in one['enum'])}."] if "enum" in one else []
+def _schema(name: str, schema: Node) -> str:
+    required = schema.get("required", [])
+    fields = [_field(field, node, node, field in required) for field, node in schema.get("properties", {}).items()]
+    values = [f"One of {', '.join(f'`{value}`' for value in schema['enum'])}."] if "enum" in schema else []
     heading = f"### {name} {{ #{name.lower()} }}"
-    return "\n\n".join([heading, one.get("description", ""), *values, *_table(fields)])
+    return "\n\n".join([heading, schema.get("description", ""), *values, *_table(fields)])
 
 
 def _table(rows: list[str]) -> list[str]:
-    return ["\n".join(["| name | what | kind |", "|---|---|---|", *rows])] if rows else []
+    return ["\n".join(["| name | description | type |", "|---|---|---|", *rows])] if rows else []
 
 
-def _field(name: str, told: Told, schema: Told, needed: bool) -> str:
-    words = " ".join(told.get("description", "").split()).replace("|", "\\|")
-    optional = "" if needed else ", may be left out"
-    return f"| `{name}` | {words} | {_kind(schema)}{optional} |"
+def _field(name: str, node: Node, schema: Node, required: bool) -> str:
+    words = " ".join(node.get("description", "").split()).replace("|", "\\|")
+    optional = "" if required else ", optional"
+    return f"| `{name}` | {words} | {_type(schema)}{optional} |"
 
 
-def _kind(schema: Told) -> str:
-    """A schema in a few words, with a link where it has a table of its own."""
+def _type(schema: Node) -> str:
+    """Describe a schema in a few words, with a link if it has its own table."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(_kind(one) for one in schema["anyOf"])
+        return " or ".join(_type(option) for option in schema["anyOf"])
     if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}))}"
+        return f"list of {_type(schema.get('items', {}))}"
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return f"name to {_kind(schema['additionalProperties'])}"
+        return f"name to {_type(schema['additionalProperties'])}"
     return str(schema.get("const", schema.get("type", "anything")))

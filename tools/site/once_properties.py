@@ -8,10 +8,10 @@ ONCE = "once"
 
 
 class OnceProperties(Extension):
-    """Turn such methods into attributes before anything is written about them."""
+    """Turn such methods into attributes before the pages are written."""
 
-    def on_class_members(self, *, cls: Class, **_: Any) -> None:  # noqa: ANN401 (griffe hands in whatever it has)
-        """Called for each class once its members are known."""
+    def on_class_members(self, *, cls: Class, **_: Any) -> None:  # noqa: ANN401 (the signature of griffe)
+        """Run for each class after its members are known."""
         for name, member in list(cls.members.items()):
             if isinstance(member, Function) and any(one.callable_path.endswith(ONCE) for one in member.decorators):
                 cls.members[name] = self._attribute(member)

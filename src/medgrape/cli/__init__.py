@@ -2,7 +2,7 @@
 
 
 def main() -> None:
-    """What it runs. Nothing is imported before: a server's workers import this module, too, and never call it."""
-    from medgrape.cli.app import main as run
+    """Run the ``medgrape`` command."""
+    from medgrape.cli.app import main as run  # not imported above, as workers of the server import this module, too
 
     run()

@@ -1,37 +1,31 @@
-"""``medgrape calibrate``: from when on should a box be doubted?"""
+"""``medgrape calibrate``: learn the thresholds of the safety check from boxes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from medgrape.cli.console import note, print_json, table, track
+from medgrape.cli.console import note, print_result, print_warnings, table, track
 from medgrape.cli.options import Json
 
 if TYPE_CHECKING:
-    from medgrape.safety.calibration import CalibratedConcept, Calibration
+    from medgrape.safety.calibration import Calibration
     from medgrape.safety.claims import Counted
 
 
 def calibrate(
-    run: Annotated[Path, typer.Argument(help="A run, as medgrape train leaves it; the thresholds are kept in it.")],
-    data: Annotated[Path, typer.Option(help="A prepared data set with boxes of concepts that the run knows.")],
-    max_false_alarms: Annotated[
-        float | None, typer.Option(help="Largest share of correct boxes that may raise a warning. [default: 0.1]")
-    ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="How surely it stays below that, from 0 to 1. [default: 0.9]")
-    ] = None,
+    run: Annotated[Path, Argument(help="Folder of a run; the thresholds are stored in it.")],
+    data: Annotated[Path, Option(help="Prepared data set with boxes of concepts that the run knows.")],
+    max_false_alarms: Annotated[float | None, Option(help="Largest rate of false alarms. (default: 0.1)")] = None,
+    confidence: Annotated[float | None, Option(help="Confidence that the rate is not larger. (default: 0.9)")] = None,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Part right from wrong claims best, and promise no rate.")
+        bool, Option("--balanced", help="Separate right from wrong boxes best; guarantee no rate.")
     ] = False,
-    split: Annotated[str, typer.Option(help="Which films: val, or test of another data set.")] = "val",
-    gate: Annotated[
-        float | None, typer.Option(help="Highest variance at which a leading concept is believed. [default: any]")
-    ] = None,
+    split: Annotated[str, Option(help="Split to learn from: val, or test of another data set.")] = "val",
+    gate: Annotated[float | None, Option(help="Largest variance of a leading concept. (default: none)")] = None,
     as_json: Json = False,
 ) -> None:
-    """Learn from boxes by how much another concept may lead before a box is doubted, and keep it in the run.
+    """Learn from boxes by how much another concept may lead before a box raises a warning; store it in the run.
 
     Example: medgrape calibrate runs/demo --data demo/data --max-false-alarms 0.10
     """
@@ -45,63 +39,50 @@ def calibrate(
         balanced=balanced, track=track,
     )  # fmt: skip
     keep(loaded, calibration)
-    if as_json:
-        print_json(calibration.to_json())
-    else:
-        print_calibration(calibration, run)
+    print_result(calibration, lambda calibration: _print_calibration(calibration, run), as_json=as_json)
 
 
-def print_calibration(calibration: "Calibration", run: Path) -> None:
-    """What was learnt, and what it promises."""
-    learnt, answer = calibration.thresholds, calibration.majority_answer or "nothing"
+def _print_calibration(calibration: "Calibration", run: Path) -> None:
+    thresholds = calibration.thresholds
+    rows = [
+        (
+            concept.name, concept.boxes, concept.patients, f"{concept.lead:.4f}",
+            "its own boxes" if concept.own else "all boxes", *_rates(concept.check), *_rates(concept.majority),
+        )
+        for concept in calibration.concepts
+    ]  # fmt: skip
     pooled = (
-        "all", calibration.boxes, calibration.patients, f"{learnt.pooled:.4f}", "all boxes",
-        *_shares(calibration.check), *_shares(calibration.majority),
+        "all", calibration.boxes, calibration.patients, f"{thresholds.pooled:.4f}", "all boxes",
+        *_rates(calibration.check), *_rates(calibration.majority),
     )  # fmt: skip
     table(
-        f"Safety check calibrated on {calibration.boxes:,} {learnt.data_set['split']} boxes of "
-        f"{learnt.data_set['name']}; shares are of the claims on these same boxes that name the concept",
+        f"Safety check calibrated on {calibration.boxes:,} {thresholds.data_set['split']} boxes of "
+        f"{thresholds.data_set['name']}; shares are of the claims on these same boxes that name the concept",
         (
             "claimed", "boxes", "patients", "lead allowed", "learnt from", "caught", "false alarms",
-            f"always {answer}: caught", "false alarms",
+            f"always {calibration.majority_answer or 'nothing'}: caught", "false alarms",
         ),
-        [*(_row(one) for one in calibration.concepts), pooled],
+        [*rows, pooled],
     )  # fmt: skip
-    _print_pooled(calibration)
+    promised = thresholds.max_false_alarms is not None
+    reason = "too few of its own" if promised else "too few of its own or no wrong claims"
+    for concept in calibration.concepts:
+        if not concept.own:
+            note(f"{concept.title} has boxes of {concept.patients:,} patients, {reason}: it takes the pooled lead.")
     if calibration.balanced is not None:
-        note(
-            f"Balanced over the claimed concepts: {calibration.balanced:.3f}; a check that looks at no film gets 0.500."
-        )
+        note(f"Balanced over the claimed concepts: {calibration.balanced:.3f}; a check that ignores films gets 0.500.")
     if calibration.settings_gate is not None:
-        caught, false_alarms = _shares(calibration.with_settings_gate)
+        rates = calibration.with_settings_gate
+        caught = "-" if rates.caught is None else f"{rates.caught:.3f}"
         note(
-            f"With the settings' gate of {calibration.settings_gate:g}, and leads learnt in the same way, "
-            f"{caught} would be caught at {false_alarms} false alarms."
+            f"With the gate of the settings, {calibration.settings_gate:g}, and leads learnt in the same way, "
+            f"the check would catch {caught} with {rates.false_alarms:.3f} false alarms."
         )
     for sentence in calibration.guarantee:
         note(sentence)
-    for warning in calibration.warnings:
-        note(f"warning: {warning}")
+    print_warnings(calibration.warnings)
     note(f"kept in {run}")
 
 
-def _print_pooled(calibration: "Calibration") -> None:
-    """Which concepts take the pooled lead, and why."""
-    promised = calibration.thresholds.max_false_alarms is not None
-    lacking = "too few of its own" if promised else "too few of its own or no wrong claims"
-    for one in calibration.concepts:
-        if not one.own:
-            note(f"{one.title} has boxes of {one.patients:,} patients, {lacking}: it takes the pooled lead.")
-
-
-def _row(one: "CalibratedConcept") -> tuple[object, ...]:
-    source = "its own boxes" if one.own else "all boxes"
-    return (
-        one.name, one.boxes, one.patients, f"{one.lead:.4f}", source, *_shares(one.check), *_shares(one.majority)
-    )  # fmt: skip
-
-
-def _shares(counted: "Counted | None") -> tuple[str, str]:
-    if counted is None:
-        return "-", "-"
-    return "-" if counted.caught is None else f"{counted.caught:.3f}", f"{counted.false_alarms:.3f}"
+def _rates(counted: "Counted | None") -> tuple[float | None, float | None]:
+    return (None, None) if counted is None else (counted.caught, counted.false_alarms)

@@ -1,9 +1,9 @@
-"""``medgrape data``: prepare a data set, and check one."""
+"""``medgrape data``: prepare and check data sets."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from medgrape.cli.console import err, note, print_json, table, track
 from medgrape.cli.options import ConfigFile, Json, Size, config_with
@@ -15,32 +15,30 @@ from medgrape.datasets.dataset import SPLITS, Dataset
 from medgrape.datasets.figures import draw_figures
 from medgrape.errors import UserError
 
-EDGES_SHOWN = 15
-app = typer.Typer(no_args_is_help=True, help="Prepare a data set, and check one.")
+_EDGES_SHOWN = 15
+app = Typer(no_args_is_help=True, help="Prepare and check data sets.")
 app.add_typer(prepare, name="prepare")
 
 
 @app.command("check")
 def check_command(
-    folder: Annotated[Path, typer.Argument(help="A prepared data set.")],
-    tau: Annotated[float, typer.Option(help="Concept k listens to j where P(k given j) exceeds this.")] = 0.10,
-    against: Annotated[
-        Path | None, typer.Option(help="Another prepared data set, to look for the same films in.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the pictures. [default: FOLDER/check]")] = None,
+    folder: Annotated[Path, Argument(help="Folder of a prepared data set.")],
+    tau: Annotated[float, Option(help="Edges of the concept graph: those with P(k given j) above tau.")] = 0.10,
+    against: Annotated[Path | None, Option(help="Another prepared data set, to find films that are in both.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for the pictures. (default: FOLDER/check)")] = None,
     as_json: Json = False,
     config: ConfigFile = None,
     size: Size = None,
 ) -> None:
-    """Look for leaks, doubles and contradictions; print what is in the set; draw it.
+    """Find leaks between splits, duplicates and contradictions in a data set; print and draw its contents.
 
-    Ends with exit code 1 when something was found that makes figures worthless.
+    Exit code 1 on errors that would make results worthless.
 
     Example: medgrape data check data/tb --tau 0.1
     """
     report = run_check(folder, config_with(config, size), tau=tau, against=against, out=out, as_json=as_json)
     if report.errors:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def run_check(
@@ -68,42 +66,39 @@ def run_check(
     if as_json:
         print_json(report.to_json() | {"pictures": pictures})
     else:
-        print_report(report)
+        _print_report(report)
         for path in pictures.values():
             note(f"picture: {path}")
     return report
 
 
-def print_report(report: CheckReport) -> None:
-    """Print the report as tables."""
+def _print_report(report: CheckReport) -> None:
     summary, counts = report.to_json(), report.class_counts()
     films, patients, boxes = summary["films"], summary["patients"], summary["boxes"]
     note(f"{summary['name']}: {films:,} films of {patients:,} patients, {boxes:,} boxes")
     rows = [(name, *(counts[split][name] for split in SPLITS)) for name in report.dataset.classes]
     table("Films", ("class", *SPLITS), rows)
+    concept_rows = []
+    for name, count in report.concept_counts().items():
+        guess = report.guesses.get(name)
+        pointing = (None, None, None) if guess is None else (guess.pairs, guess.random, guess.fixed)
+        concept_rows.append((name, *count.values(), *pointing))
     table(
-        f"Concepts (blind pointing on {report.guessed_on}: what a map must beat)",
+        "Concepts, with the hit rates of points chosen without looking at the film, which a map must exceed",
         ("concept", "films", "not known", "boxes", f"{report.guessed_on} films", "random point", "fixed point"),
-        [(name, *count.values(), *_blind_pointing(report, name)) for name, count in report.concept_counts().items()],
+        concept_rows,
     )
     graph = summary["graph"]
-    others = [edge for edge in graph["listening"] if edge["listener"] != edge["speaker"]]
-    strongest = sorted(others, key=lambda edge: -edge["probability"])[:EDGES_SHOWN]
+    edges = [edge for edge in graph["listening"] if edge["listener"] != edge["speaker"]]
+    strongest = sorted(edges, key=lambda edge: -edge["probability"])[:_EDGES_SHOWN]
     table(
         f"Concept graph at tau {graph['tau']:g}: {graph['nodes']} nodes, {graph['edges']} edges with self-loops",
-        ("listens", "to", "P(listens given to)", "of films"),
-        [(edge["listener"], edge["speaker"], f"{edge['probability']:.3f}", edge["films"]) for edge in strongest],
+        ("to", "from", "P(to given from)", "of films"),
+        [(edge["listener"], edge["speaker"], edge["probability"], edge["films"]) for edge in strongest],
     )
-    if len(others) > EDGES_SHOWN:
-        note(f"and {len(others) - EDGES_SHOWN} weaker ones: see the picture, or --json")
-    for kind in ("notes", "warnings", "errors"):
-        for line in summary[kind]:
-            note(f"{kind.removesuffix('s')}: {line}")
+    if len(edges) > _EDGES_SHOWN:
+        note(f"and {len(edges) - _EDGES_SHOWN} weaker edges: see the picture, or --json")
+    for level in ("notes", "warnings", "errors"):
+        for line in summary[level]:
+            note(f"{level.removesuffix('s')}: {line}")
     note("no errors" if not summary["errors"] else f"{len(summary['errors'])} kinds of error")
-
-
-def _blind_pointing(report: CheckReport, name: str) -> tuple[str, str, str]:
-    guess = report.guesses.get(name)
-    if guess is None:
-        return "-", "-", "-"
-    return str(guess.pairs), f"{guess.random:.3f}", "-" if guess.fixed is None else f"{guess.fixed:.3f}"

@@ -1,11 +1,11 @@
-"""``medgrape evaluate``: how good is a run, with the trivial answer beside every figure?"""
+"""``medgrape evaluate``: measure a run on the films of a split."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from medgrape.cli.console import note, print_json, table, track
+from medgrape.cli.console import note, print_result, print_warnings, table, track
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
 if TYPE_CHECKING:
@@ -14,14 +14,12 @@ if TYPE_CHECKING:
 
 def evaluate(
     run: RunArgument,
-    data: Annotated[Path, typer.Option(help="A prepared data set with its classes, and no concept that it lacks.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for report.json and report.html. [default: RUN-SPLIT, beside the run]")
-    ] = None,
-    split: Annotated[str, typer.Option(help="Which films: train, val or test.")] = "test",
+    data: Annotated[Path, Option(help="Prepared data set with the classes and concepts of the run.")],
+    out: Annotated[Path | None, Option(help="Folder for report.json and report.html. (default: RUN-SPLIT)")] = None,
+    split: Annotated[str, Option(help="Split to read: train, val or test.")] = "test",
     as_json: Json = False,
 ) -> None:
-    """Read the films of a split and report what the model is worth.
+    """Measure a run on the films of a split, with a trivial baseline beside every figure.
 
     Example: medgrape evaluate runs/demo --data demo/data
     """
@@ -32,86 +30,77 @@ def evaluate(
     loaded = load_any(run)
     folder = outside_runs(out or report_folder(run, split))
     evaluation, files = evaluate_run(loaded, data, folder, split=split, track=track)
-    if as_json:
-        print_json(evaluation.to_json())
-    else:
-        print_evaluation(evaluation, files)
+    print_result(evaluation, lambda evaluation: print_evaluation(evaluation, files), as_json=as_json)
 
 
 def print_evaluation(evaluation: "Evaluation", files: "ReportFiles") -> None:
-    """The main figures; the report has all of them."""
-    told = evaluation.to_json()
-    for sentence in told["headline"]:
+    """Print the main figures; the report has all of them."""
+    report = evaluation.to_json()
+    for sentence in report["headline"]:
         note(sentence)
     table(
-        f"Classes, {told['films']['read']:,} {told['split']} films",
+        f"Classes, {report['films']['read']:,} {report['split']} films",
         ("class", "films", "precision", "recall", "F1", "AUC"),
         [
-            (c["name"], c["support"], *(_figure(c[name]) for name in ("precision", "recall", "f1", "auc")))
-            for c in told["classification"]["classes"]
+            (row["name"], row["support"], row["precision"], row["recall"], row["f1"], row["auc"])
+            for row in report["classification"]["classes"]
         ],
     )
-    detected = {one["name"]: one for one in told["detection"]["concepts"]}
+    detection_auc = {row["name"]: row["auc"] for row in report["detection"]["concepts"]}
     table(
-        "Concepts: is it there, and where? (share of film-concept pairs whose point lies in a box)",
+        "Concepts: detection, and share of film-concept pairs whose highest point lies in a box",
         ("concept", "AUC", "pairs", "mean map", "max map", "CAM", "fixed point", "random point"),
-        [_pointing(one, detected[one["name"]]) for one in told["localisation"]["concepts"]],
+        [
+            (row["name"], detection_auc[row["name"]], *_pointing_cells(row["pointing"]))
+            for row in report["localisation"]["concepts"]
+        ],
     )
-    if told["interaction"] is not None:
-        _print_interaction(told["interaction"])
-        _print_telling_apart(told["interaction"]["telling_apart"])
-    calibration = told["calibration"]
+    if report["interaction"] is not None:
+        _print_interaction(report["interaction"])
+    error, dispersion = report["calibration"]["expected_error"], report["dispersion"]
     note(
-        f"Calibration error {_figure(calibration['expected_error'])}; mean cosine between prototypes of one concept "
-        f"{_figure(told['dispersion']['within'])} (the paper's: {told['dispersion']['paper_collapse']:.2f})."
+        f"Calibration error {_format(error)}; mean cosine between prototypes of one concept "
+        f"{_format(dispersion['within'])} (the paper's: {dispersion['paper_collapse']:.2f})."
     )
-    for warning in told["warnings"]:
-        note(f"warning: {warning}")
+    print_warnings(report["warnings"])
     note(f"report: {files.html}")
 
 
-def _pointing(told: dict[str, Any], detected: dict[str, Any]) -> tuple[object, ...]:
-    pointing = told["pointing"]
+def _pointing_cells(pointing: dict[str, Any] | None) -> tuple[object, ...]:
     if pointing is None:
-        return told["name"], _figure(detected["auc"]), 0, "-", "-", "-", "-", "-"
-    hits = (_share(pointing[name]) for name in ("mean", "maximum", "cam"))
-    blind = (_figure(pointing[name]) for name in ("fixed", "chance"))
-    return told["name"], _figure(detected["auc"]), pointing["count"], *hits, *blind
+        return 0, *[None] * 5
+    shares = (_share(pointing[name]) for name in ("mean", "maximum", "cam"))
+    return pointing["count"], *shares, pointing["fixed"], pointing["chance"]
 
 
-def _print_interaction(told: dict[str, Any]) -> None:
+def _print_interaction(interaction: dict[str, Any]) -> None:
     table(
-        f"Safety checks on {told['boxes']:,} boxes: warnings at wrong claims (caught) and at right ones (false alarms)",
+        f"Safety checks on {interaction['boxes']:,} boxes: warnings at wrong claims (caught) and at right ones (false "
+        "alarms)",
         ("check", "caught", "false alarms", "balanced over claimed concepts"),
         [
-            (one["title"], *(_share(one[name]) for name in ("caught", "false_alarms", "balanced")))
-            for one in told["checks"]
+            (check["title"], *(_share(check[name]) for name in ("caught", "false_alarms", "balanced")))
+            for check in interaction["checks"]
         ],
     )
-
-
-def _print_telling_apart(told: dict[str, Any]) -> None:
-    if told["pairs"]:
+    telling_apart = interaction["telling_apart"]
+    if telling_apart["pairs"]:
         table(
-            "Inside a box, do the maps tell which finding it is? (AUC of the lead of its mean map)",
+            "Do the maps inside a box show which finding it is? (AUC of the difference between the mean maps)",
             ("finding", "against", "its boxes", "other boxes", "AUC", "95 %", "chance"),
             [
                 (
-                    one["title"], one["against_title"], one["boxes"], one["other_boxes"], _figure(one["auc"]),
-                    _range(one["interval"]), _figure(told["chance"]),
+                    pair["title"], pair["against_title"], pair["boxes"], pair["other_boxes"], pair["auc"],
+                    pair["interval"] and "{low:.3f} to {high:.3f}".format(**pair["interval"]), telling_apart["chance"],
                 )
-                for one in told["pairs"]
+                for pair in telling_apart["pairs"]
             ],
         )  # fmt: skip
 
 
-def _range(bounds: dict[str, float] | None) -> str:
-    return "-" if bounds is None else f"{bounds['low']:.3f} to {bounds['high']:.3f}"
+def _share(rate: dict[str, Any] | None) -> float | None:
+    return None if rate is None else rate["share"]
 
 
-def _share(rate: dict[str, Any] | None) -> str:
-    return "-" if rate is None else _figure(rate["share"])
-
-
-def _figure(value: float | None) -> str:
+def _format(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"

@@ -1,38 +1,30 @@
-"""``medgrape export``: a model for other programs, in one file."""
+"""``medgrape export``: write a model as one ONNX file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option
 
 from medgrape.cli.console import err, note, print_json, table, track
 from medgrape.cli.options import Json, RunArgument
 from medgrape.errors import UserError
 
-if TYPE_CHECKING:
-    from medgrape.evaluation.export_quality import ExportLoss
-
 
 def export(
     run: RunArgument,
-    file_format: Annotated[str, typer.Option("--format", help="onnx is the only one so far.")] = "onnx",
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write. [default: RUN.onnx or RUN-int8.onnx, beside the run]")
-    ] = None,
-    int8: Annotated[bool, typer.Option("--int8", help="Compute the backbone in 8 bit integers; needs --data.")] = False,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="int8: the prepared data set; calibrated on training films, compared on validation films."),
-    ] = None,
-    films: Annotated[int, typer.Option(min=16, help="int8: how many training films to calibrate on.")] = 256,
+    file_format: Annotated[str, Option("--format", help="Format of the file; only onnx is supported.")] = "onnx",
+    out: Annotated[Path | None, Option(help="File to write. (default: RUN.onnx or RUN-int8.onnx)")] = None,
+    int8: Annotated[bool, Option("--int8", help="Quantise the backbone to 8-bit integers; needs --data.")] = False,
+    data: Annotated[Path | None, Option(help="For --int8: prepared data set to calibrate and compare on.")] = None,
+    films: Annotated[int, Option(min=16, help="For --int8: number of training films to calibrate on.")] = 256,
     as_json: Json = False,
 ) -> None:
-    """Write a model as one ONNX file: preprocessing, evidence, head, maps and what the safety check needs.
+    """Write a model as one ONNX file: preprocessing, evidence, head, maps, and the data of the safety check.
 
     Example: medgrape export runs/demo --format onnx --int8 --data demo/data
     """
     if file_format != "onnx":
-        raise UserError(f"--format is onnx; {file_format!r} is not known.")
+        raise UserError(f"--format takes onnx, not {file_format!r}.")
     if int8 and data is None:
         raise UserError("--int8 is calibrated on training films: name a prepared data set with --data DIR.")
     if data is not None and not int8:
@@ -50,15 +42,13 @@ def export(
     loss = None if data is None else loss_of_export(loaded, exported, data, track)
     size, runtime = target.stat().st_size, exported.run.model.runtime
     if as_json:
-        told = {"file": str(target), "bytes": size, "runtime": runtime}
-        print_json(told | {"loss": None if loss is None else loss.to_json()})
+        print_json({"file": target, "bytes": size, "runtime": runtime, "loss": loss})
         return
     if loss is not None:
-        _print_loss(loss)
-    note(f"{target}: {size / 1e6:,.1f} MB, {runtime}. Read with it: medgrape read FILM --model {target}")
-
-
-def _print_loss(loss: "ExportLoss") -> None:
-    rows = [(one.name, f"{one.before:.3f}", f"{one.after:.3f}", f"{100 * one.change:+.1f}") for one in loss.figures]
-    table(f"What int8 costs, on {loss.films:,} validation films", ("figure", "torch", "int8", "points"), rows)
-    note(f"The answer is the same on {100 * loss.same_answer:.1f} % of these films.")
+        table(
+            f"Loss by int8, on {loss.films:,} validation films",
+            ("figure", "torch", "int8", "points"),
+            [(figure.name, figure.before, figure.after, f"{100 * figure.change:+.1f}") for figure in loss.figures],
+        )
+        note(f"The predicted class is the same on {100 * loss.same_answer:.1f} % of these films.")
+    note(f"{target}: {size / 1e6:,.1f} MB, {runtime}. Use it: medgrape read FILM --model {target}")

@@ -1,12 +1,12 @@
-"""``medgrape film``: what is this file?"""
+"""``medgrape film``: describe film files."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from PIL import Image
+from typer import Argument, Exit, Option
 
-from medgrape.cli.console import complain, note, out, print_json, printable
+from medgrape.cli.console import note, out, print_error, print_json, printable
 from medgrape.cli.options import ConfigFile, Json, MaxBytes, MaxPixels, MaxRatio, Size, config_with
 from medgrape.config import Config
 from medgrape.errors import UserError
@@ -16,10 +16,8 @@ from medgrape.films.film import FilmError, FilmFacts
 
 
 def film(
-    files: Annotated[list[Path], typer.Argument(help="PNG, JPEG or DICOM files.")],
-    save: Annotated[
-        Path | None, typer.Option(help="Write the film as the model will see it: a .png file, or a folder for several.")
-    ] = None,
+    files: Annotated[list[Path], Argument(help="PNG, JPEG or DICOM files.")],
+    save: Annotated[Path | None, Option(help="Save what the model sees: a .png file, or a folder for several.")] = None,
     as_json: Json = False,
     config: ConfigFile = None,
     size: Size = None,
@@ -27,11 +25,13 @@ def film(
     max_pixels: MaxPixels = None,
     max_ratio: MaxRatio = None,
 ) -> None:
-    """Tell what a film is and what was done to read it, or why it is refused.
+    """Describe films: format, size, view, and the steps that prepare them for the model; or why they are refused.
 
-    Example: medgrape film chest.dcm --save seen.png
+    Exit code 2 if a film is refused.
+
+    Example: medgrape film chest.dcm --save input.png
     """
-    settings = config_with(config, size, max_bytes, max_pixels, max_ratio)
+    settings = config_with(config, size, max_bytes=max_bytes, max_pixels=max_pixels, max_ratio=max_ratio)
     targets = _targets(files, save)
     with Decoder() as decoder:
         entries = [
@@ -41,11 +41,11 @@ def film(
     if as_json:
         print_json(entries)
     if any("refused" in entry for entry in entries):
-        raise typer.Exit(2)
+        raise Exit(2)
 
 
 def _targets(files: list[Path], save: Path | None) -> list[Path | None]:
-    """Where each film is saved; None where it is not."""
+    """Return the path of each film's picture; None if it is not saved."""
     if save is None:
         return [None] * len(files)
     single = save.suffix.lower() == ".png" and not save.is_dir()
@@ -69,21 +69,20 @@ def _describe(decoder: Decoder, file: Path, target: Path | None, settings: Confi
         film = decoder.read(Request(file, settings.limits, settings.preprocessing))
     except FilmError as refusal:
         if not quiet:
-            complain(str(refusal))
-        return {"path": str(file), "refused": str(refusal)}
+            print_error(str(refusal))
+        return {"path": file, "refused": str(refusal)}
     if target is not None:
         with whole_file(target) as draft:
             Image.fromarray(film.pixels).save(draft, "PNG")
     if not quiet:
         _print_facts(file, film.facts)
         if target is not None:
-            note(f"  as the model sees it: {target}")
-    return {"path": str(file), "saved": None if target is None else str(target), **film.facts.to_json()}
+            note(f"  input of the model: {target}")
+    return {"path": file, "saved": target, **film.facts.to_json()}
 
 
 def _print_facts(file: Path, facts: FilmFacts) -> None:
     out.print(printable(str(file)), style="bold", markup=False, soft_wrap=True)
-    spacing = None if facts.spacing is None else f"{facts.spacing[0]:g} x {facts.spacing[1]:g} mm"
     lines = {
         "format": facts.format,
         "size": f"{facts.size} pixels",
@@ -93,7 +92,7 @@ def _print_facts(file: Path, facts: FilmFacts) -> None:
         "modality": facts.modality,
         "view": facts.view,
         "laterality": facts.laterality,
-        "pixel spacing": spacing,
+        "pixel spacing": None if facts.spacing is None else f"{facts.spacing[0]:g} x {facts.spacing[1]:g} mm",
         "applied": "; ".join(facts.applied) or "nothing",
     }
     for name, value in lines.items():

@@ -1,44 +1,31 @@
-"""``medgrape hub``: a run for others, with a model card, on a model hub or in a folder like there."""
+"""``medgrape hub``: publish a run with a model card on a model hub."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer, echo
 
-from medgrape.cli.console import err, note, print_json
+from medgrape.cli.console import err, note, print_json, print_warnings
 from medgrape.cli.options import Json, RunArgument, outside_runs
 
 if TYPE_CHECKING:
     from medgrape.runs.hub.publish import Packed, Publishing
 
-app = typer.Typer(no_args_is_help=True, help="Runs for others: a model card, a folder as a hub keeps it, a push.")
-Licence = Annotated[
-    str, typer.Option("--license", help="As hubs spell them, such as apache-2.0 or cc-by-nc-4.0; other: none is named.")
-]
-Pictures = Annotated[
-    bool | None,
-    typer.Option(
-        "--with-pictures/--without-pictures",
-        help="Publish the run's pictures of training films, or take them out. One of both must be said.",
-        show_default=False,
-    ),
-]
-Repository = Annotated[str, typer.Argument(help="ORG/NAME on the hub.")]
-
-
-@app.callback()
-def _group() -> None:
-    """Runs for others: a model card, a folder as a hub keeps it, a push."""
+app = Typer(no_args_is_help=True, help="Publish a run with a model card on a model hub.")
+Licence = Annotated[str, Option("--license", help="License, such as apache-2.0; other: none is stated.")]
+_PICTURES = "Publish or remove the run's pictures of training films. Required if the run has some."
+Pictures = Annotated[bool | None, Option("--with-pictures/--without-pictures", help=_PICTURES, show_default=False)]
+CardName = Annotated[str, Option("--as", help="ORG/NAME on the hub; the card shows how to load it.")]
 
 
 @app.command()
 def card(
     run: RunArgument,
-    out: Annotated[Path | None, typer.Option(help="File to write. [default: print it]")] = None,
-    repository: Annotated[str, typer.Option("--as", help="ORG/NAME, for how to load it.")] = "",
+    out: Annotated[Path | None, Option(help="File to write. (default: print the card)")] = None,
+    repository: CardName = "",
     licence: Licence = "other",
 ) -> None:
-    """Write the model card of a run, from the run and from the report and audit beside it.
+    """Write the model card of a run, from the run and the report and audit beside it.
 
     Example: medgrape hub card runs/demo --out README.md
     """
@@ -49,7 +36,7 @@ def card(
         outside_runs(out)
     text = card_of(run, repository=repository, licence=licence)
     if out is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
         return
     with whole_file(out) as draft:
         draft.write_text(text, "utf-8")
@@ -59,39 +46,39 @@ def card(
 @app.command()
 def pack(
     run: RunArgument,
-    out: Annotated[Path, typer.Option(help="Folder to write; new or empty.")],
-    repository: Annotated[str, typer.Option("--as", help="ORG/NAME, for the card.")] = "",
+    out: Annotated[Path, Option(help="Folder to write; it must be new or empty.")],
+    repository: CardName = "",
     licence: Licence = "other",
     pictures: Pictures = None,
     as_json: Json = False,
 ) -> None:
-    """Write the very folder that medgrape hub push would bring to a hub: the run's files and a model card.
+    """Write the folder that medgrape hub push would upload: the files of the run and a model card.
 
     Example: medgrape hub pack runs/demo --out published --license apache-2.0 --without-pictures
     """
     from medgrape.runs.hub.publish import Publishing
-    from medgrape.runs.hub.publish import pack as packed
+    from medgrape.runs.hub.publish import pack as write_folder
 
-    made = packed(run, out, Publishing(repository, licence, pictures))
+    packed = write_folder(run, out, Publishing(repository, licence, pictures))
     if as_json:
-        print_json(made.to_json())
+        print_json(packed)
         return
-    _print(made)
-    note(f"folder: {made.folder}")
+    _print(packed)
+    note(f"folder: {packed.folder}")
 
 
 @app.command()
 def push(
     run: RunArgument,
-    repository: Repository,
+    repository: Annotated[str, Argument(help="ORG/NAME on the hub.")],
     licence: Licence = "other",
     pictures: Pictures = None,
-    private: Annotated[bool, typer.Option("--private", help="If the repository is new: nobody else sees it.")] = False,
-    branch: Annotated[str, typer.Option(help="Of the repository; made if it is not there.")] = "main",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be pushed, and ask nobody.")] = False,
+    private: Annotated[bool, Option("--private", help="Create a new repository as a private one.")] = False,
+    branch: Annotated[str, Option(help="Branch of the repository; created if it does not exist.")] = "main",
+    dry_run: Annotated[bool, Option("--dry-run", help="Only list the files; needs no network.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Bring a run and its model card to a model hub, as one commit.
+    """Upload a run and its model card to a model hub, as one commit.
 
     Example: medgrape hub push runs/demo org/demo --license apache-2.0 --without-pictures --private
     """
@@ -101,40 +88,40 @@ def push(
     refuse_unnameable(repository)
     publishing = Publishing(repository, licence, pictures)
     if dry_run:
-        _rehearse(run, publishing, as_json=as_json)
+        _list_files(run, publishing, as_json=as_json)
         return
-    from medgrape.runs.hub.publish import push as pushed
+    from medgrape.runs.hub.publish import push as upload
 
     with err.status(f"pushing to {repository}"):
-        done = pushed(run, publishing, branch=branch, private=private)
+        pushed = upload(run, publishing, branch=branch, private=private)
     if as_json:
-        print_json(done.to_json())
+        print_json(pushed)
         return
-    _print(done.packed)
-    for name in done.removed:
-        note(f"removed, as it was of the run before: {name}")
-    note(f'pushed: {done.repository}, commit {done.commit}. Load it: mg.load("{repository}", revision="{done.commit}")')
+    _print(pushed.packed)
+    for name in pushed.removed:
+        note(f"removed, as it belonged to the previous run: {name}")
+    note(f"pushed: {pushed.repository}, commit {pushed.commit}")
+    note(f'Load it: mg.load("{repository}", revision="{pushed.commit}")')
 
 
-def _rehearse(run: Path, publishing: "Publishing", *, as_json: bool) -> None:
+def _list_files(run: Path, publishing: "Publishing", *, as_json: bool) -> None:
     import tempfile
 
-    from medgrape.runs.hub.publish import pack as packed
+    from medgrape.runs.hub.publish import pack as write_folder
 
     with tempfile.TemporaryDirectory(prefix="medgrape-hub-") as folder:
-        made = packed(run, Path(folder) / "run", publishing)
+        packed = write_folder(run, Path(folder) / "run", publishing)
     if as_json:
-        print_json({name: told for name, told in made.to_json().items() if name != "folder"})
+        print_json({name: value for name, value in packed.to_json().items() if name != "folder"})
         return
-    _print(made)
+    _print(packed)
     note("Nothing was pushed.")
 
 
-def _print(made: "Packed") -> None:
-    for name in made.files:
+def _print(packed: "Packed") -> None:
+    for name in packed.files:
         note(name)
-    note(f"{len(made.files)} files, {made.size / 1e6:,.1f} MB")
-    if made.pictures:
-        note(f"warning: among them are pictures of {made.pictures} training films, for everybody who gets this.")
-    for warning in made.warnings:
-        note(f"warning: {warning}")
+    note(f"{len(packed.files)} files, {packed.size / 1e6:,.1f} MB")
+    if packed.pictures:
+        note(f"warning: these include pictures of {packed.pictures} training films, which everybody with access sees.")
+    print_warnings(packed.warnings)

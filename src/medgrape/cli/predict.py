@@ -1,79 +1,60 @@
-"""``medgrape predict``: many films read in bulk, into one table."""
+"""``medgrape predict``: read many films into one table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from medgrape.cli.console import note, print_json, watch
-from medgrape.cli.options import Address, EngineName, Json, found_run, outside_runs, refuse_lost_address
+from medgrape.cli.console import note, print_result, watch
+from medgrape.cli.options import Address, EngineName, Json, check_address, outside_runs, resolve_run
 
 if TYPE_CHECKING:
     from medgrape.bulk.results import Summary
-    from medgrape.bulk.run import Order
 
 
 def predict(
     paths: Annotated[
-        list[str],
-        typer.Argument(
-            help="Films, folders, lists (.txt, or .csv with a column path), prepared data sets, or URLs of storage."
-        ),
+        list[str], Argument(help="Films, folders, lists (.txt or .csv), prepared data sets, or storage URLs.")
     ],
-    model: Annotated[
-        Path,
-        typer.Option(help="A run, a model in one file, or ORG/NAME@COMMIT on a model hub.", callback=found_run),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the table; a call that was broken off goes on there.")],
+    model: Annotated[Path, Option(help="Run, ONNX file, or ORG/NAME@COMMIT on a model hub.", callback=resolve_run)],
+    out: Annotated[Path, Option(help="Folder for the table; an interrupted call continues there.")],
     engine: EngineName = "local",
     address: Address = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that read. [default: one for each core]")
-    ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Films that the model sees at once.")] = 8,
-    shard: Annotated[
-        int | None, typer.Option(min=1, help="Films to a part of the table. [default: by how many there are]")
-    ] = None,
+    workers: Annotated[int | None, Option(min=1, help="Number of processes. (default: one per core)")] = None,
+    batch: Annotated[int, Option(min=1, help="Batch size of the model.")] = 8,
+    shard: Annotated[int | None, Option(min=1, help="Films per file of the table. (default: automatic)")] = None,
     as_json: Json = False,
 ) -> None:
-    """Read many films: a Parquet table with one row for each, whatever happens to the processes that read them.
+    """Read many films into a Parquet table with one row per film; films that cannot be read have a row, too.
+
+    A .csv list names the films in its column path.
 
     Example: medgrape predict films/ --model runs/demo --out readings
     """
-    from medgrape.bulk.run import Order
+    from medgrape.bulk.run import Order, read_in_bulk
 
-    refuse_lost_address(engine, address)
+    check_address(engine, address)
     order = Order(tuple(paths), model, outside_runs(out), batch, shard)
-    summary = _on_ray(order, address, workers) if engine == "ray" else _here(order, workers)
-    if as_json:
-        print_json(summary.to_json())
+    if engine == "ray":
+        from medgrape.bulk.ray_cluster import RayEngine, cluster
+
+        with cluster(address):
+            summary = read_in_bulk(order, RayEngine.of(workers), watch)
     else:
-        _print(summary)
+        from medgrape.bulk.local import LocalEngine
 
-
-def _here(order: "Order", workers: int | None) -> "Summary":
-    from medgrape.bulk.local import LocalEngine
-    from medgrape.bulk.run import read_in_bulk
-
-    return read_in_bulk(order, LocalEngine.of(workers), watch)
-
-
-def _on_ray(order: "Order", address: str | None, workers: int | None) -> "Summary":
-    from medgrape.bulk.ray_cluster import RayEngine, cluster
-    from medgrape.bulk.run import read_in_bulk
-
-    with cluster(address):
-        return read_in_bulk(order, RayEngine.of(workers), watch)
+        summary = read_in_bulk(order, LocalEngine.of(workers), watch)
+    print_result(summary, _print, as_json=as_json)
 
 
 def _print(summary: "Summary") -> None:
-    told = summary.to_json()
-    for one in told["refused_films"]:
-        note(f"refused: {one['film']}: {one['reason']}")
-    if told["refused"] > len(told["refused_films"]):
-        note(f"refused: {told['refused'] - len(told['refused_films']):,} more; the table has them all")
-    before = f", of which {told['films_found_done']:,} were done before" if told["films_found_done"] else ""
-    figures = f"{told['read']:,} read, {told['refused']:,} refused, {told['seconds']:.1f} s"
-    note(f"{told['films']:,} films{before}: {figures}")
-    note(f"table: {told['out']}, {told['parts']} part{'s' if told['parts'] != 1 else ''} in Parquet")
-    note(told["notice"])
+    report = summary.to_json()
+    for refusal in report["refused_films"]:
+        note(f"refused: {refusal['film']}: {refusal['reason']}")
+    if report["refused"] > len(report["refused_films"]):
+        note(f"refused: {report['refused'] - len(report['refused_films']):,} more; the table lists all of them")
+    before = f", {report['films_found_done']:,} of them by earlier calls" if report["films_found_done"] else ""
+    figures = f"{report['read']:,} read, {report['refused']:,} refused, {report['seconds']:.1f} s"
+    note(f"{report['films']:,} films{before}: {figures}")
+    note(f"table: {report['out']}, {report['parts']} part{'s' if report['parts'] != 1 else ''} in Parquet")
+    note(report["notice"])

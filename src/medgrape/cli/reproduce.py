@@ -1,170 +1,154 @@
-"""``medgrape reproduce``: the paper's tables on any data set, and those of docs/explanation/real-films.md."""
+"""``medgrape reproduce``: make the paper's tables, or those of docs/explanation/real-films.md."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from medgrape.cli.console import note, print_json, table, track, watch
-from medgrape.cli.options import Address, EngineName, Json, outside_runs, refuse_lost_address
-from medgrape.config import MAX_SEED
+from medgrape.cli.console import note, print_json, print_result, print_warnings, table, track, watch
+from medgrape.cli.options import Address, EngineName, Json, check_address, outside_runs, parse_numbers
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from medgrape.paper.reproduce import PaperRequest
 
 REAL_FILMS, ALL, REPORT = "real-films", "all", "report"
-OTHERS = {
-    ALL: "every suite below, in one report",
-    REPORT: "the report again, from the results in --out alone: no film is needed",
+_OTHERS = {
+    ALL: "all suites below, in one report",
+    REPORT: "write the report again from the results in --out; needs no film",
     REAL_FILMS: "every variant on real films, with its seeds: the table of docs/explanation/real-films.md",
 }
-FIGURES = {
+_REAL_FILM_COLUMNS = {
     "mean map": "pointing.all.mean", "fixed prior": "pointing.all.fixed", "safety, balanced": "safety.balanced",
     "active or obsolete": "telling_apart", "1 film": "one_shot", "macro-F1": "macro_f1", "mean AUC": "auc.all",
 }  # fmt: skip
 
 
 def reproduce(
-    suites: Annotated[
-        list[str] | None, typer.Argument(help="Which tables: all, or some by name. Without any, suites are listed.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="A prepared data set, in place of TBX11K in the paper.")] = None,
-    second: Annotated[
-        Path | None, typer.Option(help="Another one with many findings, in place of NIH; some tables need it.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for runs, results and the report.")] = Path("reproduced"),
-    seeds: Annotated[str, typer.Option(help="Of training, such as 0,1,2. [default: 0,1,2,3,42; --quick: 0,1]")] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="A small backbone, few epochs, two seeds.")] = False,
-    config: Annotated[
-        Path | None, typer.Option(help="Base settings instead of the paper's on a small backbone.")
-    ] = None,
+    suites: Annotated[list[str] | None, Argument(help="Suites of tables, or all. (default: list the suites)")] = None,
+    data: Annotated[Path | None, Option(help="Prepared data set, in place of the paper's TBX11K.")] = None,
+    second: Annotated[Path | None, Option(help="Prepared data set, in place of NIH; for some suites.")] = None,
+    out: Annotated[Path, Option(help="Folder for runs, results and the report.")] = Path("reproduced"),
+    seeds: Annotated[str, Option(help="Training seeds, such as 0,1,2. (default: 0,1,2,3,42; with --quick: 0,1)")] = "",
+    quick: Annotated[bool, Option("--quick", help="Use a small backbone, few epochs and two seeds.")] = False,
+    config: Annotated[Path | None, Option(help="Base settings. (default: the paper's, on a small backbone)")] = None,
     second_config: Annotated[
-        Path | None, typer.Option(help="Base settings of the second set. [default: tau 0.05 and half the rates]")
+        Path | None, Option(help="Base settings of --second. (default: tau 0.05, half the rates)")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="List the jobs with their estimated time, and stop.")] = False,
-    tbx11k: Annotated[Path | None, typer.Option(help="real-films: TBX11K's folder, in its official layout.")] = None,
-    nih: Annotated[Path | None, typer.Option(help="real-films: NIH ChestX-ray14's folder, likewise.")] = None,
-    variant: Annotated[list[str] | None, typer.Option(help="real-films: only this one; may be given again.")] = None,
+    plan: Annotated[bool, Option("--plan", help="Only list the jobs with their estimated times.")] = False,
+    tbx11k: Annotated[Path | None, Option(help="For real-films: official folder of TBX11K.")] = None,
+    nih: Annotated[Path | None, Option(help="For real-films: official folder of NIH ChestX-ray14.")] = None,
+    variant: Annotated[list[str] | None, Option(help="For real-films: only this variant; repeatable.")] = None,
     engine: EngineName = "local",
     address: Address = None,
     as_json: Json = False,
 ) -> None:
-    """Make tables of the paper again. Jobs that are done are not repeated.
+    """Make tables of the paper on any data set. Finished jobs are not repeated.
 
     Example: medgrape reproduce all --data demo/data --out reproduced --quick
     """
-    refuse_lost_address(engine, address)
+    check_address(engine, address)
     suites = suites or ([ALL] if plan else [])
     if not suites:
-        _list(as_json=as_json)
+        _list_suites(as_json=as_json)
         return
     if engine == "ray" and suites in ([REAL_FILMS], [REPORT]):
         raise UserError(f"--engine ray is for the paper's tables; {suites[0]} runs on this machine.")
-    tell = (lambda _sentence: None) if as_json else note  # with --json, standard output holds nothing but JSON
+    numbers = parse_numbers("--seeds", seeds) if seeds else ()
     if suites == [REAL_FILMS]:
-        _real_films({"tbx11k": tbx11k, "nih": nih}, outside_runs(out), variant or [], _seeds(seeds), tell, as_json)
-    elif suites == [REPORT]:
+        _real_films({"tbx11k": tbx11k, "nih": nih}, outside_runs(out), variant or [], numbers, as_json=as_json)
+        return
+    if suites == [REPORT]:
         from medgrape.paper.reproduce import report_again
 
-        _show(report_again(outside_runs(out)), as_json=as_json)
+        print_result(report_again(outside_runs(out)), _print_report, as_json=as_json)
+        return
+    from medgrape.paper.reproduce import PaperRequest
+    from medgrape.paper.suites import chosen_suites
+
+    alone = next((name for name in (REAL_FILMS, REPORT, ALL) if name in suites and len(suites) > 1), None)
+    if alone is not None:
+        raise UserError(f"{alone} stands alone; name it without other suites.")
+    chosen = chosen_suites(suites, _OTHERS)
+    if data is None:
+        raise UserError("These tables need films: name a prepared data set with --data DIR.")
+    request = PaperRequest(chosen, data, outside_runs(out), second, numbers, quick, config, second_config)
+    if plan:
+        _print_plan(request, as_json=as_json)
     else:
-        from medgrape.paper.reproduce import PaperRequest
-        from medgrape.paper.reproduce import reproduce as run
-        from medgrape.paper.suites import chosen_suites
-
-        alone = next((name for name in (REAL_FILMS, REPORT, ALL) if name in suites and len(suites) > 1), None)
-        if alone is not None:
-            raise UserError(f"{alone} stands alone; name it without other suites.")
-        chosen = chosen_suites(suites, OTHERS)
-        if data is None:
-            raise UserError("These tables need films: name a prepared data set with --data DIR.")
-        request = PaperRequest(chosen, data, outside_runs(out), second, _seeds(seeds), quick, config, second_config)
-        if plan:
-            _plan(request, as_json=as_json)
-        elif engine == "ray":
-            from medgrape.bulk.ray_cluster import cluster
-            from medgrape.paper.ray_jobs import do_all_on_cluster
-
-            with cluster(address):
-                _show(run(request, tell=tell, track=track, watch=watch, work=do_all_on_cluster), as_json=as_json)
-        else:
-            _show(run(request, tell=tell, track=track, watch=watch), as_json=as_json)
+        _run(request, address, on_ray=engine == "ray", as_json=as_json)
 
 
-def _list(*, as_json: bool) -> None:
+def _list_suites(*, as_json: bool) -> None:
     from medgrape.paper.suites import SUITES
 
-    titles = OTHERS | {suite.name: suite.title for suite in SUITES.values()}
-    if as_json:
-        print_json(titles)
-    else:
-        table("Suites", ("name", "what"), list(titles.items()))
+    titles = _OTHERS | {suite.name: suite.title for suite in SUITES.values()}
+    print_result(titles, lambda titles: table("Suites", ("name", "contents"), titles.items()), as_json=as_json)
 
 
-def _plan(request: "PaperRequest", *, as_json: bool) -> None:
+def _print_plan(request: "PaperRequest", *, as_json: bool) -> None:
     from medgrape.paper.estimate import plan
 
     jobs = plan(request.jobs())
     left = sum(planned.seconds for planned in jobs if not planned.done)
     if as_json:
-        rows = [{"job": one.job.name, "seconds": round(one.seconds, 1), "done": one.done} for one in jobs]
+        rows = [{"job": p.job.name, "seconds": round(p.seconds, 1), "done": p.done} for p in jobs]
         print_json({"jobs": rows, "seconds_left": round(left, 1)})
         return
-    cells = [(one.job.name, f"{one.seconds:,.0f} s", "done" if one.done else "") for one in jobs]
-    table(f"{len(jobs)} jobs", ("job", "estimated", ""), cells)
-    note(f"About {left / 60:,.0f} minutes are left, estimated from the time that a batch of films takes here.")
+    cells = [(p.job.name, f"{p.seconds:,.0f} s", "done" if p.done else "") for p in jobs]
+    table(f"{len(jobs)} jobs", ("job", "estimated time", ""), cells)
+    note(f"About {left / 60:,.0f} minutes are left, estimated from the time of one batch on this machine.")
 
 
-def _show(report: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-        return
-    for made in report["tables"]:
-        note(f"{made['suite']}: {made['reading']}")
-    for warning in report["warnings"]:
-        note(f"warning: {warning}")
+def _run(request: "PaperRequest", address: str | None, *, on_ray: bool, as_json: bool) -> None:
+    from medgrape.paper.reproduce import reproduce as run
+
+    if on_ray:
+        from medgrape.bulk.ray_cluster import cluster
+        from medgrape.paper.ray_jobs import do_all_on_cluster
+
+        with cluster(address):
+            report = run(request, tell=_tell(as_json), track=track, watch=watch, work=do_all_on_cluster)
+    else:
+        report = run(request, tell=_tell(as_json), track=track, watch=watch)
+    print_result(report, _print_report, as_json=as_json)
+
+
+def _print_report(report: dict[str, Any]) -> None:
+    for result in report["tables"]:
+        note(f"{result['suite']}: {result['reading']}")
+    print_warnings(report["warnings"])
     note(f"report: {report['report']}")
 
 
 def _real_films(
-    sources: dict[str, Path | None],
-    out: Path,
-    variants: list[str],
-    seeds: tuple[int, ...],
-    tell: Callable[[str], None],
-    as_json: bool,
+    sources: dict[str, Path | None], out: Path, variants: list[str], seeds: tuple[int, ...], *, as_json: bool
 ) -> None:
     from medgrape.paper.recipes import load_variants
     from medgrape.paper.reproduce import reproduce as run
     from medgrape.paper.suites.real_films import RealFilms
 
     request = RealFilms(load_variants(), sources, out, tuple(variants), seeds)
-    report = run(request, tell=tell, track=track, watch=watch)
+    report = run(request, tell=_tell(as_json), track=track, watch=watch)
     if as_json:
         print_json(report)
         return
     rows = [
-        (row["name"], row["n"], *(_figure(row["figures"].get(name)) for name in FIGURES.values()))
+        (row["name"], row["n"], *(_format(row["figures"].get(name)) for name in _REAL_FILM_COLUMNS.values()))
         for row in report["variants"]
     ]
-    title = "Mean over seeds; all figures, with chance and majority beside each, are in the tables"
-    table(title, ("variant", "seeds", *FIGURES), rows)
+    title = "Mean over seeds; the tables have all figures, with chance and majority beside each"
+    table(title, ("variant", "seeds", *_REAL_FILM_COLUMNS), rows)
     note(f"tables: {out / 'real-films.md'}")
 
 
-def _figure(figure: dict[str, Any] | None) -> str:
+def _tell(as_json: bool) -> Callable[[str], None]:
+    """Return the function that prints progress; with ``--json``, standard output has nothing but JSON."""
+    return (lambda _message: None) if as_json else note
+
+
+def _format(figure: dict[str, Any] | None) -> str | None:
     if figure is None:
-        return "-"
+        return None
     return f"{figure['mean']:.3f}" + ("" if figure["sd"] is None else f" ± {figure['sd']:.3f}")
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    try:
-        seeds = tuple(int(number) for number in text.split(",")) if text else ()
-    except ValueError:
-        seeds = (-1,)
-    if any(not 0 <= seed <= MAX_SEED for seed in seeds):
-        raise UserError(f"--seeds takes whole numbers with commas, such as 0,1,2, up to {MAX_SEED}; not {text!r}.")
-    return tuple(dict.fromkeys(seeds))

@@ -1,68 +1,49 @@
-"""``medgrape serve``: the reading room's server."""
+"""``medgrape serve``: start the server of a reading room."""
 
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from medgrape.cli.console import note
-from medgrape.cli.options import found_runs
-from medgrape.errors import UserError
+from medgrape.cli.options import ConfigFile, resolve_run
+from medgrape.cli.room import ROOM, Database, Room, import_server, load_settings
 
 if TYPE_CHECKING:
     from medgrape.server.process import Ready
-    from medgrape.server.room import RoomStore
-    from medgrape.server.settings import ServerSettings
 
-ROOM = Path("reading-room")
-RoomOption = Annotated[
-    Path, typer.Option("--room", help="Folder in which the server keeps films, models and, by default, its database.")
-]
-DatabaseOption = Annotated[
-    str | None, typer.Option("--database", help="URL of a PostgreSQL or SQLite database. [default: SQLite in the room]")
-]
-SettingsFile = Annotated[
-    Path | None, typer.Option("--config", help="Settings in TOML; options given here win over it.")
-]
-NEEDED = "The server needs: pip install 'medgrape[server]'."
+
+def _resolve_runs(runs: list[Path]) -> list[Path]:
+    return [resolve_run(run) for run in runs]
 
 
 def serve(
     run: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Runs to read with, here or ORG/NAME@COMMIT on a model hub; the first new one is put to use.",
-            callback=found_runs,
-        ),
+        list[Path], Argument(help="Runs, or ORG/NAME@COMMIT; the first new one is put to use.", callback=_resolve_runs)
     ],
-    room: RoomOption = ROOM,
-    config: SettingsFile = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0: any that is free. [default: 8000]")] = None,
-    database: DatabaseOption = None,
-    data: Annotated[
-        Path | None, typer.Option(help="A prepared data set to measure models on, such as the one they learnt from.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that answer. [default: 2]")] = None,
-    public_url: Annotated[str | None, typer.Option(help="Where people find it, when a proxy stands before it.")] = None,
-    tls_certificate: Annotated[Path | None, typer.Option(help="PEM file; with it the server speaks HTTPS.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="PEM file.")] = None,
+    room: Room = ROOM,
+    config: ConfigFile = None,
+    host: Annotated[str | None, Option(help="Address to listen on. (default: 127.0.0.1)")] = None,
+    port: Annotated[int | None, Option(help="Port to listen on; 0: any free one. (default: 8000)")] = None,
+    database: Database = None,
+    data: Annotated[Path | None, Option(help="Prepared data set to measure models on.")] = None,
+    workers: Annotated[int | None, Option(help="Number of worker processes. (default: 2)")] = None,
+    public_url: Annotated[str | None, Option(help="URL of the server for its users, behind a proxy.")] = None,
+    tls_certificate: Annotated[Path | None, Option(help="PEM file; the server then uses HTTPS.")] = None,
+    tls_key: Annotated[Path | None, Option(help="PEM file with the key of the certificate.")] = None,
 ) -> None:
-    """Serve the reading room: films, studies, models and the log, over HTTP.
+    """Start the server of a reading room, where people open films, correct readings and compare models.
 
-    On this machine alone and while there are no users, nobody has to log in. For others: medgrape user add.
+    On this machine and without users, it needs no login. To let others in, add users: medgrape user add.
 
     Example: medgrape serve runs/demo --data demo/data --port 8000
     """
-    process = server_process()
+    process = import_server()
     from medgrape.server.room import RoomFolder
 
-    settings = settings_with(
-        config, database, host=host, port=port, workers=workers, public_url=public_url,
-        data=None if data is None else str(data),
-        tls_certificate=None if tls_certificate is None else str(tls_certificate),
-        tls_key=None if tls_key is None else str(tls_key),
+    settings = load_settings(
+        config, database, host=host, port=port, workers=workers, public_url=public_url, data=data,
+        tls_certificate=tls_certificate, tls_key=tls_key,
     )  # fmt: skip
     ready = process.prepare(run, RoomFolder(room), settings)
     announce(ready)
@@ -70,43 +51,12 @@ def serve(
 
 
 def announce(ready: "Ready") -> None:
-    """Say where the room is, and who may come in."""
+    """Print the address of the room and who can use it."""
     settings = ready.settings
-    note(f"Reading room: {ready.address}   (Ctrl-C ends it)")
+    note(f"Reading room: {ready.address}   (Ctrl-C stops it)")
     note(f"Database: {ready.database}")
     if not ready.login:
-        note("No login: for one person at this machine. To let others in, add users with: medgrape user add.")
+        note("No login: only for you, on this machine. To let others in, add users with: medgrape user add.")
     elif not settings.is_secure and not settings.is_local:
-        note("Passwords travel unencrypted: give --tls-certificate and --tls-key, or put a proxy before it.")
+        note("Passwords are sent unencrypted: give --tls-certificate and --tls-key, or use a proxy with HTTPS.")
     note("Research software, not a medical device.")
-
-
-def settings_with(config: Path | None, database: str | None, **given: object) -> "ServerSettings":
-    """The file's settings with every option that was really given put on top."""
-    server_process()
-    from medgrape.server.settings import load_server_settings
-
-    return load_server_settings(config).overridden(database=database, **given)
-
-
-def archive(room: Path, database: str | None, config: Path | None) -> "RoomStore":
-    """The room's database, with the tables that this version knows."""
-    settings = settings_with(config, database)
-    from medgrape.server.room import RoomFolder, RoomStore
-
-    return RoomStore.ready(RoomFolder(room), settings)
-
-
-def refuse_no_room(room: Path) -> None:
-    """Whoever only looks at a room makes none by a mistyped name."""
-    if not (room / "secret.key").is_file():
-        raise UserError(f"{room} is no room; name the folder of a server with --room.")
-
-
-def server_process() -> ModuleType:
-    """The server's processes, or a sentence that says how to get them."""
-    try:
-        from medgrape.server import process
-    except ModuleNotFoundError as missing:
-        raise UserError(NEEDED) from missing
-    return process

@@ -92,7 +92,7 @@ def _register(name: Tool, tool: AnnotationTool) -> None:
         folder: Path,
         *,
         annotations: Annotated[Path, Option(tool.export, file=True)],
-        vocabulary: Annotated[str | None, Option("Take concepts from tbx11k, nih or vindr.")] = None,
+        vocabulary: Annotated[str | None, Option("Use the concepts of tbx11k, nih or vindr.")] = None,
         track: Track = quietly,
     ) -> Draft:
         return read_folder(folder, annotations, name, vocabulary=vocabulary, track=track)

@@ -32,7 +32,7 @@ _COLUMNS = ("Image Index", "Finding Labels", "Patient ID", "Patient Age", "Patie
 
 @source(
     "nih",
-    help="NIH ChestX-ray14 in its official layout: the films that are there, with the official test list.",
+    help="NIH ChestX-ray14, or a part of its films, in its official layout, with the official test list.",
     example="nih ChestX-ray14 --out data/nih",
 )
 def read_nih(

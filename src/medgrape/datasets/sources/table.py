@@ -1,4 +1,4 @@
-"""A CSV of any shape, by naming its columns."""
+"""Any CSV file; options name its columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -45,32 +45,32 @@ class Row:
 
 @source(
     "table",
-    help="A CSV of any shape, by naming its columns.",
+    help="Any CSV file; options name its columns.",
     example="table films.csv --path file --labels findings --patient pid --out data/mine",
     test=0.2,
-    file="A CSV with a row for each film.",
+    file="CSV file with one row per film.",
 )
 def read_table(
     table: Path,
     *,
     path: Annotated[str, Option("Column with the film's path.")],
-    concepts: Annotated[str, Option("Columns with one finding each, yes or no, parted by commas.")] = "",
-    labels: Annotated[str | None, Option("Or: the column that lists the findings present.")] = None,
-    separator: Annotated[str, Option("What parts the findings in --labels.")] = "|",
+    concepts: Annotated[str, Option("Columns with one finding each, yes or no; separated by commas.")] = "",
+    labels: Annotated[str | None, Option("Instead: the column that lists the findings of a film.")] = None,
+    separator: Annotated[str, Option("Separator of the findings in --labels.")] = "|",
     id_column: Annotated[str | None, Option("Column with the film's name.", "--id")] = None,
     class_column: Annotated[str | None, Option("Column with the class.", "--class")] = None,
-    patient: Annotated[str | None, Option("Column with the patient.")] = None,
+    patient: Annotated[str | None, Option("Column with the patient's ID.")] = None,
     sex: Annotated[str | None, Option("Column with the sex.")] = None,
     age: Annotated[str | None, Option("Column with the age in years.")] = None,
     view: Annotated[str | None, Option("Column with the view, PA or AP.")] = None,
-    split: Annotated[str | None, Option("Column that says 'test' for test films.")] = None,
-    films: Annotated[Path | None, Option("Folder that paths start from. [default: the CSV's]")] = None,
-    boxes: Annotated[Path | None, Option("A CSV with a row for each box.", file=True)] = None,
-    box_film: Annotated[str, Option("Its column with the film's name or path.")] = "film",
-    box_concept: Annotated[str, Option("Its column with the finding.")] = "concept",
-    box_edges: Annotated[str, Option("Its four columns with the edges, in film pixels.")] = "x1,y1,x2,y2",
-    box_sized: Annotated[bool, Option("The edges are x, y, width, height.", "--box-sized")] = False,
-    vocabulary: Annotated[str | None, Option("Take concepts from tbx11k, nih or vindr.")] = None,
+    split: Annotated[str | None, Option("Column with the word test for test films.")] = None,
+    films: Annotated[Path | None, Option("Folder that the paths are relative to. (default: that of the CSV)")] = None,
+    boxes: Annotated[Path | None, Option("CSV file with one row per box.", file=True)] = None,
+    box_film: Annotated[str, Option("Column of --boxes with the name or path of the film.")] = "film",
+    box_concept: Annotated[str, Option("Column of --boxes with the finding.")] = "concept",
+    box_edges: Annotated[str, Option("Four columns of --boxes with the edges, in film pixels.")] = "x1,y1,x2,y2",
+    box_sized: Annotated[bool, Option("The columns of --box-edges are x, y, width, height.", "--box-sized")] = False,
+    vocabulary: Annotated[str | None, Option("Use the concepts of tbx11k, nih or vindr.")] = None,
     track: Track = quietly,
 ) -> Draft:
     """Read the films that a CSV names; paths in it are relative to ``films``, or to the CSV's folder."""

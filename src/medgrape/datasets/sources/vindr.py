@@ -26,7 +26,7 @@ _CORNERS = ("x_min", "y_min", "x_max", "y_max")
 def read_vindr(
     folder: Path,
     *,
-    votes: Annotated[int, Option("Readers who must agree on a training label.", min=1, max=3)] = 2,
+    votes: Annotated[int, Option("Number of readers who must agree on a training label.", min=1, max=3)] = 2,
     track: Track = quietly,
 ) -> Draft:
     """Read everything in the folder; a training label counts when at least ``votes`` of its readers gave it."""

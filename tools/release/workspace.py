@@ -1,32 +1,32 @@
-"""Where a release is looked at: a temporary folder with the committed sources and all that is made of them."""
+"""The temporary folder of a release check: the committed sources and everything built from them."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 EXTRAS = "dicom,lite,text,server"
-"""The default install: what the README tells people to install."""
+"""Extras of the default install, as in the README."""
 
 
 @dataclass(frozen=True)
-class Bench:
+class Workspace:
     """Folders of one check."""
 
     root: Path
-    """The working copy, which is only read."""
+    """The working copy, which is not changed."""
     folder: Path
-    """Temporary; it goes away at the end."""
+    """The temporary folder."""
     release: bool = False
-    """Whether this very commit is to be released, not merely fit for it."""
+    """Whether the present commit will be released."""
 
     @property
     def source(self) -> Path:
-        """The sources as they are committed, and nothing else."""
+        """The committed sources."""
         return self.folder / "source"
 
     @property
     def made(self) -> Path:
-        """What is kept: packages and reports."""
+        """Packages and reports, which are kept."""
         return self.folder / "made"
 
     @property
@@ -41,7 +41,7 @@ class Bench:
 
     @property
     def trial(self) -> Path:
-        """Where the demo runs: an empty folder."""
+        """Folder in which the demo runs."""
         return self.folder / "trial"
 
     @property
@@ -58,7 +58,7 @@ class Bench:
 
     @property
     def version(self) -> str:
-        """What the package calls itself."""
+        """The version in ``medgrape.__version__``."""
         text = (self.root / "src" / "medgrape" / "__init__.py").read_text("utf-8")
         found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
         if found is None:

@@ -9,30 +9,30 @@ from urllib.parse import quote
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from release.bench import Bench
 from release.packages import page_notices
 from release.page_parts import PagePart, page_parts
-from release.programs import done, tool
+from release.programs import run_checked, tool
 from release.steps import RefusedError
+from release.workspace import Workspace
 
 FILE = "sbom.cdx.json"
 SCHEMA = SchemaVersion.V1_6
 
 
-def write_bill(bench: Bench) -> str:
-    """List the environment, add the page's parts, and hold the whole against CycloneDX's own schema."""
+def write_sbom(workspace: Workspace) -> str:
+    """List the environment, add the parts of the page, and validate the result against the CycloneDX schema."""
     command: list[str | Path] = [
-        tool("cyclonedx-py"), "environment", bench.python, "--pyproject", bench.source / "pyproject.toml",
+        tool("cyclonedx-py"), "environment", workspace.python, "--pyproject", workspace.source / "pyproject.toml",
         "--spec-version", SCHEMA.to_version(), "--output-reproducible",
     ]  # fmt: skip
-    listed = json.loads(done(command, bench.folder).out)
-    parts = page_parts(page_notices(bench), bench.source / "ui" / "package-lock.json")
-    bill = merged(listed, bench.version, parts)
+    listed = json.loads(run_checked(command, workspace.folder).out)
+    parts = page_parts(page_notices(workspace), workspace.source / "ui" / "package-lock.json")
+    bill = merged(listed, workspace.version, parts)
     text = json.dumps(bill, indent=1, sort_keys=True) + "\n"
     if (fault := JsonStrictValidator(SCHEMA).validate_str(text)) is not None:
         raise RefusedError(f"The bill of materials does not fit CycloneDX {SCHEMA.to_version()}: {fault}.")
-    (bench.made / FILE).write_text(text, "utf-8")
-    installed = len(list(bench.environment.glob("lib/*/site-packages/*.dist-info")))
+    (workspace.made / FILE).write_text(text, "utf-8")
+    installed = len(list(workspace.environment.glob("lib/*/site-packages/*.dist-info")))
     if len(bill["components"]) != installed - 1 + len(parts):
         raise RefusedError(
             f"{len(bill['components'])} parts are listed, but {installed - 1} and {len(parts)} are there."
@@ -42,7 +42,7 @@ def write_bill(bench: Bench) -> str:
 
 
 def merged(listed: dict[str, Any], version: str, parts: Sequence[PagePart]) -> dict[str, Any]:
-    """A listed environment with our own version, and with the page's parts among what we are made of."""
+    """Return the listed environment with our version, and with the parts of the page as our components."""
     root = listed["metadata"]["component"]
     ours = root | {"version": version, "purl": f"pkg:pypi/medgrape@{version}"}
     components = [one for one in listed["components"] if one["name"] != "medgrape"]

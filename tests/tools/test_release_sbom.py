@@ -4,8 +4,8 @@ import json
 
 import pytest
 from cyclonedx.validation.json import JsonStrictValidator
-from release.bill import SCHEMA, merged
 from release.page_parts import page_parts
+from release.sbom import SCHEMA, merged
 from release.steps import RefusedError
 
 TEXT = "Permission is hereby granted, free of charge, to any person. " * 5

@@ -24,7 +24,7 @@ from medgrape.runs.checkpoint import load_run
 from medgrape.safety.boxes import BoxSeen, boxed_films, look
 from medgrape.safety.calibration import calibrate
 from medgrape.safety.check import inside
-from medgrape.safety.claims import Claims, always
+from medgrape.safety.claims import SimulatedClaims, always
 
 NAMES = ("cavity", "effusion", "nodule")
 CONCEPTS = ConceptSet(tuple(Concept(name, name.title(), "A finding.") for name in NAMES))
@@ -40,7 +40,7 @@ def claims_on(truth, patients=None):
     data = Dataset("scene", ("ill",), CONCEPTS, Path(), films, drawn, Source("scene", "nowhere"))
     nothing = torch.zeros(3)
     seen = [BoxSeen(film, one.concept, one.box, nothing, nothing) for film, one in zip(films, drawn, strict=True)]
-    return Claims.on(seen, data)
+    return SimulatedClaims.on(seen, data)
 
 
 def test_a_check_is_counted_by_hand():

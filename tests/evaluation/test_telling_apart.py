@@ -13,7 +13,7 @@ from medgrape.evaluation.statistics import auc, resampled_aucs
 from medgrape.evaluation.telling_apart import tell_apart
 from medgrape.geometry import Box, FilmSize
 from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import Claims
+from medgrape.safety.claims import SimulatedClaims
 
 HERE, NEARLY_HERE = Box(10, 10, 30, 30), Box(11, 11, 30, 30)
 NAMES = ("active", "obsolete", "effusion", "nodule", "never boxed")
@@ -37,7 +37,7 @@ def told(rows, known, *, more=(), patients=None):
     ]
     drawn = (*(DrawnBox(one.film.id, one.concept, one.box) for one in seen), *more)
     data = Dataset("scene", ("ill",), known, Path(), films, drawn, Source("scene", "nowhere"))
-    return tell_apart(seen, known, Claims.on(seen, data))
+    return tell_apart(seen, known, SimulatedClaims.on(seen, data))
 
 
 def test_active_against_obsolete_is_one_figure_counted_by_hand():
@@ -104,7 +104,7 @@ def test_the_maps_are_looked_up_by_name_where_the_model_knows_more_and_in_anothe
     ]
     drawn = tuple(DrawnBox(one.film.id, one.concept, one.box) for one in seen)
     data = Dataset("scene", ("ill",), fewer, Path(), tuple(o.film for o in seen), drawn, Source("scene", "nowhere"))
-    (pair,) = tell_apart(seen, known, Claims.on(seen, data)).pairs
+    (pair,) = tell_apart(seen, known, SimulatedClaims.on(seen, data)).pairs
     assert (pair.name, pair.against, pair.auc) == ("effusion", "active", 1.0)
 
 

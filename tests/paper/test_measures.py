@@ -22,7 +22,7 @@ from medgrape.paper.pictures import draw_methods
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import look
-from medgrape.safety.claims import Claims, alarms
+from medgrape.safety.claims import SimulatedClaims, alarms
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_miscorrections_are_caught_as_often_as_every_wrong_claim_counted_says(sa
 def test_a_check_that_warns_always_catches_everything(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
     seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
-    claims = Claims.on(seen, dataset)
+    claims = SimulatedClaims.on(seen, dataset)
     figures = miscorrected(claims, np.ones_like(claims.wrong), 0.5)
     assert figures["caught"] == figures["false_alarms"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
 
@@ -73,7 +73,9 @@ def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, s
     learnt, tested = (box_uncertainty(loaded.run, dataset, cached, split) for split in ("val", "test"))
     seen = look(loaded.run, dataset, cached, "val")
     rule = SafetyRule.plain(0.05, math.inf)
-    bound = Claims.on(seen, dataset).false_alarms(alarms(seen, loaded.run.concepts, dataset.concepts, rule)).mean()
+    bound = (
+        SimulatedClaims.on(seen, dataset).false_alarms(alarms(seen, loaded.run.concepts, dataset.concepts, rule)).mean()
+    )
     for variant, values in (("variance", "variance_of_truth"), ("entropy", "entropy")):
         limit = quantile_threshold(getattr(learnt, values), min(bound, 1 - 1 / len(learnt)))
         assert (getattr(learnt, values) > limit).mean() <= bound

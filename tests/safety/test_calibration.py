@@ -21,7 +21,7 @@ from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import BoxSeen, boxes_seen
 from medgrape.safety.calibration import calibrate, keep
 from medgrape.safety.check import check_box, judge
-from medgrape.safety.claims import Claims, alarms, always, commonest
+from medgrape.safety.claims import SimulatedClaims, alarms, always, commonest
 from medgrape.safety.thresholds import (
     CalibrationError,
     Terms,
@@ -62,7 +62,7 @@ def run(trained_run):
 
 def thresholds(seen, run, terms=None):
     """What is learnt from these boxes."""
-    return learn_thresholds(seen, run, Claims.on(seen, dataset(seen)), terms or Terms(), {"name": "scene"})
+    return learn_thresholds(seen, run, SimulatedClaims.on(seen, dataset(seen)), terms or Terms(), {"name": "scene"})
 
 
 @pytest.mark.parametrize(("patients", "bound", "confidence"), [(22, 0.1, 0.9), (60, 0.1, 0.9), (200, 0.05, 0.8)])
@@ -115,7 +115,7 @@ def test_many_boxes_are_judged_as_one_box_is(means, variances, lead, gate, untau
 def test_always_answering_active_tb_gets_on_tbx11k_what_the_paper_reports():
     seen = [box(n, "active_tb" if n < 164 else "obsolete_tb", (0.0, 0.0, 0.0)) for n in range(207)]
     data = dataset(seen, trained=["obsolete_tb", "active_tb", "active_tb"])
-    claims = Claims.on(seen, data)
+    claims = SimulatedClaims.on(seen, data)
     assert commonest(data) == "active_tb"
     counted = claims.counted(always("active_tb", claims))
     assert counted.false_alarms == pytest.approx(0.208, abs=5e-4)
@@ -126,7 +126,7 @@ def test_a_claim_that_another_box_in_the_same_place_makes_true_is_not_called_wro
     here, nearly, apart = box(0, "active_tb", (0.0,) * 3), Box(11, 11, 30, 30), Box(50, 50, 90, 90)
     data = dataset([here])
     data = replace(data, boxes=(*data.boxes, DrawnBox("f0", "obsolete_tb", nearly), DrawnBox("f0", "other_tb", apart)))
-    claims = Claims.on([here], data)
+    claims = SimulatedClaims.on([here], data)
     assert claims.wrong.tolist() == [[False, False, True]]
     assert claims.left_out == 1
 
@@ -231,7 +231,7 @@ def test_without_any_box_no_share_of_false_alarms_can_be_promised(run):
 
 def test_claims_are_counted_by_the_finding_that_they_name():
     seen = [box(0, "active_tb", (0.0,) * 3), box(1, "active_tb", (0.0,) * 3), box(2, "obsolete_tb", (0.0,) * 3)]
-    claims = Claims.on(seen, dataset(seen))
+    claims = SimulatedClaims.on(seen, dataset(seen))
     warned = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1]], dtype=bool)
     active, obsolete = claims.naming("active_tb", warned), claims.naming("obsolete_tb", warned)
     assert (active.caught, active.false_alarms, active.balanced) == (0.0, 0.5, 0.25)

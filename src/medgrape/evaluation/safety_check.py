@@ -20,7 +20,7 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import look
-from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
+from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, always, commonest
 
 MISTAKEN = 0.5
 """p: how probably a box is claimed to show a wrong concept, in the paper's table."""
@@ -55,7 +55,7 @@ class ConceptAlarms:
     boxes: int
     """That show it: claims that name it rightly."""
     wrong: int
-    """Claims that name it wrongly, on boxes of other concepts."""
+    """SimulatedClaims that name it wrongly, on boxes of other concepts."""
     caught: Rate | None
     """Share of the wrong claims that are warned at; None where there are none."""
     false_alarms: Rate | None
@@ -81,7 +81,7 @@ class CheckFigures:
     concepts: tuple[ConceptAlarms, ...]
 
 
-def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed: int = 0) -> CheckFigures:
+def check_figures(name: str, title: str, claims: SimulatedClaims, alarms: Alarms, *, seed: int = 0) -> CheckFigures:
     """Count; ``seed`` is that of the resampling and of the paper's draw."""
     rows = _rows(claims, alarms)
     resampled = resampled_sums(rows, claims.films, seed=seed)
@@ -105,7 +105,7 @@ def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed
     )
 
 
-def _rows(claims: Claims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
+def _rows(claims: SimulatedClaims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
     """Of each box: caught, whether a claim on it is wrong, false alarm, one; then for each claimed concept the wrong
     claims warned at, the wrong claims, the right ones warned at, the right ones. Every share is a ratio of sums."""
     right = np.eye(len(claims.concepts), dtype=bool)[claims.truth]
@@ -140,7 +140,7 @@ def _rate(share: float, rounds: Float[np.ndarray, " rounds"] | None) -> Rate | N
     return Rate(share, None if rounds is None else interval(rounds[~np.isnan(rounds)]))
 
 
-def _drawn(claims: Claims, alarms: Alarms, seed: int) -> Drawn | None:
+def _drawn(claims: SimulatedClaims, alarms: Alarms, seed: int) -> Drawn | None:
     chance, boxes = np.random.default_rng(seed), np.arange(len(claims.truth))
     trials = []
     for _ in range(TRIALS):
@@ -167,7 +167,7 @@ class Interaction:
     films: int
     patients: int
     claims_left_out: int
-    """Claims that are neither wrong nor what the box was drawn for: the film has a box of that concept there too."""
+    """SimulatedClaims that are neither wrong nor what the box was drawn for: the film has a box of that concept there too."""
     bound: float
     """Share of false alarms that dropout, and a check calibrated to one, were set to on validation boxes."""
     mistaken: float
@@ -195,7 +195,7 @@ def simulate_mistakes(
     seen = look(run, dataset, cached, split, track)
     if not seen:
         return None
-    claims = Claims.on(seen, dataset)
+    claims = SimulatedClaims.on(seen, dataset)
     bound = BOUND if run.safety is None else run.safety.max_false_alarms or BOUND
 
     def checked(rule: SafetyRule) -> Alarms:
@@ -241,7 +241,7 @@ def _values(rule: SafetyRule) -> str:
     return f"lead {rule.lead(''):g}, gate {rule.gate:g}"
 
 
-def _majority(dataset: Dataset, claims: Claims) -> Iterator[Check]:
+def _majority(dataset: Dataset, claims: SimulatedClaims) -> Iterator[Check]:
     answer = commonest(dataset)
     if answer is not None:
         yield MAJORITY, f"always “{dataset.concepts[answer].title}”", always(answer, claims)

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from medgrape.concepts import ConceptSet
 from medgrape.evaluation.statistics import Interval, auc, interval, resampled_aucs
 from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import Claims
+from medgrape.safety.claims import SimulatedClaims
 
 CHANCE = 0.5
 MOST_IN_PAIRS = 3
@@ -52,7 +52,7 @@ class TellingApart:
     """Maps that know nothing."""
 
 
-def tell_apart(seen: Sequence[BoxSeen], known: ConceptSet, claims: Claims, *, seed: int = 0) -> TellingApart:
+def tell_apart(seen: Sequence[BoxSeen], known: ConceptSet, claims: SimulatedClaims, *, seed: int = 0) -> TellingApart:
     """Compare what was seen inside the boxes; ``known`` are the model's concepts, ``seed`` is that of resampling."""
     means = np.array([one.means.tolist() for one in seen]).reshape(len(seen), len(known))
     ordered = means[:, [known.index(name) for name in claims.concepts.names]]
@@ -61,7 +61,7 @@ def tell_apart(seen: Sequence[BoxSeen], known: ConceptSet, claims: Claims, *, se
     return TellingApart(pairs, float(np.mean(aucs)) if aucs else None)
 
 
-def _contests(claims: Claims) -> Iterator[tuple[int, list[int]]]:
+def _contests(claims: SimulatedClaims) -> Iterator[tuple[int, list[int]]]:
     """Which concepts are told apart: each pair, or each against the others."""
     boxed = np.unique(claims.truth).tolist()
     if len(boxed) <= MOST_IN_PAIRS:
@@ -71,7 +71,7 @@ def _contests(claims: Claims) -> Iterator[tuple[int, list[int]]]:
 
 
 def _told(
-    means: Float[np.ndarray, "boxes claims"], claims: Claims, one: int, rivals: list[int], seed: int
+    means: Float[np.ndarray, "boxes claims"], claims: SimulatedClaims, one: int, rivals: list[int], seed: int
 ) -> ToldApart:
     own = (claims.truth == one) & claims.wrong[:, rivals].all(axis=1)
     others = np.isin(claims.truth, rivals) & claims.wrong[:, one]

@@ -28,7 +28,7 @@ from medgrape.evaluation.statistics import interval
 from medgrape.progress import Track
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.safety.boxes import look
-from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
+from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, always, commonest
 
 T = TypeVar("T")
 Figures = dict[str, Any]
@@ -224,7 +224,7 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
     seen = look(run, dataset, cached, "test", track)
     if not seen:
         return {}
-    claims = Claims.on(seen, dataset)
+    claims = SimulatedClaims.on(seen, dataset)
     rules = {f"eta.{eta:.2f}": SafetyRule.plain(eta, math.inf) for eta in ETAS}
     rules |= {f"gate.{gate:g}": SafetyRule.plain(ETA, gate) for gate in GATES}
     if run.safety is not None:
@@ -240,7 +240,7 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
     validation = look(run, dataset, cached, "val", track)
     if validation:
         own = alarms(validation, run.concepts, dataset.concepts, ungated)
-        bound = float(Claims.on(validation, dataset).false_alarms(own).mean())
+        bound = float(SimulatedClaims.on(validation, dataset).false_alarms(own).mean())
         found |= _dropout(run, dataset, cached, bound, track)
     return {
         "boxes": len(seen),
@@ -265,7 +265,7 @@ def _dropout(run: Run, dataset: Dataset, cached: CachedFilms, bound: float, trac
     }
 
 
-def miscorrected(claims: Claims, warned: Alarms, rate: float) -> Figures:
+def miscorrected(claims: SimulatedClaims, warned: Alarms, rate: float) -> Figures:
     """Shares caught and false alarms if a share ``rate`` of the boxes, drawn at random, is claimed wrongly.
 
     Shares are means over all rounds. Each round also draws the patients anew, which the intervals include.

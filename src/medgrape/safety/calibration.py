@@ -13,7 +13,7 @@ from medgrape.datasets.dataset import Dataset, check_concepts, checksum
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import BoxSeen, known_films, look
-from medgrape.safety.claims import Alarms, Claims, Counted, alarms, always, commonest
+from medgrape.safety.claims import Alarms, Counted, SimulatedClaims, alarms, always, commonest
 from medgrape.safety.thresholds import Terms, learn_thresholds
 
 NOT_CALIBRATED = "safety_not_calibrated"
@@ -109,7 +109,7 @@ def calibrate(
     cached = cached_films(run.config, dataset, data, track)
     seen = look(run, dataset, cached, split, track)
     data_set = _data_set(dataset, data, split)
-    claims = Claims.on(seen, dataset)
+    claims = SimulatedClaims.on(seen, dataset)
     thresholds, gated = (
         learn_thresholds(seen, run, claims, replace(terms, gate=one), data_set) for one in (gate, _settings_gate(run))
     )
@@ -122,7 +122,7 @@ def learn_safety(run: Run, data: Path, *, balanced: bool, track: Track = quietly
     """The thresholds alone, from validation boxes on the usual terms: what training does at its end."""
     dataset, terms = Dataset.load(data), Terms(balanced=balanced)
     seen = look(run, dataset, cached_films(run.config, dataset, data, track), terms.split, track)
-    return learn_thresholds(seen, run, Claims.on(seen, dataset), terms, _data_set(dataset, data, terms.split))
+    return learn_thresholds(seen, run, SimulatedClaims.on(seen, dataset), terms, _data_set(dataset, data, terms.split))
 
 
 def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
@@ -143,7 +143,7 @@ def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
 def _judged(
     seen: Sequence[BoxSeen],
     run: Run,
-    data: tuple[Dataset, Claims],
+    data: tuple[Dataset, SimulatedClaims],
     learnt: tuple[SafetyThresholds, SafetyThresholds],
     warnings: tuple[str, ...],
 ) -> Calibration:
@@ -168,7 +168,7 @@ def _judged(
 
 
 def _concepts(
-    run: Run, learnt: SafetyThresholds, claims: Claims, found: tuple[Alarms, Alarms | None]
+    run: Run, learnt: SafetyThresholds, claims: SimulatedClaims, found: tuple[Alarms, Alarms | None]
 ) -> tuple[CalibratedConcept, ...]:
     rows = []
     for concept in run.concepts:

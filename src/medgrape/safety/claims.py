@@ -39,7 +39,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Claims:
+class SimulatedClaims:
     """Some boxes, what each shows, and what it certainly does not."""
 
     concepts: ConceptSet
@@ -49,10 +49,10 @@ class Claims:
     truth: Int[np.ndarray, " boxes"]
     wrong: Bool[np.ndarray, "boxes claims"]
     left_out: int
-    """Claims that are neither wrong nor what the box was drawn for."""
+    """SimulatedClaims that are neither wrong nor what the box was drawn for."""
 
     @classmethod
-    def on(cls, seen: Sequence[BoxSeen], dataset: Dataset) -> "Claims":
+    def on(cls, seen: Sequence[BoxSeen], dataset: Dataset) -> "SimulatedClaims":
         """All claims on these boxes."""
         truth = np.array([dataset.concepts.index(one.concept) for one in seen], dtype=np.int64)
         other = np.arange(len(dataset.concepts)) != truth[:, None]
@@ -124,7 +124,7 @@ def commonest(dataset: Dataset) -> str | None:
     return max(dataset.concepts.names, key=lambda name: counts[name]) if counts else None
 
 
-def always(answer: str, claims: Claims) -> Alarms:
+def always(answer: str, claims: SimulatedClaims) -> Alarms:
     """A check that looks at no film: it warns at everything but its one answer."""
     other = np.array([name != answer for name in claims.concepts.names])
     return np.tile(other, (len(claims.truth), 1))

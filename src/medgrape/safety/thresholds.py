@@ -24,7 +24,7 @@ from medgrape.datasets.dataset import SPLITS
 from medgrape.errors import UserError
 from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import Claims, leads
+from medgrape.safety.claims import SimulatedClaims, leads
 
 
 def allowed_alarms(units: int, bound: float, confidence: float) -> int | None:
@@ -125,7 +125,7 @@ class Terms:
 
 
 def learn_thresholds(
-    seen: Sequence[BoxSeen], run: Run, claims: Claims, terms: Terms, data_set: Mapping[str, str]
+    seen: Sequence[BoxSeen], run: Run, claims: SimulatedClaims, terms: Terms, data_set: Mapping[str, str]
 ) -> SafetyThresholds:
     """On either kind of terms; ``claims`` are those on the boxes that were seen."""
     units = {name: _by_lot(seen, terms.seed, name) for name in run.concepts.names}
@@ -149,7 +149,7 @@ Units = Mapping[str, Sequence[int]]
 """For each concept the place of one box of each patient."""
 
 
-def _bounded(seen: Sequence[BoxSeen], run: Run, _: Claims, terms: Terms, units: Units) -> Learnt:
+def _bounded(seen: Sequence[BoxSeen], run: Run, _: SimulatedClaims, terms: Terms, units: Units) -> Learnt:
     """For each concept with enough patients its own, and one learnt from the boxes of all for the others."""
     values, everyone = correct_leads(seen, run, terms.gate), _by_lot(seen, terms.seed)
     own = {name: conformal_threshold(values[drawn], *terms.promise, above_it=1) for name, drawn in units.items()}
@@ -159,7 +159,7 @@ def _bounded(seen: Sequence[BoxSeen], run: Run, _: Claims, terms: Terms, units: 
     return {name: lead for name, lead in own.items() if lead is not None}, pooled
 
 
-def _balanced(seen: Sequence[BoxSeen], run: Run, claims: Claims, terms: Terms, units: Units) -> Learnt:
+def _balanced(seen: Sequence[BoxSeen], run: Run, claims: SimulatedClaims, terms: Terms, units: Units) -> Learnt:
     """The same from all claims, each concept's threshold from those that name it."""
     if not claims.wrong.any():
         raise CalibrationError(

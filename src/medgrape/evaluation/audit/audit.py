@@ -26,7 +26,7 @@ from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.runs.manifest import version_of
 from medgrape.safety.boxes import BoxSeen, known_films, look
-from medgrape.safety.claims import Claims, alarms, always, commonest
+from medgrape.safety.claims import SimulatedClaims, alarms, always, commonest
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _checked(run: Run, dataset: Dataset, seen: Sequence[BoxSeen]) -> Checked | N
     """The run's own safety check on every box, beside one that always gives the commonest answer."""
     if not seen:
         return None
-    claims, answer = Claims.on(seen, dataset), commonest(dataset)
+    claims, answer = SimulatedClaims.on(seen, dataset), commonest(dataset)
     own = alarms(seen, run.concepts, dataset.concepts, SafetyRule.of(run))
     if answer is None:
         return Checked(claims, own, None)

@@ -11,7 +11,7 @@ from medgrape.evaluation.audit.sampling import Blind, Measure, OfSums, Ranked, S
 from medgrape.evaluation.classification import BINS, macro_f1
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import Readings, training_frequencies, true_classes
-from medgrape.safety.claims import Alarms, Claims
+from medgrape.safety.claims import Alarms, SimulatedClaims
 
 Confusions = Float[np.ndarray, "n c c"]
 
@@ -20,7 +20,7 @@ Confusions = Float[np.ndarray, "n c c"]
 class Checked:
     """Where a safety check warns among the claims on some boxes, and where one does that looks at no film."""
 
-    claims: Claims
+    claims: SimulatedClaims
     own: Alarms
     blind: Alarms | None
     """None where no training film has a box."""

@@ -24,7 +24,7 @@ from medgrape.runs.checkpoint import load_run
 from medgrape.safety.boxes import BoxSeen, boxed_films, look
 from medgrape.safety.calibration import calibrate
 from medgrape.safety.check import inside
-from medgrape.safety.claims import SimulatedClaims, always
+from medgrape.safety.claims import SimulatedClaims, majority_alarms
 
 NAMES = ("cavity", "effusion", "nodule")
 CONCEPTS = ConceptSet(tuple(Concept(name, name.title(), "A finding.") for name in NAMES))
@@ -69,7 +69,7 @@ def test_always_warning_or_never_is_balanced_at_one_half(answer, shown):
 @pytest.mark.parametrize("answer", NAMES)
 def test_every_answer_given_without_looking_is_balanced_at_one_half_though_no_box_shows_a_nodule(answer):
     claims = claims_on(["cavity"] * 5 + ["effusion"] * 2)
-    found = check_figures("x", "X", claims, always(answer, claims))
+    found = check_figures("x", "X", claims, majority_alarms(answer, claims))
     assert found.balanced.share == 0.5
     assert (found.balanced.interval.low, found.balanced.interval.high) == (0.5, 0.5)
 

@@ -18,7 +18,7 @@ from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import EvaluationError
 from medgrape.evaluation.statistics import interval
 from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import SimulatedClaims, always
+from medgrape.safety.claims import SimulatedClaims, majority_alarms
 
 SEX, AGE, VIEW = ("sex",), ("age",), ("view",)
 
@@ -221,7 +221,7 @@ def test_the_safety_check_is_counted_by_group_with_the_check_that_never_looks_be
     )
     own = np.array([[one.sex == "F", one.sex == "M"] for one in ill])  # doubts women's cavities, knows men's
     audit = audit_readings(
-        read, (SEX,), run="x", checked=Checked(claims, own, always("cavity", claims), "always Cavity")
+        read, (SEX,), run="x", checked=Checked(claims, own, majority_alarms("cavity", claims), "always Cavity")
     )
     women, men = groups(audit, "sex")["female"], groups(audit, "sex")["male"]
     assert (women["caught"].value, women["false_alarms"].value) == (0.0, 1.0)

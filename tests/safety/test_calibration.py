@@ -21,7 +21,7 @@ from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import BoxSeen, boxes_seen
 from medgrape.safety.calibration import calibrate, keep
 from medgrape.safety.check import check_box, judge
-from medgrape.safety.claims import SimulatedClaims, alarms, always, commonest
+from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 from medgrape.safety.thresholds import (
     CalibrationError,
     Terms,
@@ -116,8 +116,8 @@ def test_always_answering_active_tb_gets_on_tbx11k_what_the_paper_reports():
     seen = [box(n, "active_tb" if n < 164 else "obsolete_tb", (0.0, 0.0, 0.0)) for n in range(207)]
     data = dataset(seen, trained=["obsolete_tb", "active_tb", "active_tb"])
     claims = SimulatedClaims.on(seen, data)
-    assert commonest(data) == "active_tb"
-    counted = claims.counted(always("active_tb", claims))
+    assert most_frequent_concept(data) == "active_tb"
+    counted = claims.counted(majority_alarms("active_tb", claims))
     assert counted.false_alarms == pytest.approx(0.208, abs=5e-4)
     assert counted.caught == pytest.approx(0.896, abs=5e-4)
 
@@ -298,7 +298,7 @@ def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(trained_run, draw
     doubted = [judge(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
     assert calibration.check.false_alarms == pytest.approx(np.mean(doubted))
     assert sum(one.boxes for one in calibration.concepts) == calibration.boxes == len(seen)
-    assert calibration.majority_answer == commonest(data)
+    assert calibration.majority_answer == most_frequent_concept(data)
 
 
 def test_a_run_balanced_and_kept_promises_no_rate(copy, drawn_dataset, tmp_path):

@@ -20,7 +20,7 @@ from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import look
-from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, always, commonest
+from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 MISTAKEN = 0.5
 """p: how probably a box is claimed to show a wrong concept, in the paper's table."""
@@ -55,7 +55,7 @@ class ConceptAlarms:
     boxes: int
     """That show it: claims that name it rightly."""
     wrong: int
-    """SimulatedClaims that name it wrongly, on boxes of other concepts."""
+    """Claims that name it wrongly, on boxes of other concepts."""
     caught: Rate | None
     """Share of the wrong claims that are warned at; None where there are none."""
     false_alarms: Rate | None
@@ -167,7 +167,7 @@ class Interaction:
     films: int
     patients: int
     claims_left_out: int
-    """SimulatedClaims that are neither wrong nor what the box was drawn for: the film has a box of that concept there too."""
+    """Claims that are neither wrong nor what the box was drawn for: the film has a box of that concept there too."""
     bound: float
     """Share of false alarms that dropout, and a check calibrated to one, were set to on validation boxes."""
     mistaken: float
@@ -242,9 +242,9 @@ def _values(rule: SafetyRule) -> str:
 
 
 def _majority(dataset: Dataset, claims: SimulatedClaims) -> Iterator[Check]:
-    answer = commonest(dataset)
+    answer = most_frequent_concept(dataset)
     if answer is not None:
-        yield MAJORITY, f"always “{dataset.concepts[answer].title}”", always(answer, claims)
+        yield MAJORITY, f"always “{dataset.concepts[answer].title}”", majority_alarms(answer, claims)
 
 
 def _dropout(
@@ -273,7 +273,7 @@ def _warnings(run: Run, dataset: Dataset, *, has_dropout: bool) -> tuple[str, ..
         told.append(
             "The safety check was never calibrated, so the thresholds of the settings count; see medgrape calibrate."
         )
-    if commonest(dataset) is None:
+    if most_frequent_concept(dataset) is None:
         told.append("The training films have no box, so there is no commonest finding to compare the check with.")
     if not isinstance(run.model, Grape):
         told.append("An exported model cannot read with dropout, so MC-dropout is left out; evaluate its run for it.")

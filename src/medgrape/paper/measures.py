@@ -28,7 +28,7 @@ from medgrape.evaluation.statistics import interval
 from medgrape.progress import Track
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.safety.boxes import look
-from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, always, commonest
+from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 T = TypeVar("T")
 Figures = dict[str, Any]
@@ -234,9 +234,9 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
     found = {name: alarms(seen, run.concepts, dataset.concepts, rule) for name, rule in rules.items()}
     highest = look(run, dataset, cached, "test", track, highest=True)
     found["max"] = alarms(highest, run.concepts, dataset.concepts, ungated)
-    answer = commonest(dataset)
+    answer = most_frequent_concept(dataset)
     if answer is not None:
-        found["majority"] = always(answer, claims)
+        found["majority"] = majority_alarms(answer, claims)
     validation = look(run, dataset, cached, "val", track)
     if validation:
         own = alarms(validation, run.concepts, dataset.concepts, ungated)

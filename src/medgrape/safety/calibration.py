@@ -13,7 +13,7 @@ from medgrape.datasets.dataset import Dataset, check_concepts, checksum
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import BoxSeen, known_films, look
-from medgrape.safety.claims import Alarms, Counted, SimulatedClaims, alarms, always, commonest
+from medgrape.safety.claims import Alarms, Counted, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 from medgrape.safety.thresholds import Terms, learn_thresholds
 
 NOT_CALIBRATED = "safety_not_calibrated"
@@ -148,11 +148,11 @@ def _judged(
     warnings: tuple[str, ...],
 ) -> Calibration:
     dataset, claims = data
-    answer = commonest(dataset)
+    answer = most_frequent_concept(dataset)
     checked, gated = (
         alarms(seen, run.concepts, dataset.concepts, SafetyRule.of(replace(run, safety=one))) for one in learnt
     )
-    trivial = None if answer is None else always(answer, claims)
+    trivial = None if answer is None else majority_alarms(answer, claims)
     return Calibration(
         thresholds=learnt[0],
         concepts=_concepts(run, learnt[0], claims, (checked, trivial)),

@@ -49,7 +49,7 @@ class SimulatedClaims:
     truth: Int[np.ndarray, " boxes"]
     wrong: Bool[np.ndarray, "boxes claims"]
     left_out: int
-    """SimulatedClaims that are neither wrong nor what the box was drawn for."""
+    """Claims that are neither wrong nor what the box was drawn for."""
 
     @classmethod
     def on(cls, seen: Sequence[BoxSeen], dataset: Dataset) -> "SimulatedClaims":
@@ -117,14 +117,14 @@ def alarms(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule
     return np.asarray(leads(seen, known, claimed, rule) > allowed)
 
 
-def commonest(dataset: Dataset) -> str | None:
+def most_frequent_concept(dataset: Dataset) -> str | None:
     """What most boxes of the training films show (the first of them, where several are): a check's trivial answer."""
     trained = {film.id for film in dataset.in_split("train")}
     counts = Counter(drawn.concept for drawn in dataset.boxes if drawn.film in trained)
     return max(dataset.concepts.names, key=lambda name: counts[name]) if counts else None
 
 
-def always(answer: str, claims: SimulatedClaims) -> Alarms:
+def majority_alarms(answer: str, claims: SimulatedClaims) -> Alarms:
     """A check that looks at no film: it warns at everything but its one answer."""
     other = np.array([name != answer for name in claims.concepts.names])
     return np.tile(other, (len(claims.truth), 1))

@@ -26,7 +26,7 @@ from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.runs.manifest import version_of
 from medgrape.safety.boxes import BoxSeen, known_films, look
-from medgrape.safety.claims import SimulatedClaims, alarms, always, commonest
+from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 
 @dataclass(frozen=True)
@@ -180,11 +180,11 @@ def _checked(run: Run, dataset: Dataset, seen: Sequence[BoxSeen]) -> Checked | N
     """The run's own safety check on every box, beside one that always gives the commonest answer."""
     if not seen:
         return None
-    claims, answer = SimulatedClaims.on(seen, dataset), commonest(dataset)
+    claims, answer = SimulatedClaims.on(seen, dataset), most_frequent_concept(dataset)
     own = alarms(seen, run.concepts, dataset.concepts, SafetyRule.of(run))
     if answer is None:
         return Checked(claims, own, None)
-    return Checked(claims, own, always(answer, claims), f"always “{dataset.concepts[answer].title}”")
+    return Checked(claims, own, majority_alarms(answer, claims), f"always “{dataset.concepts[answer].title}”")
 
 
 def _changed(run: Run | BaselineRun, dataset: Dataset, read: Read, track: Track) -> Changed:

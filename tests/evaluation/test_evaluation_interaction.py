@@ -21,7 +21,7 @@ from medgrape.evaluation.verdicts import cautions, headline
 from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import load_run
-from medgrape.safety.boxes import BoxSeen, boxed_films, look
+from medgrape.safety.boxes import MeasuredBox, boxed_films, measure_boxes
 from medgrape.safety.calibration import calibrate
 from medgrape.safety.check import inside
 from medgrape.safety.claims import SimulatedClaims, majority_alarms
@@ -39,7 +39,7 @@ def claims_on(truth, patients=None):
     drawn = tuple(DrawnBox(f"f{n}", name, Box(1, 1, 5, 5)) for n, name in enumerate(truth))
     data = Dataset("scene", ("ill",), CONCEPTS, Path(), films, drawn, Source("scene", "nowhere"))
     nothing = torch.zeros(3)
-    seen = [BoxSeen(film, one.concept, one.box, nothing, nothing) for film, one in zip(films, drawn, strict=True)]
+    seen = [MeasuredBox(film, one.concept, one.box, nothing, nothing) for film, one in zip(films, drawn, strict=True)]
     return SimulatedClaims.on(seen, data)
 
 
@@ -211,7 +211,7 @@ def test_dropout_draws_the_same_lots_for_the_same_seed_and_sees_the_boxes_in_the
     other = box_uncertainty(loaded.run, data, cached, "test", seed=4)
     assert (first.variance == again.variance).all()
     assert (first.variance != other.variance).any()
-    seen = look(loaded.run, data, cached, "test")
+    seen = measure_boxes(loaded.run, data, cached, "test")
     assert [loaded.run.concepts.names[row] for row in first.truth] == [one.concept for one in seen]
 
 

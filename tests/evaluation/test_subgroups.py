@@ -17,7 +17,7 @@ from medgrape.evaluation.classification import calibration, classify
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import EvaluationError
 from medgrape.evaluation.statistics import interval
-from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.boxes import MeasuredBox
 from medgrape.safety.claims import SimulatedClaims, majority_alarms
 
 SEX, AGE, VIEW = ("sex",), ("age",), ("view",)
@@ -217,7 +217,7 @@ def test_the_safety_check_is_counted_by_group_with_the_check_that_never_looks_be
     nothing = torch.zeros(2)
     ill = [one for one in read.films if one.class_name == "ill"]
     claims = SimulatedClaims.on(
-        [BoxSeen(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset
+        [MeasuredBox(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset
     )
     own = np.array([[one.sex == "F", one.sex == "M"] for one in ill])  # doubts women's cavities, knows men's
     audit = audit_readings(
@@ -241,7 +241,7 @@ def test_a_check_that_never_warns_has_half_the_balance_and_is_not_certain_of_it(
     read = clinic({"F": 0.8, "M": 0.8}, women=24, men=60)
     ill, nothing = [one for one in read.films if one.class_name == "ill"], torch.zeros(2)
     claims = SimulatedClaims.on(
-        [BoxSeen(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset
+        [MeasuredBox(one, "cavity", patch_box(2, 2), nothing, nothing) for one in ill], read.dataset
     )
     own = np.array([[False, one.sex == "M" and number % 4 > 0] for number, one in enumerate(ill)])
     audit = audit_readings(read, (SEX,), run="x", checked=Checked(claims, own, None))

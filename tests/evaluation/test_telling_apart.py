@@ -12,7 +12,7 @@ from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.evaluation.statistics import auc, resampled_aucs
 from medgrape.evaluation.telling_apart import tell_apart
 from medgrape.geometry import Box, FilmSize
-from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.boxes import MeasuredBox
 from medgrape.safety.claims import SimulatedClaims
 
 HERE, NEARLY_HERE = Box(10, 10, 30, 30), Box(11, 11, 30, 30)
@@ -32,7 +32,7 @@ def told(rows, known, *, more=(), patients=None):
     whose = patients or [f"p{place}" for place in range(len(rows))]
     films = tuple(film(f"f{place}", whose[place]) for place in range(len(rows)))
     seen = [
-        BoxSeen(one, name, HERE, torch.tensor(means), torch.zeros(len(known)))
+        MeasuredBox(one, name, HERE, torch.tensor(means), torch.zeros(len(known)))
         for one, (name, means) in zip(films, rows, strict=True)
     ]
     drawn = (*(DrawnBox(one.film.id, one.concept, one.box) for one in seen), *more)
@@ -99,8 +99,8 @@ def test_the_maps_are_looked_up_by_name_where_the_model_knows_more_and_in_anothe
     known = concepts(3)
     fewer = ConceptSet((known["effusion"], known["active"]))
     seen = [
-        BoxSeen(film("f0", "p0"), "active", HERE, torch.tensor((1.0, 5.0, 0.0)), torch.zeros(3)),
-        BoxSeen(film("f1", "p1"), "effusion", HERE, torch.tensor((0.0, 5.0, 1.0)), torch.zeros(3)),
+        MeasuredBox(film("f0", "p0"), "active", HERE, torch.tensor((1.0, 5.0, 0.0)), torch.zeros(3)),
+        MeasuredBox(film("f1", "p1"), "effusion", HERE, torch.tensor((0.0, 5.0, 1.0)), torch.zeros(3)),
     ]
     drawn = tuple(DrawnBox(one.film.id, one.concept, one.box) for one in seen)
     data = Dataset("scene", ("ill",), fewer, Path(), tuple(o.film for o in seen), drawn, Source("scene", "nowhere"))

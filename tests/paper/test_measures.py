@@ -21,7 +21,7 @@ from medgrape.paper.measures import (
 from medgrape.paper.pictures import draw_methods
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import SafetyRule, load_run
-from medgrape.safety.boxes import look
+from medgrape.safety.boxes import measure_boxes
 from medgrape.safety.claims import SimulatedClaims, alarms
 
 
@@ -61,7 +61,7 @@ def test_miscorrections_are_caught_as_often_as_every_wrong_claim_counted_says(sa
 
 def test_a_check_that_warns_always_catches_everything(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
-    seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
+    seen = measure_boxes(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
     claims = SimulatedClaims.on(seen, dataset)
     figures = miscorrected(claims, np.ones_like(claims.wrong), 0.5)
     assert figures["caught"] == figures["false_alarms"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
@@ -71,7 +71,7 @@ def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, s
     dataset = Dataset.load(drawn_dataset)
     cached = cached_films(loaded.run.config, dataset, drawn_dataset)
     learnt, tested = (box_uncertainty(loaded.run, dataset, cached, split) for split in ("val", "test"))
-    seen = look(loaded.run, dataset, cached, "val")
+    seen = measure_boxes(loaded.run, dataset, cached, "val")
     rule = SafetyRule.plain(0.05, math.inf)
     bound = (
         SimulatedClaims.on(seen, dataset).false_alarms(alarms(seen, loaded.run.concepts, dataset.concepts, rule)).mean()
@@ -86,7 +86,7 @@ def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, s
 def test_the_highest_value_in_a_box_is_no_less_than_the_mean(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
     cached = cached_films(loaded.run.config, dataset, drawn_dataset)
-    mean, highest = (look(loaded.run, dataset, cached, "test", highest=choice) for choice in (False, True))
+    mean, highest = (measure_boxes(loaded.run, dataset, cached, "test", highest=choice) for choice in (False, True))
     for average, maximum in zip(mean, highest, strict=True):
         assert (maximum.means >= average.means - 1e-6).all()
         assert average.variances.equal(maximum.variances)

@@ -18,7 +18,7 @@ from medgrape.concepts import Concept, ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
 from medgrape.geometry import Box, FilmSize
 from medgrape.runs.checkpoint import SafetyRule, load_run
-from medgrape.safety.boxes import BoxSeen, boxes_seen
+from medgrape.safety.boxes import MeasuredBox, boxes_seen
 from medgrape.safety.calibration import calibrate, keep
 from medgrape.safety.check import check_box, judge
 from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
@@ -44,7 +44,7 @@ def film(number, patient=None, split="val"):
 
 
 def box(number, concept, means, *, patient=None, variances=(0.0, 0.0, 0.0), place=BOX):
-    return BoxSeen(film(number, patient), concept, place, torch.tensor(means), torch.tensor(variances))
+    return MeasuredBox(film(number, patient), concept, place, torch.tensor(means), torch.tensor(variances))
 
 
 def dataset(seen, trained=(), concepts=THREE):

@@ -29,7 +29,7 @@ DROPPED = 0.1
 
 @dataclass(frozen=True)
 class BoxUncertainty:
-    """Uncertainty at each box, in the order of ``safety.boxes.look``."""
+    """Uncertainty at each box, in the order of ``safety.boxes.measure_boxes``."""
 
     variance: Float[np.ndarray, "boxes k"]
     """Variance over the passes of each concept's mean similarity inside the box (variant A)."""

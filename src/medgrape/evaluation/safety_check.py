@@ -19,7 +19,7 @@ from medgrape.evaluation.telling_apart import TellingApart, tell_apart
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
-from medgrape.safety.boxes import look
+from medgrape.safety.boxes import measure_boxes
 from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 MISTAKEN = 0.5
@@ -192,7 +192,7 @@ def simulate_mistakes(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly, *, seed: int = 0
 ) -> Interaction | None:
     """The study on all boxes of a split; None where it has none that can be read."""
-    seen = look(run, dataset, cached, split, track)
+    seen = measure_boxes(run, dataset, cached, split, track)
     if not seen:
         return None
     claims = SimulatedClaims.on(seen, dataset)

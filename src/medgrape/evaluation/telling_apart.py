@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from medgrape.concepts import ConceptSet
 from medgrape.evaluation.statistics import Interval, auc, interval, resampled_aucs
-from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.boxes import MeasuredBox
 from medgrape.safety.claims import SimulatedClaims
 
 CHANCE = 0.5
@@ -52,7 +52,9 @@ class TellingApart:
     """Maps that know nothing."""
 
 
-def tell_apart(seen: Sequence[BoxSeen], known: ConceptSet, claims: SimulatedClaims, *, seed: int = 0) -> TellingApart:
+def tell_apart(
+    seen: Sequence[MeasuredBox], known: ConceptSet, claims: SimulatedClaims, *, seed: int = 0
+) -> TellingApart:
     """Compare what was seen inside the boxes; ``known`` are the model's concepts, ``seed`` is that of resampling."""
     means = np.array([one.means.tolist() for one in seen]).reshape(len(seen), len(known))
     ordered = means[:, [known.index(name) for name in claims.concepts.names]]

@@ -27,7 +27,7 @@ from medgrape.evaluation.statistics import ROUNDS as RESAMPLINGS
 from medgrape.evaluation.statistics import interval
 from medgrape.progress import Track
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
-from medgrape.safety.boxes import look
+from medgrape.safety.boxes import measure_boxes
 from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 T = TypeVar("T")
@@ -221,7 +221,7 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
     run, dataset = loaded.run, Dataset.load(data)
     check_concepts(run.concepts, dataset)
     cached = cached_films(run.config, dataset, data, track)
-    seen = look(run, dataset, cached, "test", track)
+    seen = measure_boxes(run, dataset, cached, "test", track)
     if not seen:
         return {}
     claims = SimulatedClaims.on(seen, dataset)
@@ -232,12 +232,12 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
     ungated = SafetyRule.plain(ETA, math.inf)
     rules["mean"] = ungated
     found = {name: alarms(seen, run.concepts, dataset.concepts, rule) for name, rule in rules.items()}
-    highest = look(run, dataset, cached, "test", track, highest=True)
+    highest = measure_boxes(run, dataset, cached, "test", track, highest=True)
     found["max"] = alarms(highest, run.concepts, dataset.concepts, ungated)
     answer = most_frequent_concept(dataset)
     if answer is not None:
         found["majority"] = majority_alarms(answer, claims)
-    validation = look(run, dataset, cached, "val", track)
+    validation = measure_boxes(run, dataset, cached, "val", track)
     if validation:
         own = alarms(validation, run.concepts, dataset.concepts, ungated)
         bound = float(SimulatedClaims.on(validation, dataset).false_alarms(own).mean())

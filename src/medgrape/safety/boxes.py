@@ -21,7 +21,7 @@ BATCH = 32
 
 
 @dataclass(frozen=True)
-class BoxSeen:
+class MeasuredBox:
     """One box that somebody drew, and every concept that the model knows inside it."""
 
     film: FilmRecord
@@ -41,25 +41,27 @@ class BoxSeen:
 
 def boxes_seen(
     loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track = quietly
-) -> tuple[BoxSeen, ...]:
+) -> tuple[MeasuredBox, ...]:
     """Every box on the readable films of a split, film by film."""
     check_concepts(loaded.run.concepts, dataset)
-    return look(loaded.run, dataset, cached_films(loaded.run.config, dataset, data, track), split, track)
+    return measure_boxes(loaded.run, dataset, cached_films(loaded.run.config, dataset, data, track), split, track)
 
 
 @torch.no_grad()
-def look(
+def measure_boxes(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly, *, highest: bool = False
-) -> tuple[BoxSeen, ...]:
+) -> tuple[MeasuredBox, ...]:
     """The same on films that were decoded already; ``highest`` takes the maximum of ``mu`` over a box for its mean."""
-    found: list[BoxSeen] = []
+    found: list[MeasuredBox] = []
     for films, greys in boxed_films(dataset, cached, split, track):
         patches, prototypes = run.model.patches(greys), run.model.atlas.in_use
         means, variances = mean_maps(patches, prototypes), disagreement_maps(patches, prototypes)
         for place, film in enumerate(films):
             for drawn in boxes_on(dataset, film):
                 inner = (highest_within if highest else within)(means[place], film, drawn.box)
-                found.append(BoxSeen(film, drawn.concept, drawn.box, inner, within(variances[place], film, drawn.box)))
+                found.append(
+                    MeasuredBox(film, drawn.concept, drawn.box, inner, within(variances[place], film, drawn.box))
+                )
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, check_concepts, checksum
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule, SafetyThresholds
-from medgrape.safety.boxes import BoxSeen, known_films, look
+from medgrape.safety.boxes import MeasuredBox, known_films, measure_boxes
 from medgrape.safety.claims import Alarms, Counted, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 from medgrape.safety.thresholds import Terms, learn_thresholds
 
@@ -107,7 +107,7 @@ def calibrate(
     dataset, run = Dataset.load(data), loaded.run
     check_concepts(run.concepts, dataset)
     cached = cached_films(run.config, dataset, data, track)
-    seen = look(run, dataset, cached, split, track)
+    seen = measure_boxes(run, dataset, cached, split, track)
     data_set = _data_set(dataset, data, split)
     claims = SimulatedClaims.on(seen, dataset)
     thresholds, gated = (
@@ -121,7 +121,7 @@ def calibrate(
 def learn_safety(run: Run, data: Path, *, balanced: bool, track: Track = quietly) -> SafetyThresholds:
     """The thresholds alone, from validation boxes on the usual terms: what training does at its end."""
     dataset, terms = Dataset.load(data), Terms(balanced=balanced)
-    seen = look(run, dataset, cached_films(run.config, dataset, data, track), terms.split, track)
+    seen = measure_boxes(run, dataset, cached_films(run.config, dataset, data, track), terms.split, track)
     return learn_thresholds(seen, run, SimulatedClaims.on(seen, dataset), terms, _data_set(dataset, data, terms.split))
 
 
@@ -141,7 +141,7 @@ def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
 
 
 def _judged(
-    seen: Sequence[BoxSeen],
+    seen: Sequence[MeasuredBox],
     run: Run,
     data: tuple[Dataset, SimulatedClaims],
     learnt: tuple[SafetyThresholds, SafetyThresholds],

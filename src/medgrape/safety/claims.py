@@ -15,7 +15,7 @@ from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.geometry import Box
 from medgrape.runs.checkpoint import SafetyRule
-from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.boxes import MeasuredBox
 
 SAME_PLACE = 0.5
 """Two boxes whose intersection is more than this share of their union are in nearly the same place."""
@@ -52,7 +52,7 @@ class SimulatedClaims:
     """Claims that are neither wrong nor what the box was drawn for."""
 
     @classmethod
-    def on(cls, seen: Sequence[BoxSeen], dataset: Dataset) -> "SimulatedClaims":
+    def on(cls, seen: Sequence[MeasuredBox], dataset: Dataset) -> "SimulatedClaims":
         """All claims on these boxes."""
         truth = np.array([dataset.concepts.index(one.concept) for one in seen], dtype=np.int64)
         other = np.arange(len(dataset.concepts)) != truth[:, None]
@@ -89,7 +89,7 @@ class SimulatedClaims:
         return np.asarray(names == concept)
 
 
-def leads(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Float[
+def leads(seen: Sequence[MeasuredBox], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Float[
     np.ndarray, "boxes claims"
 ]:  # fmt: skip
     """By how much the strongest other concept leads over each that may be claimed; below 0 where that one leads itself,
@@ -111,7 +111,7 @@ def leads(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule:
     return found
 
 
-def alarms(seen: Sequence[BoxSeen], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Alarms:
+def alarms(seen: Sequence[MeasuredBox], known: ConceptSet, claimed: ConceptSet, rule: SafetyRule) -> Alarms:
     """Where the rule warns."""
     allowed = np.array([rule.lead(name) for name in claimed.names])
     return np.asarray(leads(seen, known, claimed, rule) > allowed)
@@ -130,7 +130,7 @@ def majority_alarms(answer: str, claims: SimulatedClaims) -> Alarms:
     return np.tile(other, (len(claims.truth), 1))
 
 
-def _also_true(one: BoxSeen, dataset: Dataset) -> list[bool]:
+def _also_true(one: MeasuredBox, dataset: Dataset) -> list[bool]:
     there = dataset.boxes_by_film[one.film.id]
     drawn = {other.concept for other in there if likeness(one.box, other.box) > SAME_PLACE}
     return [name in drawn for name in dataset.concepts.names]

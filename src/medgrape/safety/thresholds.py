@@ -23,7 +23,7 @@ from jaxtyping import Float
 from medgrape.datasets.dataset import SPLITS
 from medgrape.errors import UserError
 from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
-from medgrape.safety.boxes import BoxSeen
+from medgrape.safety.boxes import MeasuredBox
 from medgrape.safety.claims import SimulatedClaims, leads
 
 
@@ -125,7 +125,7 @@ class Terms:
 
 
 def learn_thresholds(
-    seen: Sequence[BoxSeen], run: Run, claims: SimulatedClaims, terms: Terms, data_set: Mapping[str, str]
+    seen: Sequence[MeasuredBox], run: Run, claims: SimulatedClaims, terms: Terms, data_set: Mapping[str, str]
 ) -> SafetyThresholds:
     """On either kind of terms; ``claims`` are those on the boxes that were seen."""
     units = {name: _by_lot(seen, terms.seed, name) for name in run.concepts.names}
@@ -149,7 +149,7 @@ Units = Mapping[str, Sequence[int]]
 """For each concept the place of one box of each patient."""
 
 
-def _bounded(seen: Sequence[BoxSeen], run: Run, _: SimulatedClaims, terms: Terms, units: Units) -> Learnt:
+def _bounded(seen: Sequence[MeasuredBox], run: Run, _: SimulatedClaims, terms: Terms, units: Units) -> Learnt:
     """For each concept with enough patients its own, and one learnt from the boxes of all for the others."""
     values, everyone = correct_leads(seen, run, terms.gate), _by_lot(seen, terms.seed)
     own = {name: conformal_threshold(values[drawn], *terms.promise, above_it=1) for name, drawn in units.items()}
@@ -159,7 +159,7 @@ def _bounded(seen: Sequence[BoxSeen], run: Run, _: SimulatedClaims, terms: Terms
     return {name: lead for name, lead in own.items() if lead is not None}, pooled
 
 
-def _balanced(seen: Sequence[BoxSeen], run: Run, claims: SimulatedClaims, terms: Terms, units: Units) -> Learnt:
+def _balanced(seen: Sequence[MeasuredBox], run: Run, claims: SimulatedClaims, terms: Terms, units: Units) -> Learnt:
     """The same from all claims, each concept's threshold from those that name it."""
     if not claims.wrong.any():
         raise CalibrationError(
@@ -176,7 +176,7 @@ def _balanced(seen: Sequence[BoxSeen], run: Run, claims: SimulatedClaims, terms:
     return own, parting_lead(values[right], values[claims.wrong])
 
 
-def correct_leads(seen: Sequence[BoxSeen], run: Run, gate: float | None) -> Float[np.ndarray, " boxes"]:
+def correct_leads(seen: Sequence[MeasuredBox], run: Run, gate: float | None) -> Float[np.ndarray, " boxes"]:
     """By how much another concept leads inside each box over the one it was drawn for."""
     rows = np.array([run.concepts.index(one.concept) for one in seen], dtype=np.int64)
     return np.asarray(leads(seen, run.concepts, run.concepts, _rule(run, gate))[np.arange(len(seen)), rows])
@@ -186,7 +186,7 @@ def _rule(run: Run, gate: float | None) -> SafetyRule:
     return replace(SafetyRule.of(run), gate=math.inf if gate is None else gate)
 
 
-def _by_lot(seen: Sequence[BoxSeen], seed: int, concept: str | None = None) -> list[int]:
+def _by_lot(seen: Sequence[MeasuredBox], seed: int, concept: str | None = None) -> list[int]:
     """The place of one box of each patient, the patients in the order of their names."""
     of_patient: dict[str, list[int]] = {}
     for place, one in enumerate(seen):

@@ -25,7 +25,7 @@ from medgrape.files import plain, whole_file
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.runs.manifest import version_of
-from medgrape.safety.boxes import BoxSeen, known_films, look
+from medgrape.safety.boxes import MeasuredBox, known_films, measure_boxes
 from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 
@@ -116,7 +116,9 @@ def audit_run(
         by,
         run=loaded.folder.name,
         version=version_of(loaded.folder),
-        checked=_checked(run, dataset, look(run, dataset, read.films, split, track)) if isinstance(run, Run) else None,
+        checked=_checked(run, dataset, measure_boxes(run, dataset, read.films, split, track))
+        if isinstance(run, Run)
+        else None,
         changed=_changed(run, dataset, read, track) if faithful else None,
         refused=len(read.refused),
         known_films=known_films(run.learnt_from, dataset, read.films, {film.id for film in read.readings.films}),
@@ -176,7 +178,7 @@ def write_audit(audit: Audit, folder: Path) -> AuditFiles:
     return files
 
 
-def _checked(run: Run, dataset: Dataset, seen: Sequence[BoxSeen]) -> Checked | None:
+def _checked(run: Run, dataset: Dataset, seen: Sequence[MeasuredBox]) -> Checked | None:
     """The run's own safety check on every box, beside one that always gives the commonest answer."""
     if not seen:
         return None

@@ -141,7 +141,7 @@ def test_where_concepts_are_level_the_claimed_one_leads(claimed):
 
 
 def test_a_concept_that_no_film_taught_is_listed_but_never_leads_unless_it_is_claimed():
-    rule = replace(SafetyRule.plain(), unbelieved=frozenset({"effusion"}))
+    rule = replace(SafetyRule.plain(), untrained=frozenset({"effusion"}))
     check = check_box(SCENE, RIGHT, "cavity", rule)
     assert check.dominant == "nodule"
     assert check.concepts[0].name == "effusion"
@@ -163,7 +163,7 @@ def test_a_run_that_nobody_calibrated_goes_by_its_settings_and_believes_no_untau
     rule = SafetyRule.of(run)
     assert (rule.lead("cavity"), rule.gate) == (run.config.safety.lead, run.config.safety.gate)
     assert not rule.calibrated
-    assert rule.unbelieved == {"nodule"}
+    assert rule.untrained == {"nodule"}
 
 
 def test_a_check_is_plain_data_even_with_an_open_gate():

@@ -227,7 +227,7 @@ def _rules(run: Run, checked: Callable[[SafetyRule], Alarms]) -> Iterator[Check]
     yield "ungated", "the paper's without its gate", checked(SafetyRule.plain(gate=math.inf))
     if run.safety is not None:
         yield CALIBRATED, _terms(run.safety), checked(own)
-    elif own.unbelieved or _values(own) != _values(paper):
+    elif own.untrained or _values(own) != _values(paper):
         yield SETTINGS, f"by this run's settings ({_values(own)})", checked(own)
 
 

@@ -288,7 +288,7 @@ class SafetyRule:
     """Lead over this concept that another one needs for a warning (eta). Negative: a warning unless this one leads."""
     gate: float
     """Highest variance of the leading concept for a warning (theta_V)."""
-    unbelieved: frozenset[str] = frozenset()
+    untrained: frozenset[str] = frozenset()
     """Concepts without training films: they are listed, and never cause a warning."""
     calibrated: bool = False
     origin: str = "The thresholds are the paper's."

@@ -111,7 +111,7 @@ def judge(
 ) -> SafetyCheck:
     """The rule itself, on what was measured inside a box."""
     row = concepts.index(claimed)
-    rivals = [k for k, name in enumerate(concepts.names) if name not in rule.unbelieved and k != row]
+    rivals = [k for k, name in enumerate(concepts.names) if name not in rule.untrained and k != row]
     rival = max(rivals, key=lambda k: float(means[k]), default=row)
     gap, allowed = float(means[rival]) - float(means[row]), rule.lead(claimed)
     leads, believed = rival != row and gap > allowed, float(variances[rival]) <= rule.gate

@@ -99,7 +99,7 @@ def leads(seen: Sequence[MeasuredBox], known: ConceptSet, claimed: ConceptSet, r
     """
     means = np.array([one.means.tolist() for one in seen]).reshape(len(seen), len(known))
     variances = np.array([one.variances.tolist() for one in seen]).reshape(means.shape)
-    taught = np.array([name not in rule.unbelieved for name in known.names])
+    taught = np.array([name not in rule.untrained for name in known.names])
     found = np.full((len(seen), len(claimed)), -np.inf)
     for column, row in enumerate(known.index(name) for name in claimed.names):
         rivals = np.flatnonzero(taught & (np.arange(len(known)) != row))

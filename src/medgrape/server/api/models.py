@@ -113,7 +113,7 @@ def _safety_rule(run: Run) -> SafetyRuleResponse:
         origin=rule.origin,
         leads={name: rule.lead(name) for name in run.concepts.names},
         gate=None if rule.gate == inf else rule.gate,
-        unbelieved=tuple(name for name in run.concepts.names if name in rule.unbelieved),
+        unbelieved=tuple(name for name in run.concepts.names if name in rule.untrained),
     )
 
 

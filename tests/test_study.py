@@ -16,7 +16,6 @@ from medgrape.concepts import ConceptError
 from medgrape.corrections.statements import BoxCorrection, Rejection
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
-from medgrape.explain.explanation import in_words
 from medgrape.geometry import Box, BoxOutsideError
 from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.study import ConceptMismatchError, NothingToUndoError
@@ -183,8 +182,8 @@ def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_r
         "A person corrected this reading: a box for Nodule, confirmed though the model sees something else there; "
         "Cavity rejected.",
     )
-    assert in_words(before["cavity"]) == "clearly seen"
-    assert (in_words(after["cavity"]), after["cavity"].strength, after["cavity"].rejected) == ("rejected", 0.0, True)
+    assert before["cavity"].words == "clearly seen"
+    assert (after["cavity"].words, after["cavity"].strength, after["cavity"].rejected) == ("rejected", 0.0, True)
     assert after["cavity"].score == before["cavity"].score
     assert not after["effusion"].rejected
 

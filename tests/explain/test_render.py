@@ -6,7 +6,7 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, in_words, listed
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, listed
 from medgrape.explain.film_panel import FILM, film_panel, marked
 from medgrape.explain.layout import BACKGROUND, NO_BREAK, font, legible, title_of, wrapped
 from medgrape.explain.maps import ENLARGED, fitted, resized, seen, strengths
@@ -101,14 +101,14 @@ def test_the_same_strength_has_the_same_colour_for_every_concept():
 
 def test_words_follow_the_strength():
     just_below = 1e-6
-    said = [in_words(evidence(strength=s)) for s in (2.0, CLEARLY, CLEARLY - just_below, PERHAPS - just_below, -1.0)]
+    said = [evidence(strength=s).words for s in (2.0, CLEARLY, CLEARLY - just_below, PERHAPS - just_below, -1.0)]
     assert said == ["clearly seen", "clearly seen", "perhaps", "not seen", "not seen"]
 
 
 @pytest.mark.parametrize("broken", [{"present_score": 0.2}, {"score": float("nan")}, {"absent_score": float("nan")}])
 def test_a_score_that_tells_nothing_is_neither_seen_nor_absent(broken, written):
     mute = replace(evidence(absent=0.2), **broken)
-    assert in_words(mute) == "cannot be told"
+    assert mute.words == "cannot be told"
     assert not strengths(mute).any()
     draw(replace(scene(concepts=TB[:1]), concepts=(mute,)))
     assert "cannot be told" in written

@@ -22,7 +22,6 @@ from dicom_scenes import (
 )
 from medgrape.concepts import ConceptSet
 from medgrape.config import FilmLimits
-from medgrape.explain.explanation import tells
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.hospital.codes import Makers
 from medgrape.hospital.objects import write_objects
@@ -60,7 +59,7 @@ def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(ope
     assert turn.point(x, y, FilmSize(maps.Columns, maps.Rows)) == (UPRIGHT.x1, UPRIGHT.y1), "upper left to a person"
 
     grid = PatchGrid(FilmSize(150, 110), *study.original.mean.shape[-2:])
-    shown = [found for found in study.explain().concepts if tells(found)]
+    shown = [found for found in study.explain().concepts if found.is_informative]
     for frame, found in zip(np.atleast_3d(maps.pixel_array).reshape(-1, *stored.shape), shown, strict=True):
         strength = np.clip((found.mean - found.absent_score) / (found.present_score - found.absent_score), 0, 1)
         assert np.array_equal(turn.pixels(frame), grid.spread(np.rint(255 * strength).astype(np.uint8)))
@@ -80,7 +79,7 @@ def test_another_viewer_shows_the_film_upright_and_in_its_greys(opened, tmp_path
 
 def test_the_maps_belong_to_the_report_and_say_what_they_are(written, corrected):
     maps, report = segread(written["maps.dcm"]), dcmread(written["report.dcm"])
-    shown = [found for found in corrected[0].explain().concepts if tells(found)]
+    shown = [found for found in corrected[0].explain().concepts if found.is_informative]
     assert [maps.get_segment_description(n).segment_label for n in maps.segment_numbers] == [
         f"{found.concept.title}{' (rejected)' if found.rejected else ''}" for found in shown
     ]

@@ -13,7 +13,7 @@ import numpy as np
 from medgrape.bulk.listing import DownloadFolder, ListedFilm, is_url
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.errors import UserError
-from medgrape.explain.words import seen
+from medgrape.explain.words import describe_score
 from medgrape.files import sha256
 from medgrape.films.decoder import Decoder, Request
 from medgrape.films.film import Film, FilmError
@@ -232,7 +232,7 @@ class FilmReader:
         for (number, listed, film), probabilities, maps in outputs:
             grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts
             findings = (
-                Finding(float(mean.max()), *peak(mean, grid), seen(float(mean.max()), absent, present))
+                Finding(float(mean.max()), *peak(mean, grid), describe_score(float(mean.max()), absent, present))
                 for mean, (absent, present) in zip(maps, self._usual, strict=True)
             )
             reading = FilmReading(facts.size, tuple(probabilities), tuple(findings), facts.warnings)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation, tells
+from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation
 from medgrape.films.film import Film
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.model.evidence import Evidence
@@ -48,7 +48,7 @@ def explain(
 
 def _rank(found: ConceptEvidence) -> tuple[bool, bool, float]:
     """What stands out comes first, what a person rejected last."""
-    return not found.rejected, tells(found), found.strength if tells(found) else found.score
+    return not found.rejected, found.is_informative, found.strength if found.is_informative else found.score
 
 
 def _concepts(run: Run, evidence: Evidence) -> Iterator[ConceptEvidence]:

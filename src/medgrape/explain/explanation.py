@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from medgrape.concepts import Concept
-from medgrape.explain.words import NOTICE, Words, parts, seen, strength
+from medgrape.explain.words import NOTICE, Words, describe_score, separates, strength
 from medgrape.films.film import Film, eight_bit
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 
@@ -64,6 +64,18 @@ class ConceptEvidence:
         if self.rejected:
             return 0.0
         return strength(self.score, self.absent_score, self.present_score)
+
+    @property
+    def is_informative(self) -> bool:
+        """Whether the score separates films with the concept from films without it."""
+        return separates(self.score, self.absent_score, self.present_score)
+
+    @property
+    def words(self) -> Words:
+        """The strength in words."""
+        if self.rejected:
+            return "rejected"
+        return describe_score(self.score, self.absent_score, self.present_score)
 
 
 @dataclass(frozen=True)
@@ -129,18 +141,6 @@ class Explanation:
         return listed(self)
 
 
-def tells(evidence: ConceptEvidence) -> bool:
-    """Whether the concept's score can part films with it from films without it."""
-    return parts(evidence.score, evidence.absent_score, evidence.present_score)
-
-
-def in_words(evidence: ConceptEvidence) -> Words:
-    """How strongly a concept is seen, as one would say it."""
-    if evidence.rejected:
-        return "rejected"
-    return seen(evidence.score, evidence.absent_score, evidence.present_score)
-
-
 def listed(explanation: Explanation) -> dict[str, Any]:
     """Everything but pixels, ready for JSON; a figure that is not a number becomes null."""
     return {
@@ -165,8 +165,8 @@ def _concept(evidence: ConceptEvidence, grid: PatchGrid) -> dict[str, Any]:
         "score": _number(evidence.score),
         "absent_score": _number(evidence.absent_score),
         "present_score": _number(evidence.present_score),
-        "strength": _number(evidence.strength) if tells(evidence) else None,
-        "words": in_words(evidence),
+        "strength": _number(evidence.strength) if evidence.is_informative else None,
+        "words": evidence.words,
         "rejected": evidence.rejected,
         "peak": {"x": _number(x, 2), "y": _number(y, 2)},
         "mean": [[_number(value) for value in row] for row in evidence.mean.tolist()],

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from PIL import Image, ImageDraw
 
 from medgrape.concepts import OKABE_ITO, colour
-from medgrape.explain.explanation import ConceptEvidence, Explanation, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.layout import badge, framed, stamped, title_of
 from medgrape.explain.maps import fitted, inside, outline, resized
 from medgrape.explain.words import PERHAPS
@@ -38,7 +38,7 @@ class Marked:
     @property
     def seen(self) -> bool:
         """Whether there is a place to point at."""
-        return tells(self.evidence) and self.evidence.strength >= PERHAPS
+        return self.evidence.is_informative and self.evidence.strength >= PERHAPS
 
 
 def marked(explanation: Explanation) -> list[Marked]:

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, UInt8
 from matplotlib import colormaps
 from PIL import Image
 
-from medgrape.explain.explanation import ConceptEvidence, tells
+from medgrape.explain.explanation import ConceptEvidence
 from medgrape.explain.layout import halo, is_bright
 from medgrape.explain.words import PERHAPS
 from medgrape.geometry import FilmSize
@@ -60,7 +60,7 @@ def relative(patches: Map) -> Map:
 
 def strengths(evidence: ConceptEvidence) -> Map:
     """The map on the scale of ``strength``: 0 as on films without the concept, 1 as on films with it."""
-    if not tells(evidence):
+    if not evidence.is_informative:
         return np.zeros(evidence.mean.shape)
     step = evidence.present_score - evidence.absent_score
     return np.asarray(np.nan_to_num((evidence.mean - evidence.absent_score) / step, nan=0.0), np.float64)

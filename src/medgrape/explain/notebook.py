@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from medgrape.errors import first_line
-from medgrape.explain.explanation import Explanation, in_words
+from medgrape.explain.explanation import Explanation
 from medgrape.explain.words import NOTICE
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def pictured(draw: Callable[[], tuple["Image.Image", str]], words: str) -> Bundl
 
 def in_short(explanation: Explanation) -> str:
     """One line, for a terminal."""
-    found = ", ".join(f"{one.concept.name}: {in_words(one)}" for one in explanation.concepts[:4])
+    found = ", ".join(f"{one.concept.name}: {one.words}" for one in explanation.concepts[:4])
     return f"Explanation({shares(explanation.probabilities.items())}; {found})"
 
 
 def in_sentences(explanation: Explanation) -> str:
     """What the picture shows."""
     classes = ", ".join(f"{name.replace('_', ' ')} {share:.0%}" for name, share in _ranked(explanation))
-    found = "; ".join(f"{one.concept.title}: {in_words(one)}" for one in explanation.concepts)
+    found = "; ".join(f"{one.concept.title}: {one.words}" for one in explanation.concepts)
     warnings = "".join(f" Warning: {text}" for text in explanation.warnings)
     return f"Chest X-ray of {explanation.film} pixels. Classes: {classes}. Findings: {found}.{warnings} {NOTICE}"
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from PIL import Image, ImageDraw
 
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, in_words, tells
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
 from medgrape.explain.film_panel import MOST_ROWS, Marked
 from medgrape.explain.layout import (
     BACKGROUND,
@@ -79,8 +79,8 @@ def _words(concept: Marked) -> Image.Image:
     line = Image.new("RGB", (TEXT, max(name.height, 32)), BACKGROUND)
     line.paste(name, (44, 0))
     stamped(line, badge(concept.letter, concept.ink, 32), (16, 16))
-    told = [line, paragraph(in_words(evidence), TEXT, size=22, ink=INK if concept.seen else FAINT)]
-    if tells(evidence):
+    told = [line, paragraph(evidence.words, TEXT, size=22, ink=INK if concept.seen else FAINT)]
+    if evidence.is_informative:
         told.append(_meter(evidence.strength, concept.ink))
         told.append(paragraph(_figures(evidence), TEXT, size=SMALL, ink=FAINT, most=2))
     else:
@@ -201,7 +201,7 @@ def key_panel(shown: list[Marked], width: int) -> Image.Image:
 
 def _key_line(concept: Marked, width: int) -> Image.Image:
     told = paragraph(
-        f"{concept.title}: {in_words(concept.evidence)}", width - 40, ink=INK if concept.seen else FAINT, most=2
+        f"{concept.title}: {concept.evidence.words}", width - 40, ink=INK if concept.seen else FAINT, most=2
     )
     line = Image.new("RGB", (width, max(told.height, 28)), BACKGROUND)
     line.paste(told, (40, max(0, (28 - told.height) // 2)))

@@ -5,7 +5,7 @@ from pathlib import Path
 from PIL import Image
 
 from medgrape.errors import UserError
-from medgrape.explain.explanation import Explanation, in_words, tells
+from medgrape.explain.explanation import Explanation
 from medgrape.explain.film_panel import FILM, MOST_ROWS, Marked, film_panel, marked
 from medgrape.explain.layout import FAINT, SMALL, beside, bordered, paragraph, stacked, title_of
 from medgrape.explain.maps import widest_spread
@@ -84,8 +84,8 @@ def _others(explanation: Explanation) -> list[Image.Image]:
         return []
     told: dict[str, list[str]] = {}
     for other in rest:
-        strength = f" {other.strength:.2f}" if tells(other) else ""
-        told.setdefault(in_words(other), []).append(title_of(other.concept) + strength)
+        strength = f" {other.strength:.2f}" if other.is_informative else ""
+        told.setdefault(other.words, []).append(title_of(other.concept) + strength)
     groups = [f"{words}: {', '.join(names)}." for words, names in told.items()]
     scale = "Also looked for, with strength (0 as on films without it, 1 as on films with it); "
     return [_line(), paragraph(scale + " ".join(groups), WIDTH, size=SMALL, most=6)]

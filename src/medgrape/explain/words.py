@@ -16,15 +16,15 @@ def strength(score: float, absent: float, present: float) -> float:
     return (score - absent) / max(present - absent, 1e-6)
 
 
-def parts(score: float, absent: float, present: float) -> bool:
+def separates(score: float, absent: float, present: float) -> bool:
     """Whether the score can part films with the concept from films without it."""
     step = present - absent
     return math.isfinite(step) and step >= LEAST_STEP and math.isfinite(score)
 
 
-def seen(score: float, absent: float, present: float) -> Words:
+def describe_score(score: float, absent: float, present: float) -> Words:
     """The word for a score that nobody has judged."""
-    if not parts(score, absent, present):
+    if not separates(score, absent, present):
         return "cannot be told"
     found = strength(score, absent, present)
     if found >= CLEARLY:

@@ -31,7 +31,7 @@ from pydicom.sr.codedict import codes
 
 from medgrape.concepts import ConceptSet
 from medgrape.corrections.statements import BoxCorrection, Correction, Rejection
-from medgrape.explain.explanation import ConceptEvidence, Explanation, in_words, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.words import NOTICE
 from medgrape.geometry import Box
 from medgrape.hospital.codes import Makers, diagnosis, finding, ours
@@ -70,9 +70,9 @@ def _finding(
     found: ConceptEvidence, makers: Makers, film: Dataset, maps: Dataset | None, mapped: Sequence[str]
 ) -> Group:
     scores = {"score": found.score, "score_without": found.absent_score, "score_with": found.present_score}
-    if tells(found):
+    if found.is_informative:
         scores["strength"] = found.strength
-    seen = QualitativeEvaluation(ours("seen"), ours(in_words(found).replace(" ", "_")))
+    seen = QualitativeEvaluation(ours("seen"), ours(found.words.replace(" ", "_")))
     told: dict[str, Any] = {
         "tracking_identifier": TrackingIdentifier(identifier=f"finding {found.concept.name}"),
         "finding_type": finding(found.concept),

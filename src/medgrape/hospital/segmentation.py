@@ -18,7 +18,7 @@ from pydicom.encaps import encapsulate
 from pydicom.sr.codedict import codes
 from pydicom.uid import RLELossless
 
-from medgrape.explain.explanation import ConceptEvidence, Explanation, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.words import NOTICE, strength
 from medgrape.geometry import PatchGrid
 from medgrape.hospital.codes import Makers, finding, meaning
@@ -35,7 +35,7 @@ _MEANS = (
 
 def mapped(explanation: Explanation) -> tuple[ConceptEvidence, ...]:
     """The findings that have a map; where the score parts no films, there is no scale to draw one on."""
-    return tuple(found for found in explanation.concepts if tells(found))
+    return tuple(found for found in explanation.concepts if found.is_informative)
 
 
 def segmentation(found: Sequence[ConceptEvidence], grid: PatchGrid, source: SourceFilm, makers: Makers) -> Dataset:

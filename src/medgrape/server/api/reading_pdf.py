@@ -8,7 +8,7 @@ from reportlab.lib.colors import HexColor
 from reportlab.lib.units import mm
 from reportlab.platypus import Flowable, LongTable, PageBreak, Spacer, Table
 
-from medgrape.explain.explanation import ConceptEvidence, Explanation, in_words, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.film_panel import Marked, film_panel, marked
 from medgrape.explain.layout import is_bright, title_of
 from medgrape.explain.panels import per_cent, titles
@@ -172,7 +172,7 @@ def _findings(explained: Explanation, shown: Sequence[Marked]) -> list[Flowable]
 
 def _finding(evidence: ConceptEvidence, explained: Explanation, likeliest: str, mark: Marked | None) -> list[object]:
     x, y = peak(evidence.mean, explained.grid)
-    known = tells(evidence)
+    known = evidence.is_informative
     letter = paragraph("")
     if mark is not None:
         ink = "black" if is_bright(mark.ink) else "white"
@@ -180,7 +180,7 @@ def _finding(evidence: ConceptEvidence, explained: Explanation, likeliest: str, 
     return [
         letter,
         paragraph(title_of(evidence.concept), bold=mark is not None),
-        paragraph(in_words(evidence)),
+        paragraph(evidence.words),
         paragraph(f"{evidence.strength:.2f}".replace("-", "−") if known else "–", right=True),
         paragraph("not heard" if evidence.moves is None else _points(evidence.moves[likeliest]), right=True),
         paragraph(f"{x:.0f}, {y:.0f}" if known and not evidence.rejected else "–", right=True),

@@ -15,22 +15,24 @@ from scipy import stats
 import medgrape as mg
 from command_line import medgrape
 from medgrape.concepts import Concept, ConceptSet
+from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source, VocabularyError
 from medgrape.geometry import Box, FilmSize
 from medgrape.runs.checkpoint import SafetyRule, load_run
-from medgrape.safety.boxes import MeasuredBox, boxes_seen
+from medgrape.safety.boxes import MeasuredBox, measure_boxes
 from medgrape.safety.calibration import calibrate, keep
 from medgrape.safety.check import check_box, judge
 from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 from medgrape.safety.thresholds import (
     CalibrationError,
-    Terms,
+    CalibrationOptions,
     allowed_alarms,
     conformal_threshold,
     learn_thresholds,
-    parting_lead,
+    midpoint_threshold,
     units_needed,
 )
+from oracles import feedback as slow
 
 NAMES = ("active_tb", "obsolete_tb", "other_tb")
 THREE = ConceptSet(tuple(Concept(name, name, "A finding.") for name in NAMES))
@@ -60,9 +62,16 @@ def run(trained_run):
     return replace(load_run(trained_run).run, concepts=THREE, metrics={})
 
 
+def measured(run, data, folder):
+    """The boxes of the validation films, measured by a run."""
+    return measure_boxes(run, data, cached_films(run.config, data, folder), "val")
+
+
 def thresholds(seen, run, terms=None):
     """What is learnt from these boxes."""
-    return learn_thresholds(seen, run, SimulatedClaims.on(seen, dataset(seen)), terms or Terms(), {"name": "scene"})
+    return learn_thresholds(
+        seen, run, SimulatedClaims.on(seen, dataset(seen)), terms or CalibrationOptions(), {"name": "scene"}
+    )
 
 
 @pytest.mark.parametrize(("patients", "bound", "confidence"), [(22, 0.1, 0.9), (60, 0.1, 0.9), (200, 0.05, 0.8)])
@@ -108,8 +117,11 @@ def test_many_boxes_are_judged_as_one_box_is(means, variances, lead, gate, untau
     rule = SafetyRule(lambda name: lead * (NAMES.index(name) + 1), gate, frozenset(untaught))
     found = alarms([box(0, "active_tb", means, variances=variances)], THREE, THREE, rule)
 
-    told = [judge(torch.tensor(means), torch.tensor(variances), THREE, name, rule).mismatch for name in NAMES]
-    assert found[0].tolist() == told
+    one_by_one = [judge(torch.tensor(means), torch.tensor(variances), THREE, name, rule).mismatch for name in NAMES]
+    assert found[0].tolist() == one_by_one
+    rows = {NAMES.index(name) for name in untaught}
+    expected = [slow.warns(means, variances, row, rule.lead(name), gate, rows) for row, name in enumerate(NAMES)]
+    assert one_by_one == expected
 
 
 def test_always_answering_active_tb_gets_on_tbx11k_what_the_paper_reports():
@@ -117,7 +129,7 @@ def test_always_answering_active_tb_gets_on_tbx11k_what_the_paper_reports():
     data = dataset(seen, trained=["obsolete_tb", "active_tb", "active_tb"])
     claims = SimulatedClaims.on(seen, data)
     assert most_frequent_concept(data) == "active_tb"
-    counted = claims.counted(majority_alarms("active_tb", claims))
+    counted = claims.rates(majority_alarms("active_tb", claims))
     assert counted.false_alarms == pytest.approx(0.208, abs=5e-4)
     assert counted.caught == pytest.approx(0.896, abs=5e-4)
 
@@ -145,28 +157,28 @@ def test_a_finding_with_enough_patients_learns_its_own_lead_and_a_rare_one_takes
 def test_twenty_boxes_of_one_patient_are_one_patient(run):
     boxes = [box(n, "active_tb", (0.5, 0.6, 0.0), patient=f"p{n % 21}") for n in range(420)]
     with pytest.raises(CalibrationError, match=r"boxes of 21 patients.*at least 22"):
-        thresholds(boxes, run, Terms())
+        thresholds(boxes, run, CalibrationOptions())
 
 
 def test_the_lot_draws_every_box_of_a_patient_and_the_same_one_for_the_same_seed(run):
     boxes = [box(n, "active_tb", (0.0, n / 100, 0.0), patient="anna") for n in range(4)]
-    drawn = [thresholds(boxes, run, Terms(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
+    drawn = [thresholds(boxes, run, CalibrationOptions(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
     assert {round(lead, 2) for lead in drawn} == {0.0, 0.01, 0.02, 0.03}
-    again = [thresholds(boxes, run, Terms(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
+    again = [thresholds(boxes, run, CalibrationOptions(0.9, 0.5, seed=seed)).pooled for seed in range(40)]
     assert drawn == again
 
 
 def test_a_gate_lowers_the_lead_that_has_to_be_allowed(run):
     boxes = [box(n, "active_tb", (0.1, 0.6, 0.0), variances=(0.0, 0.01, 0.0)) for n in range(30)]
-    assert thresholds(boxes, run, Terms()).pooled == pytest.approx(0.5)
-    assert thresholds(boxes, run, Terms(gate=0.001)).pooled == 0.0
+    assert thresholds(boxes, run, CalibrationOptions()).pooled == pytest.approx(0.5)
+    assert thresholds(boxes, run, CalibrationOptions(gate=0.001)).pooled == 0.0
 
 
 def test_a_finding_that_no_film_has_taught_never_leads(run):
     boxes = [box(n, "active_tb", (0.1, 0.2, 0.9)) for n in range(30)]
     taught = replace(run, metrics={"untrained_concepts": ["other_tb"]})
-    assert thresholds(boxes, run, Terms()).pooled == pytest.approx(0.8)
-    assert thresholds(boxes, taught, Terms()).pooled == pytest.approx(0.1)
+    assert thresholds(boxes, run, CalibrationOptions()).pooled == pytest.approx(0.8)
+    assert thresholds(boxes, taught, CalibrationOptions()).pooled == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -182,12 +194,12 @@ def test_a_finding_that_no_film_has_taught_never_leads(run):
     ],
 )
 def test_the_lead_for_balance_lies_half_way_between_right_and_wrong_claims(right, wrong, lead):
-    assert parting_lead(np.array(right), np.array(wrong)) == pytest.approx(lead)
+    assert midpoint_threshold(np.array(right), np.array(wrong)) == pytest.approx(lead)
 
 
 @given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=9), st.lists(st.floats(-1, 1, width=16), min_size=1))
 def test_where_wrong_claims_do_not_lie_above_right_ones_nothing_is_doubted(right, wrong):
-    found = parting_lead(np.array(right), np.array(wrong))
+    found = midpoint_threshold(np.array(right), np.array(wrong))
     if np.mean(wrong) <= np.mean(right):
         assert found >= max(*right, *wrong)
     else:
@@ -198,7 +210,7 @@ def test_a_balanced_lead_is_learnt_for_each_claimed_finding_and_a_rare_one_takes
     active = [box(n, "active_tb", (0.5, 0.5, 0.0)) for n in range(6)]
     obsolete = [box(n, "obsolete_tb", (0.1, 0.9, 0.0)) for n in range(6, 11)]
     rare = [box(n, "other_tb", (0.1, 0.2, 0.9)) for n in range(11, 15)]
-    learnt = thresholds([*active, *obsolete, *rare], run, Terms(balanced=True))
+    learnt = thresholds([*active, *obsolete, *rare], run, CalibrationOptions(balanced=True))
     assert set(learnt.by_concept) == {"active_tb", "obsolete_tb"}, "four patients are too few"
     assert learnt.by_concept["active_tb"] == pytest.approx(0.4), "rightly claimed 0, wrongly 0.8"
     wrongly = (6 * 0.0 + 4 * 0.7) / 10
@@ -209,19 +221,19 @@ def test_a_balanced_lead_is_learnt_for_each_claimed_finding_and_a_rare_one_takes
 
 def test_findings_that_nobody_can_claim_wrongly_take_the_pooled_lead(run):
     boxes = [box(n, "active_tb", (0.5, 0.4, 0.0)) for n in range(5)]
-    learnt = thresholds(boxes, run, Terms(balanced=True))
+    learnt = thresholds(boxes, run, CalibrationOptions(balanced=True))
     assert learnt.by_concept == {}
     assert learnt.pooled == pytest.approx((-0.1 + (0.1 + 0.5) / 2) / 2)
 
 
 def test_many_boxes_of_four_patients_give_no_finding_a_balanced_lead_of_its_own(run):
     boxes = [box(n, NAMES[n % 2], (0.5, 0.4, 0.0), patient=f"p{n % 4}") for n in range(20)]
-    assert thresholds(boxes, run, Terms(balanced=True)).by_concept == {}
+    assert thresholds(boxes, run, CalibrationOptions(balanced=True)).by_concept == {}
 
 
 def test_without_a_wrong_claim_there_is_nothing_to_balance(run):
     with pytest.raises(CalibrationError, match="On the 0 readable boxes of split 'val' no finding can be claimed"):
-        thresholds([], run, Terms(balanced=True))
+        thresholds([], run, CalibrationOptions(balanced=True))
 
 
 def test_without_any_box_no_share_of_false_alarms_can_be_promised(run):
@@ -233,16 +245,16 @@ def test_claims_are_counted_by_the_finding_that_they_name():
     seen = [box(0, "active_tb", (0.0,) * 3), box(1, "active_tb", (0.0,) * 3), box(2, "obsolete_tb", (0.0,) * 3)]
     claims = SimulatedClaims.on(seen, dataset(seen))
     warned = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1]], dtype=bool)
-    active, obsolete = claims.naming("active_tb", warned), claims.naming("obsolete_tb", warned)
+    active, obsolete = claims.rates_of("active_tb", warned), claims.rates_of("obsolete_tb", warned)
     assert (active.caught, active.false_alarms, active.balanced) == (0.0, 0.5, 0.25)
     assert (obsolete.caught, obsolete.false_alarms, obsolete.balanced) == (1.0, 0.0, 1.0)
-    assert claims.naming("other_tb", warned) is None
-    assert claims.naming("of another data set", warned) is None
+    assert claims.rates_of("other_tb", warned) is None
+    assert claims.rates_of("of another data set", warned) is None
 
 
 def test_a_box_is_seen_in_a_batch_as_in_a_study(trained_run, drawn_dataset):
     reader, data = mg.load(trained_run), Dataset.load(drawn_dataset)
-    seen = boxes_seen(reader.loaded, data, drawn_dataset, "val")
+    seen = measured(reader.loaded.run, data, drawn_dataset)
     assert len(seen) == sum(drawn.film in {one.id for one in data.in_split("val")} for drawn in data.boxes)
     for one in seen[:3]:
         check = check_box(reader.open(data.film_path(one.film)).evidence, one.box, one.concept)
@@ -255,14 +267,16 @@ def test_a_box_beside_its_film_is_passed_over(trained_run, drawn_dataset):
     loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
     astray = data.in_split("val")[0].id
     data = replace(data, boxes=(DrawnBox(astray, data.concepts.names[0], Box(900, 900, 950, 950)),))
-    assert boxes_seen(loaded, data, drawn_dataset, "val") == ()
+    assert measured(loaded.run, data, drawn_dataset) == ()
 
 
-def test_a_finding_that_the_model_never_learnt_is_named(trained_run, drawn_dataset):
-    loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
-    more = replace(data, concepts=ConceptSet((*data.concepts, Concept("gout", "Gout", "In a toe."))))
+def test_a_finding_that_the_model_never_learnt_is_named(trained_run, drawn_dataset, tmp_path):
+    data = Dataset.load(drawn_dataset)
+    films = tuple(replace(one, labels=one.labels | {"gout": False}) for one in data.films)
+    more = ConceptSet((*data.concepts, Concept("gout", "Gout", "In a toe.")))
+    replace(data, concepts=more, films=films).save(tmp_path / "more")
     with pytest.raises(VocabularyError, match="also has gout"):
-        boxes_seen(loaded, more, drawn_dataset, "val")
+        calibrate(load_run(trained_run), tmp_path / "more")
 
 
 @pytest.fixture
@@ -294,7 +308,7 @@ def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(trained_run, draw
     loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
     calibration = calibrate(loaded, drawn_dataset, **LOOSE)
     rule = SafetyRule.of(replace(loaded.run, safety=calibration.thresholds))
-    seen = boxes_seen(loaded, data, drawn_dataset, "val")
+    seen = measured(loaded.run, data, drawn_dataset)
     doubted = [judge(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
     assert calibration.check.false_alarms == pytest.approx(np.mean(doubted))
     assert sum(one.boxes for one in calibration.concepts) == calibration.boxes == len(seen)

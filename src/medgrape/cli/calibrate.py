@@ -10,7 +10,7 @@ from medgrape.cli.options import Json
 
 if TYPE_CHECKING:
     from medgrape.safety.calibration import CalibratedConcept, Calibration
-    from medgrape.safety.claims import Counted
+    from medgrape.safety.claims import AlarmRates
 
 
 def calibrate(
@@ -101,7 +101,7 @@ def _row(one: "CalibratedConcept") -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _shares(counted: "Counted | None") -> tuple[str, str]:
+def _shares(counted: "AlarmRates | None") -> tuple[str, str]:
     if counted is None:
         return "-", "-"
     return "-" if counted.caught is None else f"{counted.caught:.3f}", f"{counted.false_alarms:.3f}"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from medgrape.corrections.attribution import Moves, moves
 from medgrape.corrections.effects import rejected, revise, revised_scores
-from medgrape.corrections.statements import BoxCorrection, Change, Correction, Rejection
+from medgrape.corrections.statements import BoxCorrection, StudyChange, Correction, Rejection
 from medgrape.errors import UserError
 from medgrape.explain.assemble import explain
 from medgrape.explain.explanation import DrawnBox, Explanation
@@ -57,7 +57,7 @@ class Study:
     """The first one first. What they do together does not depend on their order."""
     before: "Study | None" = None
     """The study before the last step; None: nothing was done yet."""
-    change: Change | None = None
+    change: StudyChange | None = None
     """What the last step did."""
     model: str = "unknown"
     """What reports call the model by: the fingerprint of its weights."""
@@ -126,7 +126,7 @@ class Study:
 
     def withdraw(self, number: int) -> "Study":
         """A study without one correction, counted from 0 in ``corrections``; the others stay as they are."""
-        return self._after(Change("withdrawn", number, self._in_force(number)))
+        return self._after(StudyChange("withdrawn", number, self._in_force(number)))
 
     def redraw(
         self,
@@ -150,7 +150,7 @@ class Study:
             old.concept if isinstance(concept, EllipsisType) else concept,
             old.positive if positive is None else positive,
         )
-        return self._after(Change("redrawn", number, self._accepted(drawn, confirmed=confirmed), old))
+        return self._after(StudyChange("redrawn", number, self._accepted(drawn, confirmed=confirmed), old))
 
     def resumed(self, accepted: Iterable[Correction]) -> "Study":
         """A study with corrections that were accepted at an earlier sitting, as they were accepted then."""
@@ -202,10 +202,10 @@ class Study:
         return read(self.explain, repr(self))
 
     def _with(self, correction: Correction) -> "Study":
-        return self._after(Change("corrected", len(self.corrections), correction))
+        return self._after(StudyChange("corrected", len(self.corrections), correction))
 
-    def _after(self, change: Change) -> "Study":
-        return replace(self, corrections=change.done(self.corrections), before=self, change=change)
+    def _after(self, change: StudyChange) -> "Study":
+        return replace(self, corrections=change.apply(self.corrections), before=self, change=change)
 
     def _in_force(self, number: int) -> Correction:
         if not 0 <= number < len(self.corrections):  # -1 is the last one to Python, and a slip to a person

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from correcting_scenes import CONCEPTS, LEFT, RIGHT, boxes, study, untaught
 from medgrape.concepts import ConceptError
-from medgrape.corrections.statements import BoxCorrection, Change, Rejection
+from medgrape.corrections.statements import BoxCorrection, StudyChange, Rejection
 from medgrape.errors import UserError
 from medgrape.geometry import Box, BoxOutsideError
 from medgrape.study import ConceptMismatchError, NoSuchCorrectionError, NothingToUndoError
@@ -75,8 +75,8 @@ def test_undo_walks_back_over_every_kind_of_step(data):
     told = [entry["prediction_after"] for entry in history[-1].log]
     assert told == [dict(one.prediction) for one in history[1:]]
     for now, before in zip(history[:0:-1], history[-2::-1], strict=True):
-        assert now.change.undone(now.corrections) == before.corrections
-        assert now.change.done(before.corrections) == now.corrections
+        assert now.change.revert(now.corrections) == before.corrections
+        assert now.change.apply(before.corrections) == now.corrections
         assert now.undo() is before
         assert same(before, study(RUN).resumed(before.corrections))
     with pytest.raises(NothingToUndoError):
@@ -193,6 +193,6 @@ def test_the_explanation_tells_only_what_is_still_in_force():
 
 def test_a_change_leaves_equal_corrections_beside_it_in_their_places():
     twin = Rejection("cavity")
-    change = Change("redrawn", 1, Rejection("nodule"), twin)
-    assert change.done((twin, twin, twin)) == (twin, Rejection("nodule"), twin)
-    assert change.undone((twin, Rejection("nodule"), twin)) == (twin, twin, twin)
+    change = StudyChange("redrawn", 1, Rejection("nodule"), twin)
+    assert change.apply((twin, twin, twin)) == (twin, Rejection("nodule"), twin)
+    assert change.revert((twin, Rejection("nodule"), twin)) == (twin, twin, twin)

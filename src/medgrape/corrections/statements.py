@@ -95,7 +95,7 @@ ChangeKind = Literal["corrected", "withdrawn", "redrawn"]
 
 
 @dataclass(frozen=True)
-class Change:
+class StudyChange:
     """What a step does to the corrections of a study."""
 
     kind: ChangeKind
@@ -106,11 +106,11 @@ class Change:
     replaced: Correction | None = None
     """Which other, if it was redrawn."""
 
-    def done(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
+    def apply(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
         """The corrections once it is done."""
         return _exchanged(corrections, self.number, self._out, self._in)
 
-    def undone(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
+    def revert(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
         """The corrections from before it was done: the very ones, each in its old place."""
         return _exchanged(corrections, self.number, self._in, self._out)
 

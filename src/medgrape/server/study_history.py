@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medgrape.corrections.statements import Change, Correction, correction_from_json
+from medgrape.corrections.statements import StudyChange, Correction, correction_from_json
 from medgrape.server.errors import Problem
 from medgrape.server.storage.events import Event
 from medgrape.study import NoSuchCorrectionError, Study
@@ -22,14 +22,14 @@ class StudyState:
     revision: int = 0
     """Number of steps."""
     corrections: tuple[Correction, ...] = ()
-    done: tuple[Change, ...] = ()
+    done: tuple[StudyChange, ...] = ()
     """Changes that can be undone, the last one last."""
-    undone: tuple[Change, ...] = ()
+    undone: tuple[StudyChange, ...] = ()
     """Changes that can be redone, the one undone last at the end."""
 
-    def do(self, change: Change) -> "StudyState":
+    def do(self, change: StudyChange) -> "StudyState":
         """Return the state after a change; nothing can be redone after it."""
-        return StudyState(self.revision + 1, change.done(self.corrections), (*self.done, change))
+        return StudyState(self.revision + 1, change.apply(self.corrections), (*self.done, change))
 
     def undo(self) -> "StudyState":
         """Return the state after the last change is undone."""
@@ -38,7 +38,7 @@ class StudyState:
                 409, "nothing_to_undo", "There is no correction to undo: this is the film as the model reads it."
             )
         *done, last = self.done
-        return StudyState(self.revision + 1, last.undone(self.corrections), tuple(done), (*self.undone, last))
+        return StudyState(self.revision + 1, last.revert(self.corrections), tuple(done), (*self.undone, last))
 
     def redo(self) -> "StudyState":
         """Return the state after the change that was undone last is done again."""
@@ -53,7 +53,7 @@ class HistoryEntry:
     """A step in the log."""
 
     event: Event
-    change: Change
+    change: StudyChange
     """The change that was made, undone or redone."""
     state: StudyState
     """After the step."""
@@ -132,7 +132,7 @@ def first_of(study: Study) -> Study:
     return study
 
 
-def _payload(change: Change) -> dict[str, Any]:
+def _payload(change: StudyChange) -> dict[str, Any]:
     """Describe a change in its event; ``_change`` is the inverse."""
     payload: dict[str, Any] = {"correction": change.correction.to_json()}
     if change.kind != "corrected":
@@ -142,11 +142,11 @@ def _payload(change: Change) -> dict[str, Any]:
     return payload
 
 
-def _change(event: Event, corrections: tuple[Correction, ...]) -> Change:
+def _change(event: Event, corrections: tuple[Correction, ...]) -> StudyChange:
     payload = event.payload
     if event.kind == WITHDRAWN:
-        return Change("withdrawn", payload["number"], corrections[payload["number"]])
+        return StudyChange("withdrawn", payload["number"], corrections[payload["number"]])
     correction = correction_from_json(payload["correction"])
     if event.kind == REDRAWN:
-        return Change("redrawn", payload["number"], correction, corrections[payload["number"]])
-    return Change("corrected", len(corrections), correction)
+        return StudyChange("redrawn", payload["number"], correction, corrections[payload["number"]])
+    return StudyChange("corrected", len(corrections), correction)

@@ -6,12 +6,12 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, listed
-from medgrape.explain.film_panel import FILM, film_panel, marked
-from medgrape.explain.layout import BACKGROUND, NO_BREAK, font, legible, title_of, wrapped
-from medgrape.explain.maps import ENLARGED, fitted, resized, seen, strengths
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.film_panel import FILM, film_panel, mark_concepts
+from medgrape.explain.layout import BACKGROUND, NO_BREAK, PictureError, font, legible, title_of, wrapped
+from medgrape.explain.maps import ENLARGED, fitted, resized, similarity_picture, strengths
 from medgrape.explain.panels import per_cent
-from medgrape.explain.render import MARGIN, PictureError, draw, save_picture
+from medgrape.explain.render import MARGIN, draw, save_picture
 from medgrape.explain.words import CLEARLY, NOTICE, PERHAPS
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
@@ -77,7 +77,7 @@ def test_the_peak_lies_in_the_middle_of_the_strongest_patch():
 
 def test_colour_lies_on_the_hot_patch_and_the_rest_of_the_film_is_untouched():
     film = scene().pixels
-    shown = np.asarray(seen(film, evidence(spot=(1, 12)), GRID.film), int)
+    shown = np.asarray(similarity_picture(film, evidence(spot=(1, 12)), GRID.film), int)
     changed = np.abs(shown - film[..., None]).max(axis=2) > 0
     assert changed[10:20, 120:130].mean() > 0.8
     assert not changed[:, :110].any()
@@ -86,16 +86,16 @@ def test_colour_lies_on_the_hot_patch_and_the_rest_of_the_film_is_untouched():
 
 def test_a_concept_at_its_absent_score_paints_nothing_though_one_patch_stands_out():
     film = scene().pixels
-    shown = np.asarray(seen(film, evidence(strength=0.0), GRID.film))
+    shown = np.asarray(similarity_picture(film, evidence(strength=0.0), GRID.film))
     assert np.array_equal(shown, np.repeat(film[..., None], 3, axis=2))
 
 
 def test_the_same_strength_has_the_same_colour_for_every_concept():
     film = scene().pixels
     narrow, wide = evidence(absent=0.50, present=0.55), evidence(TB[1], absent=-0.2, present=0.9)
-    at_peak = [np.asarray(seen(film, one, GRID.film))[15, 125] for one in (narrow, wide)]
+    at_peak = [np.asarray(similarity_picture(film, one, GRID.film))[15, 125] for one in (narrow, wide)]
     assert np.abs(at_peak[0].astype(int) - at_peak[1]).max() <= 1
-    weak = np.asarray(seen(film, evidence(strength=0.3), GRID.film))[15, 125]
+    weak = np.asarray(similarity_picture(film, evidence(strength=0.3), GRID.film))[15, 125]
     assert np.abs(at_peak[0].astype(int) - weak).max() > 40
 
 
@@ -117,12 +117,12 @@ def test_a_score_that_tells_nothing_is_neither_seen_nor_absent(broken, written):
 def test_what_is_seen_is_outlined_and_what_is_not_is_left_alone():
     film = np.asarray(film_panel(scene(concepts=TB[:1]), []))
     bright = scene(concepts=TB[:1])
-    outlined = np.asarray(film_panel(bright, marked(bright)))
+    outlined = np.asarray(film_panel(bright, mark_concepts(bright)))
     down, across = np.nonzero((film != outlined).any(axis=2))
     assert across.min() > 0.7 * FILM.width
     assert down.max() < 0.6 * film.shape[0]
     absent = replace(bright, concepts=(evidence(strength=PERHAPS - 0.01),))
-    assert np.array_equal(film, np.asarray(film_panel(absent, marked(absent))))
+    assert np.array_equal(film, np.asarray(film_panel(absent, mark_concepts(absent))))
 
 
 SIZES = [(64, 64), (30, 90), (400, 40), (3000, 3000), (1000, 10), (3, 500)]
@@ -195,7 +195,7 @@ def test_who_listens_to_whom_is_told(written):
 
 def test_a_concept_that_the_head_does_not_know_is_shown_in_a_colour_of_its_own(written):
     added = scene(concept_names=tuple(concept.name for concept in TB[:2]), attention=np.eye(2))
-    assert len({concept.ink for concept in marked(added)}) == 3
+    assert len({concept.ink for concept in mark_concepts(added)}) == 3
     draw(added)
     assert [text for text in written if "listens to" in text] == [f"{c.title} listens to: itself 1.00" for c in TB[:2]]
 
@@ -203,7 +203,7 @@ def test_a_concept_that_the_head_does_not_know_is_shown_in_a_colour_of_its_own(w
 def test_a_concept_keeps_its_colour_from_film_to_film():
     one = scene()
     other = replace(one, concepts=one.concepts[::-1])
-    inks = [{concept.title: concept.ink for concept in marked(film)} for film in (one, other)]
+    inks = [{concept.title: concept.ink for concept in mark_concepts(film)} for film in (one, other)]
     assert inks[0] == inks[1]
 
 
@@ -266,7 +266,7 @@ def test_what_is_not_a_number_is_listed_as_unknown():
         probabilities={"healthy": float("nan")},
         concepts=(replace(broken, present_score=float("nan")),),
     )
-    told = json.loads(json.dumps(listed(film), allow_nan=False))
+    told = json.loads(json.dumps(film.to_json(), allow_nan=False))
     assert told["probabilities"]["healthy"] is None
     assert told["attention"] is None
     assert told["concepts"][0]["strength"] is None

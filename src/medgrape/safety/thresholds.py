@@ -92,8 +92,8 @@ class CalibrationOptions:
     """Learn balanced thresholds instead of bounded ones."""
 
     def __post_init__(self) -> None:
-        bounds = {"--max-false-alarms": self.max_false_alarms, "--confidence": self.confidence}
-        bounds = {option: value for option, value in bounds.items() if value is not None}
+        options = {"--max-false-alarms": self.max_false_alarms, "--confidence": self.confidence}
+        bounds = {option: value for option, value in options.items() if value is not None}
         if self.balanced and bounds:
             raise CalibrationError(f"--balanced promises no rate of false alarms; leave out {' and '.join(bounds)}.")
         for option, value in bounds.items():

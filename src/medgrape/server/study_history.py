@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medgrape.corrections.statements import StudyChange, Correction, correction_from_json
+from medgrape.corrections.statements import Correction, StudyChange, correction_from_json
 from medgrape.server.errors import Problem
 from medgrape.server.storage.events import Event
 from medgrape.study import NoSuchCorrectionError, Study

@@ -9,7 +9,7 @@ from reportlab.lib.units import mm
 from reportlab.platypus import Flowable, LongTable, PageBreak, Spacer, Table
 
 from medgrape.explain.explanation import ConceptEvidence, Explanation
-from medgrape.explain.film_panel import Marked, film_panel, marked
+from medgrape.explain.film_panel import ConceptMark, film_panel, mark_concepts
 from medgrape.explain.layout import is_bright, title_of
 from medgrape.explain.panels import per_cent, titles
 from medgrape.explain.render import draw
@@ -52,7 +52,7 @@ _KEY = (
 
 def reading_pdf(reading: ReadingResponse, explained: Explanation, warnings: tuple[str, ...]) -> bytes:
     """Print a reading on A4; ``warnings`` are those of film and model, without corrections."""
-    shown = marked(explained)
+    shown = mark_concepts(explained)
     film = image(film_panel(explained, shown), _FILM_WIDTH, _FILM_HEIGHT)
     evidence = image(draw(explained), WIDTH, HEIGHT - 12 * mm)
     left = _FILM_WIDTH + 6 * mm
@@ -156,7 +156,7 @@ def _classes(reading: ReadingResponse, explained: Explanation, width: float) -> 
     return Table([[table], [paragraph(f"Less likely, and told in reading.json: {rest} more.", faint=True)]])
 
 
-def _findings(explained: Explanation, shown: Sequence[Marked]) -> list[Flowable]:
+def _findings(explained: Explanation, shown: Sequence[ConceptMark]) -> list[Flowable]:
     """Every finding in words and figures, on as many pages as it takes."""
     likeliest = next(iter(explained.probabilities))
     heads = ["", "Finding", "In words", "Strength", f"Moves {titles(explained)[likeliest]}", "Strongest at x, y"]
@@ -170,7 +170,9 @@ def _findings(explained: Explanation, shown: Sequence[Marked]) -> list[Flowable]
     return [LongTable(rows, widths, style=style, repeatRows=1), Spacer(1, 1 * mm), paragraph(_KEY, 7, faint=True)]
 
 
-def _finding(evidence: ConceptEvidence, explained: Explanation, likeliest: str, mark: Marked | None) -> list[object]:
+def _finding(
+    evidence: ConceptEvidence, explained: Explanation, likeliest: str, mark: ConceptMark | None
+) -> list[object]:
     x, y = peak(evidence.mean, explained.grid)
     known = evidence.is_informative
     letter = paragraph("")

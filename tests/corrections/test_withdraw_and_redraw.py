@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from correcting_scenes import CONCEPTS, LEFT, RIGHT, boxes, study, untaught
 from medgrape.concepts import ConceptError
-from medgrape.corrections.statements import BoxCorrection, StudyChange, Rejection
+from medgrape.corrections.statements import BoxCorrection, Rejection, StudyChange
 from medgrape.errors import UserError
 from medgrape.geometry import Box, BoxOutsideError
 from medgrape.study import ConceptMismatchError, NoSuchCorrectionError, NothingToUndoError

@@ -6,16 +6,15 @@ part goes to the next free slot.
 """
 
 import importlib.util
-import queue
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from filelock import FileLock, Timeout
 
@@ -109,100 +108,61 @@ class Scheduler:
     """Gives each worker slot one part at a time; every slot has a thread."""
 
     def __init__(self, slots: Sequence[WorkerSlot], parts: Iterator[Part]) -> None:
-        self._slots, self._parts = slots, parts
-        self._returned: deque[Task] = deque()
-        """Tasks whose worker died."""
-        self._under_way, self._slots_left, self._no_more_parts, self._stopped = 0, len(slots), False, False
-        self._change = threading.Condition()
-        self._done: queue.SimpleQueue[tuple[Part, pa.Table] | BaseException | None] = queue.SimpleQueue()
-        self._room = threading.Semaphore(len(slots))
-        """Limits the results that wait to be written."""
+        self._slots, self._tasks, self._stopped = slots, map(Task, parts), False
 
     def results(self) -> "Iterator[tuple[Part, pa.Table]]":
         """Yield every part with its table, in the order in which they are finished."""
-        threads = [threading.Thread(target=self._work, args=(slot,), daemon=True) for slot in self._slots]
-        for thread in threads:
-            thread.start()
-        try:
-            while (done := self._done.get()) is not None:
-                if isinstance(done, BaseException):
-                    raise done
-                yield done
-                self._room.release()
-        finally:
-            with self._change:
-                self._stopped = True
-                self._change.notify_all()
-            self._close()
-            for thread in threads:
-                thread.join()
-            self._close()  # processes that were just being started
+        with ExitStack() as stack:
+            stack.callback(self._close)  # after all threads have ended, which may just have started processes
+            threads = stack.enter_context(ThreadPoolExecutor(len(self._slots)))
+            stack.callback(self._stop)
+            yield from self._schedule(threads)
+
+    def _schedule(self, threads: Executor) -> "Iterator[tuple[Part, pa.Table]]":
+        running: dict[Future[Any], tuple[WorkerSlot, Task | None]] = {
+            threads.submit(slot.wait, self._is_wanted): (slot, None) for slot in self._slots
+        }
+        idle, interrupted = deque[WorkerSlot](), deque[Task]()
+        while running:
+            finished = []
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                slot, task = running.pop(future)
+                try:
+                    table = future.result()
+                except WorkerSlotLostError:
+                    continue
+                except WorkerDiedError:
+                    if task is not None:
+                        task.deaths += 1
+                        interrupted.append(task)
+                    running[threads.submit(self._restart, slot)] = slot, None
+                    continue
+                idle.append(slot)
+                if task is not None:
+                    finished.append((task.part, table))
+            while idle and (task := interrupted.popleft() if interrupted else next(self._tasks, None)) is not None:
+                slot = idle.popleft()
+                running[threads.submit(task.run, slot)] = slot, task
+            yield from finished
+            if idle and all(task is None for _, task in running.values()):
+                return
+        raise UserError("No worker is left and none can be started; finished parts are kept: give the command again.")
+
+    def _restart(self, slot: WorkerSlot) -> None:
+        if not self._stopped:
+            slot.launch()
+            slot.wait(self._is_wanted)
+
+    def _is_wanted(self) -> bool:
+        return not self._stopped
+
+    def _stop(self) -> None:
+        self._stopped = True
+        self._close()
 
     def _close(self) -> None:
         for slot in self._slots:
             slot.close()
-
-    def _work(self, slot: WorkerSlot) -> None:
-        try:
-            slot.wait(self._wanted)
-            while (task := self._next()) is not None:
-                self._run(task, slot)
-        except WorkerSlotLostError:
-            with self._change:
-                self._slots_left -= 1
-                if self._slots_left:
-                    return
-            message = "No worker is left and none can be started; finished parts are kept: give the command again."
-            self._done.put(UserError(message))
-        except BaseException as error:
-            self._done.put(error)
-
-    def _run(self, task: Task, slot: WorkerSlot) -> None:
-        try:
-            table = task.run(slot)
-        except WorkerDiedError:
-            task.deaths += 1
-            with self._change:
-                self._returned.append(task)
-                self._change.notify_all()
-            if self._wanted():
-                slot.launch()
-                slot.wait(self._wanted)
-            return
-        while not self._room.acquire(timeout=0.5):  # until earlier results are written
-            if self._stopped:
-                break
-        else:
-            self._done.put((task.part, table))
-        with self._change:
-            self._under_way -= 1
-            self._end_if_done()
-
-    def _next(self) -> Task | None:
-        """Return the next task, or None once everything is done; wait while other slots may still return a task."""
-        with self._change:
-            while not self._stopped:
-                if self._returned:
-                    return self._returned.popleft()
-                if not self._no_more_parts:
-                    part = next(self._parts, None)
-                    if part is not None:
-                        self._under_way += 1
-                        return Task(part)
-                    self._no_more_parts = True
-                    self._end_if_done()
-                    continue
-                self._change.wait()
-        return None
-
-    def _end_if_done(self) -> None:
-        if self._no_more_parts and self._under_way == 0 and not self._stopped:
-            self._stopped = True
-            self._change.notify_all()
-            self._done.put(None)
-
-    def _wanted(self) -> bool:
-        return not self._stopped
 
 
 _LOCK = ".lock"
@@ -236,16 +196,13 @@ def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summ
             plan = Plan(model=job.version, films=listing.films, digest=listing.digest, part=size)
         _refuse_other(order, plan, listing, job.version)
         parts = Parts(order.out, plan)
-        if is_new:
+        missing = parts.missing()
+        first = [] if is_new else list(islice(missing, 1))
+        if is_new or first:  # otherwise everything is read, and no worker is needed
             with _started(engine.slots(job)) as slots:
-                plan.write(order.out, listing)
-                _read(parts, parts.missing(), slots, watch)
-        else:
-            missing = parts.missing()
-            first = next(missing, None)
-            if first is not None:  # otherwise everything is read, and no worker is needed
-                with _started(engine.slots(job)) as slots:
-                    _read(parts, chain([first], missing), slots, watch)
+                if is_new:
+                    plan.write(order.out, listing)
+                _read(parts, chain(first, missing), slots, watch)
         seconds = time.monotonic() - began
         summary = Summary(str(order.out), job.version, engine.name, engine.workers, parts.found, parts.made, seconds)
         summary.write(order.out)
@@ -254,8 +211,8 @@ def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summ
 
 def _read(parts: Parts, missing: Iterator[Part], slots: Sequence[WorkerSlot], watch: Watch) -> None:
     shown = 0
-    with watch("reading films", parts.plan.parts) as step:
-        for part, table in Scheduler(slots, missing).results():
+    with watch("reading films", parts.plan.parts) as step, closing(Scheduler(slots, missing).results()) as results:
+        for part, table in results:
             parts.keep(part, table)
             count = parts.found + parts.made
             for _ in range(count.parts - shown):
@@ -266,17 +223,15 @@ def _read(parts: Parts, missing: Iterator[Part], slots: Sequence[WorkerSlot], wa
 @contextmanager
 def _started(slots: Sequence[WorkerSlot]) -> Iterator[Sequence[WorkerSlot]]:
     """Start all workers and wait for one, so that a model that cannot be loaded ends it before anything is written."""
-    try:
+    with ExitStack() as stack:
         for slot in slots:
+            stack.callback(slot.close)
             slot.launch()
         try:
             slots[0].wait(lambda: True)
         except WorkerSlotLostError:
             raise UserError("No worker can be started: memory is short, or the cluster has no free core.") from None
         yield slots
-    finally:
-        for slot in slots:
-            slot.close()
 
 
 @contextmanager

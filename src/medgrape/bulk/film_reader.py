@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 READ, REFUSED = "read", "refused"
-_DOWNLOADS = 8
-"""Films that are downloaded at once, because storage answers slowly."""
+_DOWNLOADS = 8  # films that are downloaded at once, because storage answers slowly
 _BATCHES_AHEAD = 3
 """Films that are decoded ahead, in batches: one is being read, the next is ready, a third is on its way."""
 
@@ -110,8 +109,7 @@ class Columns:
 
     classes: tuple[str, ...]
     concepts: tuple[str, ...]
-    model: str
-    """Version of the model."""
+    model: str  # version of the model
 
     @property
     def schema(self) -> "pa.Schema":
@@ -161,12 +159,10 @@ def printable(text: str) -> str:
 class Job(Record):
     """The model with which a worker reads films, and how many films at once."""
 
-    model: Path
-    """A run or a model in one file; an absolute path, because workers run elsewhere."""
+    model: Path  # a run or a model in one file; an absolute path, because workers run elsewhere
     version: str
     batch: int = 8
-    threads: int = 1
-    """Threads of the model's arithmetic in one worker."""
+    threads: int = 1  # threads of the model's arithmetic in one worker
 
 
 def model_version(model: Path) -> str:

@@ -30,8 +30,7 @@ class ListedFilm:
     """A film under the name that the user gave it."""
 
     name: str
-    place: str
-    """Its URL or absolute path, which processes in other folders can use."""
+    place: str  # its URL or absolute path, which processes in other folders can use
 
     @classmethod
     def of(cls, name: str) -> "ListedFilm":
@@ -159,8 +158,7 @@ def _lines(place: str) -> Generator[str, None, None]:
 
 
 _CHUNK = 2**20
-_ATTEMPTS = 3
-"""Downloads of a film that may fail before the film is refused."""
+_ATTEMPTS = 3  # downloads of a film that may fail before the film is refused
 _PREFIX = "medgrape-fetched-"
 
 

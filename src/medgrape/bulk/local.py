@@ -16,8 +16,7 @@ from medgrape.errors import UserError, os_error_message
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MAX_STARTS = 3
-"""How often in a row a process may die before it is ready."""
+_MAX_STARTS = 3  # how often in a row a process may die before it is ready
 
 
 def cores() -> int:

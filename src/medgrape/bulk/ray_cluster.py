@@ -19,10 +19,8 @@ from medgrape.errors import UserError, os_error_message
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MAX_WAIT = 300.0
-"""Seconds to wait until a new worker is ready, on any node with a free core."""
-_OWN_STORE = 200 * 2**20
-"""Bytes for objects in transit, in a cluster that we start ourselves."""
+_MAX_WAIT = 300.0  # seconds to wait until a new worker is ready, on any node with a free core
+_OWN_STORE = 200 * 2**20  # bytes for objects in transit, in a cluster that we start ourselves
 
 
 def import_ray() -> Any:  # noqa: ANN401 (untyped)

@@ -33,10 +33,8 @@ FORMAT = 1
 LARGEST_PART, SMALLEST_PART = 512, 32
 """Default limits of a part, in films: small enough that a lost worker costs little, large enough for few files."""
 _PARTS_PER_WORKER = 32
-_BATCH = 8
-"""Parts of ``SMALLEST_PART`` films or more are a multiple of this."""
-_EXAMPLES = 20
-"""Refused films that the summary names; the table has them all."""
+_BATCH = 8  # parts of ``SMALLEST_PART`` films or more are a multiple of this
+_EXAMPLES = 20  # refused films that the summary names; the table has them all
 NEEDED = "Tables of films need: pip install 'medgrape[bulk]'."
 
 
@@ -46,8 +44,7 @@ class Listing:
 
     path: Path
     films: int
-    digest: str
-    """Hash of the places of all films in their order."""
+    digest: str  # hash of the places of all films in their order
 
 
 def list_films(places: Iterable[str], path: Path) -> Listing:
@@ -87,12 +84,10 @@ class Part:
 class Plan(Record):
     """How the films of a folder of results are divided; it does not depend on the engine."""
 
-    model: str
-    """Version of the model."""
+    model: str  # version of the model
     films: int
     digest: str
-    part: int
-    """Films in a part."""
+    part: int  # films in a part
     format: int = FORMAT
 
     @property
@@ -147,8 +142,7 @@ class Count:
     films: int = 0
     refused: int = 0
     parts: int = 0
-    examples: tuple[tuple[str, str], ...] = ()
-    """The first refused films, each with its reason."""
+    examples: tuple[tuple[str, str], ...] = ()  # the first refused films, each with its reason
 
     def plus(self, table: "pa.Table") -> "Count":
         """Return the count with one more part."""
@@ -171,12 +165,9 @@ class Summary:
     model: str
     engine: str
     workers: int
-    found: Count
-    """What earlier calls had completed."""
-    made: Count
-    """What this call has read."""
-    seconds: float
-    """Duration of this call."""
+    found: Count  # what earlier calls had completed
+    made: Count  # what this call has read
+    seconds: float  # duration of this call
 
     @property
     def all(self) -> Count:

@@ -76,8 +76,7 @@ class Engine(Protocol):
         ...
 
 
-MAX_DEATHS = 3
-"""Workers that may die over a part before its films are read one by one, to find the one that kills them."""
+MAX_DEATHS = 3  # workers that may die over a part before its films are read one by one, to find the one that kills them
 CRASHED = "the reader process crashed on this film every time."
 
 
@@ -88,8 +87,7 @@ class Task:
     part: Part
     deaths: int = 0
     one_by_one: "list[pa.Table]" = field(default_factory=list)
-    suspect: int = -1
-    """Number of the film that a worker is reading, or died over, when it reads films one by one."""
+    suspect: int = -1  # number of the film that a worker is reading, or died over, when it reads films one by one
 
     def run(self, slot: WorkerSlot) -> "pa.Table":
         """Return all rows. Rows that were read one by one survive the worker, and each film kills one more at most."""
@@ -175,10 +173,8 @@ class Order:
     places: tuple[str, ...]
     model: Path
     out: Path
-    batch: int = 8
-    """Films that the model sees at once; more than 8 are slower on most processors."""
-    part: int | None = None
-    """Films in a part; None: depends on their number."""
+    batch: int = 8  # films that the model sees at once; more than 8 are slower on most processors
+    part: int | None = None  # films in a part; None: depends on their number
 
 
 def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summary:

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from medgrape.runs.checkpoint import Run
 
-Contributions = Mapping[str, Mapping[str, float]]
-"""Concept to class to difference of probability."""
+Contributions = Mapping[str, Mapping[str, float]]  # concept to class to difference of probability
 
 
 @torch.no_grad()

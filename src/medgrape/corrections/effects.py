@@ -22,8 +22,7 @@ from medgrape.corrections.statements import BoxCorrection, Correction, Rejection
 from medgrape.geometry import Box, PatchGrid, on_film
 from medgrape.model.evidence import Evidence
 
-ELSEWHERE = 0.5
-"""alpha: importance of a patch outside the boxes of its concept."""
+ELSEWHERE = 0.5  # alpha: importance of a patch outside the boxes of its concept
 
 
 def revise(evidence: Evidence, corrections: Sequence[Correction]) -> Evidence:

@@ -96,12 +96,9 @@ class StudyChange:
     """A change of a study's corrections."""
 
     kind: ChangeKind
-    number: int
-    """Position among the corrections, from 0."""
-    correction: Correction
-    """The correction that was added, withdrawn, or drawn in place of another."""
-    replaced: Correction | None = None
-    """The correction that was redrawn."""
+    number: int  # position among the corrections, from 0
+    correction: Correction  # the correction that was added, withdrawn, or drawn in place of another
+    replaced: Correction | None = None  # the correction that was redrawn
 
     def apply(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
         """Return the corrections after the change."""

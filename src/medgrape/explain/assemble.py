@@ -9,8 +9,7 @@ from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Prediction
 from medgrape.runs.checkpoint import Run
 
-EXEMPLARS = 3
-"""Training films for each concept."""
+EXEMPLARS = 3  # training films for each concept
 
 
 def explain(

@@ -15,8 +15,7 @@ from medgrape.explain.maps import fitted, outline, resized, strong_pixels
 from medgrape.explain.words import PERHAPS
 from medgrape.geometry import Box, FilmSize, peak
 
-MOST_ROWS = 4
-"""Concepts with an outline and a row of their own; the others are listed."""
+MOST_ROWS = 4  # concepts with an outline and a row of their own; the others are listed
 FILM = FilmSize(800, 860)
 _BADGE = 30
 Point = tuple[float, float]

@@ -20,8 +20,7 @@ from medgrape.geometry import Box
 
 BACKGROUND, INK, FAINT = "#101014", "#ECECF2", "#A9A9B6"
 SMALL, PLAIN, HEADING, HEADLINE = 15, 18, 20, 32
-_LONGEST = 600
-"""Longer texts are cut to this number of characters."""
+_LONGEST = 600  # longer texts are cut to this number of characters
 NO_BREAK = "\u00a0"
 Font = ImageFont.FreeTypeFont
 
@@ -128,8 +127,7 @@ def paragraph(
     return panel
 
 
-_FINE = 4
-"""Discs are drawn larger by this factor and then reduced, which smooths their edges."""
+_FINE = 4  # discs are drawn larger by this factor and then reduced, which smooths their edges
 
 
 def stacked(panels: Sequence[Image.Image], gap: int = 0) -> Image.Image:

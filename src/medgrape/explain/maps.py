@@ -18,14 +18,10 @@ from medgrape.explain.words import PERHAPS
 from medgrape.geometry import FilmSize
 
 HEAT, SPREAD = "plasma", "cividis"
-_DIMMED = 0.5
-"""Brightness of the film under a map of disagreement, so that it is not taken for a map of the finding."""
-OPAQUE = 0.68
-"""Opacity of the strongest colour."""
-ENLARGED = 6.0
-"""Largest magnification of a film."""
-LEAST_SPREAD = 2e-4
-"""Smallest upper end of the scale of disagreement; up to this variance prototypes count as agreed."""
+_DIMMED = 0.5  # brightness of the film under a map of disagreement, so that it is not taken for a map of the finding
+OPAQUE = 0.68  # opacity of the strongest colour
+ENLARGED = 6.0  # largest magnification of a film
+LEAST_SPREAD = 2e-4  # smallest upper end of the scale of disagreement; up to this variance prototypes count as agreed
 _FRACTION_OF_PEAK, _ROUNDING, _FINE = 0.5, 0.12, 3
 Grey = UInt8[np.ndarray, "height width"]
 Colour = UInt8[np.ndarray, "height width 3"]

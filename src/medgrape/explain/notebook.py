@@ -12,8 +12,7 @@ from medgrape.explain.words import NOTICE
 
 MimeBundle = tuple[dict[str, str], dict[str, Any]]
 """The result of ``_repr_mimebundle_``: data by MIME type, and their metadata."""
-PIXELS, SHOWN = 1200, 860
-"""Width in pixels of a picture that is stored in a notebook, and its displayed width."""
+PIXELS, SHOWN = 1200, 860  # width in pixels of a picture that is stored in a notebook, and its displayed width
 
 
 def show(explain: Callable[[], Explanation], text: str, *, complete: bool) -> MimeBundle:

@@ -24,13 +24,10 @@ class MeasuredBox:
     """A box of a data set, with the mean of every concept's maps inside it."""
 
     film: FilmRecord
-    concept: str
-    """The concept that the box was drawn for."""
+    concept: str  # the concept that the box was drawn for
     box: Box
-    means: Float[Tensor, " k"]
-    """Means of ``mu``, in the order of the run's concepts."""
-    variances: Float[Tensor, " k"]
-    """Means of ``U``, likewise."""
+    means: Float[Tensor, " k"]  # means of ``mu``, in the order of the run's concepts
+    variances: Float[Tensor, " k"]  # means of ``U``, likewise
 
     @property
     def patient(self) -> str:

@@ -27,12 +27,10 @@ class CalibratedConcept:
     title: str
     boxes: int
     patients: int
-    lead: float
-    """Largest lead of another concept without a warning, inside a box that is claimed to show this one."""
+    lead: float  # largest lead of another concept without a warning, inside a box that is claimed to show this one
     own: bool
     """Learnt from this concept's boxes; otherwise from the boxes of all concepts, because its own were too few."""
-    check: AlarmRates | None
-    """Rates over the claims that name it; None if no box shows it."""
+    check: AlarmRates | None  # rates over the claims that name it; None if no box shows it
     majority: AlarmRates | None
     """Rates of the majority check over the same claims; None also if no training film has a box."""
 
@@ -49,10 +47,8 @@ class Calibration:
     majority: AlarmRates | None
     """Rates of a check that always answers ``majority_answer``, the most frequent concept of the training boxes."""
     majority_answer: str | None
-    settings_gate: float | None
-    """The gate of the run's settings, by default the paper's; None: no gate."""
-    with_settings_gate: AlarmRates
-    """Rates with that gate, and with leads learnt in the same way."""
+    settings_gate: float | None  # the gate of the run's settings, by default the paper's; None: no gate
+    with_settings_gate: AlarmRates  # rates with that gate, and with leads learnt in the same way
     warnings: tuple[str, ...]
 
     @property

@@ -23,8 +23,7 @@ from medgrape.model.evidence import Evidence
 from medgrape.records import Record
 from medgrape.runs.checkpoint import SafetyRule
 
-WHOLE_FILM = 0.99
-"""A box over at least this fraction of the film covers the whole film."""
+WHOLE_FILM = 0.99  # a box over at least this fraction of the film covers the whole film
 
 
 class ConceptInBox(Record):
@@ -87,10 +86,8 @@ class Comparison:
 
     rival: Int[np.ndarray, "boxes claims"]
     """Index among the model's concepts; the claimed concept itself if no other can lead."""
-    gap: Float[np.ndarray, "boxes claims"]
-    """Mean of the rival minus mean of the claimed concept."""
-    trusted: Bool[np.ndarray, "boxes claims"]
-    """Whether there is a rival whose variance is within the gate."""
+    gap: Float[np.ndarray, "boxes claims"]  # mean of the rival minus mean of the claimed concept
+    trusted: Bool[np.ndarray, "boxes claims"]  # whether there is a rival whose variance is within the gate
     allowed: Float[np.ndarray, " claims"]
 
     @property

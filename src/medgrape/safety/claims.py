@@ -18,8 +18,7 @@ from medgrape.runs.checkpoint import SafetyRule
 from medgrape.safety.boxes import MeasuredBox
 from medgrape.safety.check import Comparison, compare
 
-SAME_PLACE = 0.5
-"""Boxes with a larger intersection over union are in nearly the same place."""
+SAME_PLACE = 0.5  # boxes with a larger intersection over union are in nearly the same place
 Alarms = Bool[np.ndarray, "boxes claims"]
 """Whether a check warns, for every box and every concept of the data set that it may be claimed to show."""
 
@@ -28,10 +27,8 @@ Alarms = Bool[np.ndarray, "boxes claims"]
 class AlarmRates:
     """Rates at which a check warns."""
 
-    caught: float | None
-    """Fraction of wrong claims with a warning; None if there are no wrong claims."""
-    false_alarms: float
-    """Fraction of right claims with a warning."""
+    caught: float | None  # fraction of wrong claims with a warning; None if there are no wrong claims
+    false_alarms: float  # fraction of right claims with a warning
 
     @property
     def balanced(self) -> float | None:
@@ -43,15 +40,11 @@ class AlarmRates:
 class SimulatedClaims:
     """All claims about some boxes."""
 
-    concepts: ConceptSet
-    """Of the data set: of any other concept it is unknown where it is."""
-    films: tuple[FilmRecord, ...]
-    """The film of each box."""
-    truth: Int[np.ndarray, " boxes"]
-    """Index of the concept that each box was drawn for."""
+    concepts: ConceptSet  # of the data set: of any other concept it is unknown where it is
+    films: tuple[FilmRecord, ...]  # the film of each box
+    truth: Int[np.ndarray, " boxes"]  # index of the concept that each box was drawn for
     wrong: Bool[np.ndarray, "boxes claims"]
-    left_out: int
-    """Number of claims that are neither right nor wrong."""
+    left_out: int  # number of claims that are neither right nor wrong
 
     @classmethod
     def on(cls, boxes: Sequence[MeasuredBox], dataset: Dataset) -> "SimulatedClaims":

@@ -65,10 +65,8 @@ def midpoint_threshold(right: Float[np.ndarray, " right"], wrong: Float[np.ndarr
     return float(np.concatenate([[0.0], right, wrong]).max())
 
 
-MAX_FALSE_ALARMS, CONFIDENCE = 0.10, 0.90
-"""Defaults of bounded thresholds."""
-FEWEST = 5
-"""Smallest number of patients for a balanced threshold of a concept's own."""
+MAX_FALSE_ALARMS, CONFIDENCE = 0.10, 0.90  # defaults of bounded thresholds
+FEWEST = 5  # smallest number of patients for a balanced threshold of a concept's own
 
 
 class CalibrationError(UserError):
@@ -81,15 +79,12 @@ class CalibrationOptions:
 
     max_false_alarms: float | None = None
     """Bound on the rate of false alarms; None: 0.10, or no bound with ``balanced``."""
-    confidence: float | None = None
-    """Confidence of the bound; None: 0.90, or no bound with ``balanced``."""
+    confidence: float | None = None  # confidence of the bound; None: 0.90, or no bound with ``balanced``
     split: str = "val"
     gate: float | None = None
     """theta_V; None: no limit. A gate only suppresses warnings, as does a larger lead for a single concept."""
-    seed: int = 0
-    """Seed for drawing one box of each patient."""
-    balanced: bool = False
-    """Learn balanced thresholds instead of bounded ones."""
+    seed: int = 0  # seed for drawing one box of each patient
+    balanced: bool = False  # learn balanced thresholds instead of bounded ones
 
     def __post_init__(self) -> None:
         options = {"--max-false-alarms": self.max_false_alarms, "--confidence": self.confidence}

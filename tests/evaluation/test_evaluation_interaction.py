@@ -25,6 +25,7 @@ from medgrape.safety.boxes import MeasuredBox, boxed_films, measure_boxes
 from medgrape.safety.calibration import calibrate
 from medgrape.safety.check import inside
 from medgrape.safety.claims import SimulatedClaims, majority_alarms
+from medgrape.safety.thresholds import CalibrationOptions
 
 NAMES = ("cavity", "effusion", "nodule")
 CONCEPTS = ConceptSet(tuple(Concept(name, name.title(), "A finding.") for name in NAMES))
@@ -149,11 +150,11 @@ def test_the_gate_only_ever_holds_warnings_back(study):
 
 def test_a_calibrated_run_is_judged_by_its_own_thresholds(scene, drawn_dataset):
     loaded, data, cached = scene
-    safety = calibrate(loaded, drawn_dataset, max_false_alarms=0.4, confidence=0.6).thresholds
+    safety = calibrate(loaded, drawn_dataset, CalibrationOptions(max_false_alarms=0.4, confidence=0.6)).thresholds
     found = simulate_mistakes(replace(loaded.run, safety=safety), data, cached, "val")
     assert found.main.name == "calibrated"
     assert found.bound == 0.4
-    again = calibrate(loaded, drawn_dataset, max_false_alarms=0.4, confidence=0.6).check
+    again = calibrate(loaded, drawn_dataset, CalibrationOptions(max_false_alarms=0.4, confidence=0.6)).check
     assert found.main.caught.share == pytest.approx(again.caught)
     assert found.main.false_alarms.share == pytest.approx(again.false_alarms)
 
@@ -163,7 +164,10 @@ def test_a_run_calibrated_for_balance_is_called_so_and_dropout_keeps_its_usual_b
     everyone = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.films)
     two = tuple(drawn for drawn in data.boxes if drawn.concept != "pulmonary_tb")  # as on TBX11K, it has no box
     replace(data, films=everyone, boxes=two).save(tmp_path / "all")
-    learnt, data = calibrate(loaded, tmp_path / "all", balanced=True), Dataset.load(tmp_path / "all")
+    learnt, data = (
+        calibrate(loaded, tmp_path / "all", CalibrationOptions(balanced=True)),
+        Dataset.load(tmp_path / "all"),
+    )
     cached = cached_films(loaded.run.config, data, tmp_path / "all")
     found = simulate_mistakes(replace(loaded.run, safety=learnt.thresholds), data, cached, "val")
     assert learnt.thresholds.by_concept.keys() == {"active_tb", "obsolete_tb"}

@@ -37,7 +37,7 @@ from oracles import feedback as slow
 NAMES = ("active_tb", "obsolete_tb", "other_tb")
 THREE = ConceptSet(tuple(Concept(name, name, "A finding.") for name in NAMES))
 BOX = Box(10, 10, 30, 30)
-LOOSE = {"max_false_alarms": 0.4, "confidence": 0.6}
+LOOSE = CalibrationOptions(max_false_alarms=0.4, confidence=0.6)
 """What a handful of boxes is enough for."""
 
 
@@ -286,7 +286,7 @@ def copy(trained_run, tmp_path):
 
 
 def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, drawn_dataset):
-    calibration = calibrate(load_run(copy), drawn_dataset, **LOOSE)
+    calibration = calibrate(load_run(copy), drawn_dataset, LOOSE)
     assert load_run(copy).run.safety is None, "nothing is written before it is kept"
     keep(load_run(copy), calibration)
 
@@ -306,7 +306,7 @@ def test_a_calibrated_run_keeps_its_thresholds_and_checks_by_them(copy, drawn_da
 
 def test_the_pooled_figures_are_those_of_the_boxes_learnt_from(trained_run, drawn_dataset):
     loaded, data = load_run(trained_run), Dataset.load(drawn_dataset)
-    calibration = calibrate(loaded, drawn_dataset, **LOOSE)
+    calibration = calibrate(loaded, drawn_dataset, LOOSE)
     rule = SafetyRule.of(replace(loaded.run, safety=calibration.thresholds))
     seen = measured(loaded.run, data, drawn_dataset)
     doubted = [judge(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
@@ -319,7 +319,7 @@ def test_a_run_balanced_and_kept_promises_no_rate(copy, drawn_dataset, tmp_path)
     data = Dataset.load(drawn_dataset)
     everyone = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.films)
     replace(data, films=everyone).save(tmp_path / "all")
-    calibration = calibrate(load_run(copy), tmp_path / "all", balanced=True)
+    calibration = calibrate(load_run(copy), tmp_path / "all", CalibrationOptions(balanced=True))
     assert calibration.thresholds.by_concept, "here some finding has boxes of five patients"
     assert calibration.guarantee == (
         f"These thresholds lie half way between right and wrong claims on {calibration.boxes:,} boxes; no rate is "
@@ -354,15 +354,15 @@ def test_a_balance_with_a_promise_is_refused_and_changes_nothing(copy, drawn_dat
 
 
 def test_test_films_are_taken_with_a_warning(trained_run, drawn_dataset):
-    assert "test films" in calibrate(load_run(trained_run), drawn_dataset, split="test", **LOOSE).warnings[0]
-    assert calibrate(load_run(trained_run), drawn_dataset, **LOOSE).warnings == ()
+    assert "test films" in calibrate(load_run(trained_run), drawn_dataset, replace(LOOSE, split="test")).warnings[0]
+    assert calibrate(load_run(trained_run), drawn_dataset, LOOSE).warnings == ()
 
 
 def test_films_that_were_learnt_from_are_known_again_in_another_data_set(trained_run, drawn_dataset, tmp_path):
     data = Dataset.load(drawn_dataset)
     moved = tuple(replace(one, path=str(data.film_path(one).resolve()), split="val") for one in data.in_split("train"))
     replace(data, films=moved).save(tmp_path / "moved")
-    warnings = calibrate(load_run(trained_run), tmp_path / "moved", **LOOSE).warnings
+    warnings = calibrate(load_run(trained_run), tmp_path / "moved", LOOSE).warnings
     assert any("has learnt from" in warning for warning in warnings)
 
 
@@ -397,7 +397,7 @@ def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, drawn_data
 )
 def test_bad_terms_are_told_in_one_sentence(terms, complaint, trained_run, drawn_dataset):
     with pytest.raises(CalibrationError, match=complaint):
-        calibrate(load_run(trained_run), drawn_dataset, **terms)
+        calibrate(load_run(trained_run), drawn_dataset, CalibrationOptions(**terms))
 
 
 def test_a_refused_calibration_ends_with_exit_code_2_and_changes_nothing(copy, drawn_dataset):

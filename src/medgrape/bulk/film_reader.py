@@ -64,23 +64,19 @@ class FilmsAhead:
         if self._downloads is None:
             self._downloads = DownloadFolder()
         download = self._downloading.submit(self._downloads.fetch, film.place, self._limits)
-        return self._decoding.submit(self._decode_download, download)
+        return self._decoding.submit(self._decode, download)
 
-    def _decode_download(self, download: Future[Path]) -> Film | FilmError:
+    def _decode(self, source: Path | Future[Path]) -> Film | FilmError:
+        """Decode a film on this disk, or one that is being downloaded, and delete the download."""
+        path = None
         try:
-            path = download.result()
-        except FilmError as refusal:
-            return refusal
-        try:
-            return self._decode(path)
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _decode(self, path: Path) -> Film | FilmError:
-        try:
+            path = source.result() if isinstance(source, Future) else source
             return self._decoder.read(Request(path, self._limits, self._preprocessing))
         except FilmError as refusal:
             return FilmError(str(refusal).removeprefix(f"{path}: "))  # the row names the film
+        finally:
+            if isinstance(source, Future) and path is not None:
+                path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -116,18 +112,14 @@ class Columns:
         """The same for every part, even if all its films were refused."""
         import pyarrow as pa
 
-        fields = [
-            pa.field("film", pa.string(), nullable=False), pa.field("status", pa.string(), nullable=False),
-            pa.field("reason", pa.string()), pa.field("width", pa.int32()), pa.field("height", pa.int32()),
-            pa.field("predicted", pa.string()),
-            *(pa.field(f"probability_{name}", pa.float32()) for name in self.classes),
-        ]  # fmt: skip
+        types = {"film": pa.string(), "status": pa.string(), "reason": pa.string(), "width": pa.int32()}
+        types |= {"height": pa.int32(), "predicted": pa.string()}
+        types |= {f"probability_{name}": pa.float32() for name in self.classes}
         for name in self.concepts:
-            fields += [pa.field(f"{what}_{name}", pa.float32()) for what in ("score", "x", "y")]
-            fields.append(pa.field(f"seen_{name}", pa.string()))
-        return pa.schema(
-            [*fields, pa.field("warnings", pa.list_(pa.string())), pa.field("model", pa.string(), nullable=False)]
-        )
+            types |= {f"{what}_{name}": pa.float32() for what in ("score", "x", "y")} | {f"seen_{name}": pa.string()}
+        types |= {"warnings": pa.list_(pa.string()), "model": pa.string()}
+        required = ("film", "status", "model")
+        return pa.schema([pa.field(name, kind, nullable=name not in required) for name, kind in types.items()])
 
     def read(self, film: ListedFilm, reading: FilmReading) -> dict[str, Any]:
         """Return the row of a film that was read."""
@@ -186,10 +178,8 @@ class FilmReader:
             raise UserError(f"{job.model} is another model here than on the machine that distributes the work.")
         self._run, self._batch = load(job.model).loaded.run, job.batch
         self._columns = Columns(self._run.classes, self._run.concepts.names, job.version)
-        self._usual = [
-            (float(absent), float(present))
-            for absent, present in zip(self._run.usual.absent_peak, self._run.usual.present_peak, strict=True)
-        ]
+        usual = self._run.usual
+        self._usual = list(zip(usual.absent_peak.tolist(), usual.present_peak.tolist(), strict=True))
         config = self._run.config
         self._films = FilmsAhead(config.limits, config.preprocessing, _BATCHES_AHEAD * job.batch)
 
@@ -197,39 +187,34 @@ class FilmReader:
         """End the decoder."""
         self._films.close()
 
-    def read(self, films: Sequence[ListedFilm]) -> "pa.Table":
-        """Return a row for each film, in the order of the request."""
+    def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
+        """Return a row for each film, in the order of the request; all are refused with the reason ``refused``."""
+        if refused is not None:
+            return self._columns.table([self._columns.refused(film, refused) for film in films])
         rows: dict[int, dict[str, Any]] = {}
-        batch: list[tuple[int, ListedFilm, Film]] = []
+        batch: dict[int, tuple[ListedFilm, Film]] = {}
         for number, (listed, film) in enumerate(self._films.read(films)):
             if isinstance(film, FilmError):
                 rows[number] = self._columns.refused(listed, str(film))
-                continue
-            batch.append((number, listed, film))
-            if len(batch) == self._batch:
-                rows.update(self._rows(batch))
-                batch = []
-        rows.update(self._rows(batch))
-        return self._columns.table([rows[number] for number in range(len(films))])
+            else:
+                batch[number] = listed, film
+            if batch and (len(batch) == self._batch or number == len(films) - 1):
+                rows |= zip(batch, self._read_batch(list(batch.values())), strict=True)
+                batch = {}
+        return self._columns.table([row for _, row in sorted(rows.items())])
 
-    def refuse(self, films: Sequence[ListedFilm], reason: str) -> "pa.Table":
-        """Return rows that refuse the films."""
-        return self._columns.table([self._columns.refused(film, reason) for film in films])
-
-    def _rows(self, batch: Sequence[tuple[int, ListedFilm, Film]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _read_batch(self, batch: Sequence[tuple[ListedFilm, Film]]) -> Iterator[dict[str, Any]]:
         import torch
 
-        if not batch:
-            return
-        greys = torch.from_numpy(np.stack([film.pixels for _, _, film in batch])).unsqueeze(1).float().div_(255.0)
+        greys = torch.from_numpy(np.stack([film.pixels for _, film in batch])).unsqueeze(1).float().div_(255.0)
         with torch.inference_mode():
             prediction, means = self._run.model.look(greys)
         outputs = zip(batch, prediction.probabilities.tolist(), means.double().numpy(), strict=True)
-        for (number, listed, film), probabilities, maps in outputs:
+        for (listed, film), probabilities, maps in outputs:
             grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts
             findings = (
                 Finding(float(mean.max()), *peak(mean, grid), describe_score(float(mean.max()), absent, present))
                 for mean, (absent, present) in zip(maps, self._usual, strict=True)
             )
             reading = FilmReading(facts.size, tuple(probabilities), tuple(findings), facts.warnings)
-            yield number, self._columns.read(listed, reading)
+            yield self._columns.read(listed, reading)

@@ -17,7 +17,7 @@ from typing import Any
 
 from medgrape.config import FilmLimits
 from medgrape.datasets.dataset import film_paths
-from medgrape.errors import UserError, nearest
+from medgrape.errors import UserError, first_line, nearest
 from medgrape.films.film import FilmError
 from medgrape.films.reading import START, kind_of_start
 
@@ -38,6 +38,13 @@ class ListedFilm:
         return cls(name, name if is_url(name) else os.path.abspath(name))  # noqa: PTH100 (a link stays a link)
 
 
+def refuse_missing(places: Iterable[str]) -> None:
+    """Raise for a place on this disk that does not exist."""
+    for place in places:
+        if not is_url(place) and not Path(place).exists():
+            raise UserError(f"{place} does not exist: give films, a folder, a list, a prepared data set or a URL.")
+
+
 def films_of(places: Iterable[str]) -> Iterator[tuple[int, int, str]]:
     """Yield every film of every place, in no particular order: number of the place, rank there, path or URL.
 
@@ -48,22 +55,13 @@ def films_of(places: Iterable[str]) -> Iterator[tuple[int, int, str]]:
             yield number, rank, film
 
 
-def refuse_missing(places: Iterable[str]) -> None:
-    """Raise for a place on this disk that does not exist."""
-    for place in places:
-        if not is_url(place) and not Path(place).exists():
-            raise UserError(f"{place} does not exist: give films, a folder, a list, a prepared data set or a URL.")
-
-
 def _films(place: str) -> Iterator[tuple[int, str]]:
     suffix = PurePosixPath(place).suffix.lower()
     if suffix in LISTS:
         yield from enumerate(_listed(place, suffix))
     elif is_url(place):
-        if suffix in SUFFIXES or not _is_folder(place):
-            yield 0, place
-        else:
-            yield from ((0, film) for film in _in_storage(place))
+        is_film = suffix in SUFFIXES or not _is_folder(place)
+        yield from ((0, film) for film in ([place] if is_film else _in_storage(place)))
     elif (Path(place) / "dataset.toml").is_file():
         yield from enumerate(map(str, film_paths(Path(place))))
     elif Path(place).is_dir():
@@ -157,7 +155,6 @@ def _lines(place: str) -> Generator[str, None, None]:
         raise UserError(f"{place} cannot be read: {error.strerror}.") from error
 
 
-_CHUNK = 2**20
 _ATTEMPTS = 3  # downloads of a film that may fail before the film is refused
 _PREFIX = "medgrape-fetched-"
 
@@ -229,6 +226,7 @@ def _download_with_retries(url: str, target: Path, limits: FilmLimits) -> None:
     for attempt in count(1):
         try:
             _download(url, target, limits)
+            break
         except FilmError:
             raise
         except Exception as error:
@@ -236,19 +234,15 @@ def _download_with_retries(url: str, target: Path, limits: FilmLimits) -> None:
             if permanent or attempt == _ATTEMPTS:
                 raise FilmError(f"it cannot be fetched ({_described(error)}).") from error
             time.sleep(0.2 * 4**attempt)
-        else:
-            return
 
 
 def _download(url: str, target: Path, limits: FilmLimits) -> None:
     storage, path = _storage(url)
     with storage.open(path, "rb") as source, target.open("wb") as file:
-        size = 0
-        while chunk := source.read(_CHUNK):
-            size += len(chunk)
-            if size > limits.max_bytes:
-                raise FilmError(f"it has more than {limits.max_bytes:,} bytes, the limit (limits.max_bytes).")
+        while chunk := source.read(2**20):
             file.write(chunk)
+            if file.tell() > limits.max_bytes:
+                raise FilmError(f"it has more than {limits.max_bytes:,} bytes, the limit (limits.max_bytes).")
 
 
 def remove_abandoned_downloads() -> None:
@@ -257,20 +251,13 @@ def remove_abandoned_downloads() -> None:
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         owner = folder.name.removeprefix(_PREFIX).split("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
+        try:
+            os.kill(int(owner), 0)
+        except ProcessLookupError:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to another user
-        return True
-    return True
+        except (OSError, ValueError, OverflowError):  # it belongs to another user, or is no folder of ours
+            continue
 
 
 def _described(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {first_line(error).rstrip('.')}"

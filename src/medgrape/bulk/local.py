@@ -115,16 +115,13 @@ def main() -> None:
         while True:
             request = parent.receive()
             films = [ListedFilm(*film) for film in request["films"]]
-            refused = request["refused"]
-            table = reader.read(films) if refused is None else reader.refuse(films, refused)
+            table = reader.read(films, request["refused"])
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
             parent.send({}, memoryview(sink.getvalue()))
-    except UserError as error:
-        parent.send({"mistake": str(error)})
-    except OSError as error:
-        parent.send({"mistake": os_error_message(error)})
+    except (UserError, OSError) as error:
+        parent.send({"mistake": os_error_message(error) if isinstance(error, OSError) else str(error)})
     except Exception as error:
         if os.environ.get("MEDGRAPE_DEBUG"):
             traceback.print_exc()

@@ -76,17 +76,15 @@ class RemoteReader:
         """Load the model; return the message of an error that the user can correct, or None."""
         try:
             self._reader = FilmReader(self._job)
-        except UserError as mistake:
-            return str(mistake)
-        except OSError as error:
-            return os_error_message(error)
+        except (UserError, OSError) as error:
+            return os_error_message(error) if isinstance(error, OSError) else str(error)
         return None
 
     def read(self, films: Sequence[ListedFilm], refused: str | None) -> "pa.Table":
         """Return a row for each film."""
         if self._reader is None:
             raise RuntimeError("the model is not loaded")
-        return self._reader.read(films) if refused is None else self._reader.refuse(films, refused)
+        return self._reader.read(films, refused)
 
 
 class RayWorkerSlot:
@@ -125,13 +123,12 @@ class RayWorkerSlot:
 
     def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
         """Return a row for each film; the loss of the actor or of its node counts as its death."""
-        lost = (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError)
-        actor = self._actor
+        errors, actor = self._ray.exceptions, self._actor
         if actor is None:
             raise WorkerDiedError
         try:
             return self._ray.get(actor.read.remote(films, refused))
-        except lost as error:
+        except (errors.RayActorError, errors.ObjectLostError) as error:
             raise WorkerDiedError from error
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +94,12 @@ class Plan(Record):
     @property
     def parts(self) -> int:
         """Number of parts."""
-        return _divided(self.films, self.part)
+        return ceil(self.films / self.part)
 
     def write(self, out: Path, listing: Listing) -> None:
         """Write list and plan into the folder; the plan last, so that a folder with a plan has its list."""
         listing.path.replace(out / FILMS)
-        with whole_file(out / PLAN) as draft:
-            draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", "utf-8")
+        _write_json(out / PLAN, self.to_json())
 
     def each(self, out: Path) -> Iterator[Part]:
         """Yield the parts one after the other."""
@@ -124,15 +124,10 @@ def read_plan(out: Path) -> Plan | None:
 
 def part_size(films: int, workers: int) -> int:
     """Return a size with which all workers get the same number of parts, and many of them: so all end together."""
-    wanted = min(LARGEST_PART, max(SMALLEST_PART, _divided(films, _PARTS_PER_WORKER * workers)))
-    rounds = _divided(films, wanted * workers)
-    size = _divided(films, rounds * workers)
-    return size if size < SMALLEST_PART else _divided(size, _BATCH) * _BATCH
-
-
-def _divided(films: int, among: int) -> int:
-    """Divide and round up."""
-    return -(-films // among)
+    wanted = min(LARGEST_PART, max(SMALLEST_PART, ceil(films / (_PARTS_PER_WORKER * workers))))
+    rounds = ceil(films / (wanted * workers))
+    size = ceil(films / (rounds * workers))
+    return size if size < SMALLEST_PART else ceil(size / _BATCH) * _BATCH
 
 
 @dataclass(frozen=True)
@@ -187,8 +182,12 @@ class Summary:
 
     def write(self, out: Path) -> None:
         """Write it beside the parts."""
-        with whole_file(out / SUMMARY) as draft:
-            draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", "utf-8")
+        _write_json(out / SUMMARY, self.to_json())
+
+
+def _write_json(path: Path, payload: dict[str, Any]) -> None:
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(payload, indent=1) + "\n", "utf-8")
 
 
 @dataclass
@@ -224,11 +223,10 @@ class Parts:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self.out / part.name
-        if not path.is_file():
-            return None
         try:
-            table = pq.read_table(path, columns=["film", "status", "reason", "model"], partitioning=None)
+            table = pq.read_table(
+                self.out / part.name, columns=["film", "status", "reason", "model"], partitioning=None
+            )
         except (OSError, pa.ArrowException):
             return None
         return table if self._fits(part, table) else None

@@ -8,7 +8,7 @@ part goes to the next free slot.
 import importlib.util
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -42,19 +42,15 @@ class WorkerSlot(Protocol):
 
     def launch(self) -> None:
         """Start a process without waiting for it; end the one before."""
-        ...
 
     def wait(self, wanted: Callable[[], bool]) -> None:
         """Wait until the process is ready or no longer wanted; raise ``WorkerSlotLostError`` if it cannot start."""
-        ...
 
     def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
         """Return a row for each film, or rows with the reason ``refused``; ``WorkerDiedError`` if the process dies."""
-        ...
 
     def close(self) -> None:
         """End the process, whatever it does; another thread may call this."""
-        ...
 
 
 @runtime_checkable
@@ -64,16 +60,13 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """Name of the engine on the command line."""
-        ...
 
     @property
     def workers(self) -> int:
         """Number of workers."""
-        ...
 
     def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker, none of them started."""
-        ...
 
 
 MAX_DEATHS = 3  # workers that may die over a part before its films are read one by one, to find the one that kills them
@@ -108,7 +101,7 @@ class Scheduler:
     def __init__(self, slots: Sequence[WorkerSlot], parts: Iterator[Part]) -> None:
         self._slots, self._tasks, self._stopped = slots, map(Task, parts), False
 
-    def results(self) -> "Iterator[tuple[Part, pa.Table]]":
+    def results(self) -> "Generator[tuple[Part, pa.Table], None, None]":
         """Yield every part with its table, in the order in which they are finished."""
         with ExitStack() as stack:
             stack.callback(self._close)  # after all threads have ended, which may just have started processes
@@ -234,7 +227,7 @@ def _started(slots: Sequence[WorkerSlot]) -> Iterator[Sequence[WorkerSlot]]:
 def _locked(out: Path) -> Iterator[None]:
     """Lock the folder against other calls; without a plan in the end, leave it as it was."""
     new = not out.exists()
-    if not new and (not out.is_dir() or (read_plan(out) is None and _has_other_files(out))):
+    if not new and not (out.is_dir() and (read_plan(out) or all(path.name[0] in "._" for path in out.iterdir()))):
         raise UserError(f"{out} already holds something else; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
     try:
@@ -253,10 +246,6 @@ def _locked(out: Path) -> Iterator[None]:
             out.rmdir()
 
 
-def _has_other_files(out: Path) -> bool:
-    return any(not path.name.startswith((".", "_")) for path in out.iterdir())
-
-
 @contextmanager
 def _listed(order: Order) -> Iterator[Listing]:
     path = order.out / ".films.part"
@@ -271,13 +260,10 @@ def _listed(order: Order) -> Iterator[Listing]:
 
 def _refuse_other(order: Order, plan: Plan, listing: Listing, version: str) -> None:
     """Refuse a folder that was started with other films or another model."""
+    started = f"{order.out} was started with"
     if plan.model != version:
-        raise UserError(
-            f"{order.out} was started with another model ({plan.model}, this one is {version}); choose another --out."
-        )
+        raise UserError(f"{started} another model ({plan.model}, this one is {version}); choose another --out.")
     if plan.digest != listing.digest:
-        raise UserError(
-            f"{order.out} was started with other films ({plan.films:,}, now {listing.films:,}); choose another --out."
-        )
+        raise UserError(f"{started} other films ({plan.films:,}, now {listing.films:,}); choose another --out.")
     if order.part not in (None, plan.part):
-        raise UserError(f"{order.out} was started with {plan.part} films to a part; leave out --shard to continue.")
+        raise UserError(f"{started} {plan.part} films to a part; leave out --shard to continue.")

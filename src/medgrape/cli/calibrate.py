@@ -38,12 +38,11 @@ def calibrate(
     from medgrape.runs.checkpoint import load_run
     from medgrape.safety.calibration import calibrate as learn
     from medgrape.safety.calibration import keep
+    from medgrape.safety.thresholds import CalibrationOptions
 
     loaded = load_run(run)
-    calibration = learn(
-        loaded, data, max_false_alarms=max_false_alarms, confidence=confidence, split=split, gate=gate,
-        balanced=balanced, track=track,
-    )  # fmt: skip
+    options = CalibrationOptions(max_false_alarms, confidence, split, gate, balanced=balanced)
+    calibration = learn(loaded, data, options, track)
     keep(loaded, calibration)
     if as_json:
         print_json(calibration.to_json())

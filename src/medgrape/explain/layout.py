@@ -4,7 +4,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 import matplotlib
@@ -132,23 +132,19 @@ _FINE = 4  # discs are drawn larger by this factor and then reduced, which smoot
 
 def stacked(panels: Sequence[Image.Image], gap: int = 0) -> Image.Image:
     """Arrange panels in a column, aligned left."""
-    height = sum(panel.height for panel in panels) + gap * max(len(panels) - 1, 0)
-    sheet = Image.new("RGB", (max((panel.width for panel in panels), default=1), max(height, 1)), BACKGROUND)
-    down = 0
-    for panel in panels:
-        sheet.paste(panel, (0, down))
-        down += panel.height + gap
+    *tops, end = accumulate((panel.height + gap for panel in panels), initial=0)
+    sheet = Image.new("RGB", (max((panel.width for panel in panels), default=1), max(end - gap, 1)), BACKGROUND)
+    for panel, top in zip(panels, tops, strict=True):
+        sheet.paste(panel, (0, top))
     return sheet
 
 
 def beside(panels: Sequence[Image.Image], gap: int = 0, *, low: bool = False) -> Image.Image:
     """Arrange panels in a row, aligned at the top, or with ``low`` at the bottom."""
-    width = sum(panel.width for panel in panels) + gap * max(len(panels) - 1, 0)
-    sheet = Image.new("RGB", (max(width, 1), max((panel.height for panel in panels), default=1)), BACKGROUND)
-    across = 0
-    for panel in panels:
-        sheet.paste(panel, (across, sheet.height - panel.height if low else 0))
-        across += panel.width + gap
+    *lefts, end = accumulate((panel.width + gap for panel in panels), initial=0)
+    sheet = Image.new("RGB", (max(end - gap, 1), max((panel.height for panel in panels), default=1)), BACKGROUND)
+    for panel, left in zip(panels, lefts, strict=True):
+        sheet.paste(panel, (left, sheet.height - panel.height if low else 0))
     return sheet
 
 

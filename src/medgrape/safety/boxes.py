@@ -46,7 +46,7 @@ def measure_boxes(
         maps = zip(films, mean_maps(patches, prototypes), disagreement_maps(patches, prototypes), strict=True)
         for film, mean, disagreement in maps:
             for drawn in boxes_on(dataset, film):
-                means = (highest_within if highest else within)(mean, film, drawn.box)
+                means = within(mean, film, drawn.box, highest=highest)
                 variances = within(disagreement, film, drawn.box)
                 measured.append(MeasuredBox(film, drawn.concept, drawn.box, means, variances))
     return tuple(measured)
@@ -71,18 +71,15 @@ def boxes_on(dataset: Dataset, film: FilmRecord) -> list[DrawnBox]:
     return [drawn for drawn in dataset.boxes_by_film.get(film.id, ()) if drawn.box.clipped(film.size) is not None]
 
 
-def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
-    """Return the mean of each map over a box of the data set; the error for a box outside names the film."""
+def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box, *, highest: bool = False) -> Float[Tensor, " k"]:
+    """Return the mean of each map over a box of a film, or with ``highest`` the maximum over the patches it touches."""
+    grid = PatchGrid(film.size, maps.shape[-2], maps.shape[-1])
+    if highest:
+        return maps[:, torch.from_numpy(grid.overlap(box)) > 0].amax(dim=-1)
     try:
-        return inside(maps, PatchGrid(film.size, maps.shape[-2], maps.shape[-1]), box)
+        return inside(maps, grid, box)
     except BoxOutsideError as error:
         raise BoxOutsideError(f"Film {film.id!r}, in boxes.csv: {error}") from None
-
-
-def highest_within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
-    """Return the maximum of each map over the patches that a box touches."""
-    touched = torch.from_numpy(PatchGrid(film.size, maps.shape[-2], maps.shape[-1]).overlap(box)) > 0
-    return maps[:, touched].amax(dim=-1)
 
 
 def known_films(learnt_from: Collection[str], dataset: Dataset, cached: CachedFilms, films: Collection[str]) -> int:

@@ -80,32 +80,18 @@ class Calibration:
 
 
 def calibrate(
-    loaded: LoadedRun,
-    data: Path,
-    *,
-    max_false_alarms: float | None = None,
-    confidence: float | None = None,
-    split: str = "val",
-    gate: float | None = None,
-    seed: int = 0,
-    balanced: bool = False,
-    track: Track = quietly,
+    loaded: LoadedRun, data: Path, options: CalibrationOptions | None = None, track: Track = quietly
 ) -> Calibration:
-    """Learn thresholds from the boxes of a split; ``keep`` writes them to the run.
-
-    By default the rate of false alarms is at most 0.10 with confidence 0.90. ``balanced`` learns thresholds half way
-    between right and wrong claims instead, and bounds no rate.
-    """
-    options = CalibrationOptions(max_false_alarms, confidence, split, gate, seed, balanced)
-    dataset, run = Dataset.load(data), loaded.run
+    """Learn thresholds from the boxes of a split; ``keep`` writes them to the run."""
+    options = options or CalibrationOptions()
+    dataset, run, split = Dataset.load(data), loaded.run, options.split
     check_concepts(run.concepts, dataset)
     cached = cached_films(run.config, dataset, data, track)
     boxes = measure_boxes(run, dataset, cached, split, track)
     claims, data_set = SimulatedClaims.on(boxes, dataset), _data_set(dataset, data, split)
     settings_gate = run.config.safety.gate if math.isfinite(run.config.safety.gate) else None
-    thresholds, gated = (
-        learn_thresholds(boxes, run, claims, replace(options, gate=limit), data_set) for limit in (gate, settings_gate)
-    )
+    thresholds = learn_thresholds(boxes, run, claims, options, data_set)
+    gated = learn_thresholds(boxes, run, claims, replace(options, gate=settings_gate), data_set)
     own, with_settings_gate = (
         alarms(boxes, run.concepts, dataset.concepts, SafetyRule.of(replace(run, safety=learnt)))
         for learnt in (thresholds, gated)

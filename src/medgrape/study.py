@@ -56,9 +56,8 @@ class Study:
     corrections: tuple[Correction, ...] = ()
     """Corrections in force, oldest first. Their effect does not depend on their order."""
     before: "Study | None" = None
-    """The study before the last change."""
+    """The study before the last ``change``."""
     change: StudyChange | None = None
-    """The last change."""
     model: str = "unknown"
     """Name of the model in reports: the fingerprint of its weights."""
 
@@ -167,16 +166,12 @@ class Study:
         """Return ranked concepts with maps, the training films behind them, classes and attention."""
         concepts = self.original.concepts
         texts = [correction.in_words(concepts) for correction in self.corrections]
+        notes = (f"A person corrected this reading: {'; '.join(texts)}.",) if texts else ()
         boxes = (correction for correction in self.corrections if isinstance(correction, BoxCorrection))
+        drawn = tuple(DrawnBox(box.box, box.concept, box.positive) for box in boxes)
+        names, moves = rejected(concepts, self.corrections), self.moves
         return explain(
-            self.run,
-            self.film,
-            self.evidence,
-            self.judged,
-            rejected=rejected(concepts, self.corrections),
-            notes=(f"A person corrected this reading: {'; '.join(texts)}.",) if texts else (),
-            drawn=tuple(DrawnBox(box.box, box.concept, box.positive) for box in boxes),
-            moves=self.moves,
+            self.run, self.film, self.evidence, self.judged, rejected=names, notes=notes, drawn=drawn, moves=moves
         )
 
     @property
@@ -189,11 +184,8 @@ class Study:
         entries: list[dict[str, Any]] = []
         study = self
         while study.before is not None and study.change is not None:
-            predictions = {
-                "prediction_before": dict(study.before.prediction),
-                "prediction_after": dict(study.prediction),
-            }
-            entries.append(study.change.to_json() | predictions)
+            before, after = dict(study.before.prediction), dict(study.prediction)
+            entries.append(study.change.to_json() | {"prediction_before": before, "prediction_after": after})
             study = study.before
         return entries[::-1]
 

@@ -17,7 +17,7 @@ ray = pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from medgrape.bulk.ray_cluster import RayEngine, cluster  # noqa: E402
+from medgrape.bulk.ray_cluster import RayEngine, cluster, cluster_cores  # noqa: E402
 from medgrape.bulk.run import read_in_bulk  # noqa: E402
 from medgrape.errors import UserError  # noqa: E402
 
@@ -80,7 +80,7 @@ def test_a_killed_actor_and_then_a_lost_node_cost_no_row_and_double_none(nodes, 
 
     second = once_there(out, 40, lose_node)
     with cluster(here.address):
-        summary = read_in_bulk(order(folder, tiny, out), RayEngine.of(None))
+        summary = read_in_bulk(order(folder, tiny, out), RayEngine(cluster_cores()))
     first.join()
     second.join()
     assert len(killed) == 1

@@ -30,8 +30,7 @@ DROPPED = 0.1  # fraction of the features that each pass sets to zero
 class BoxUncertainty:
     """Uncertainty at each box, in the order of ``safety.boxes.measure_boxes``."""
 
-    variance: Float[np.ndarray, "boxes k"]
-    """Variance over the passes of each concept's mean similarity inside the box (variant A)."""
+    variance: Float[np.ndarray, "boxes k"]  # variance over the passes of each concept's mean inside the box (variant A)
     entropy: Float[np.ndarray, " boxes"]  # entropy of the film's mean class probabilities, in nats (variant B)
     truth: Int[np.ndarray, " boxes"]  # index of the concept that each box shows
 

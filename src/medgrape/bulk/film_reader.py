@@ -51,8 +51,7 @@ class FilmsAhead:
     def read(self, films: Iterable[ListedFilm]) -> Iterator[tuple[ListedFilm, Film | FilmError]]:
         """Yield every film as the model sees it, or why it is refused, in the order of the request."""
         waiting = iter(films)
-        under_way: deque[tuple[ListedFilm, Future[Film | FilmError]]] = deque()
-        under_way.extend((film, self._submit(film)) for film in islice(waiting, self._ahead))
+        under_way = deque((film, self._submit(film)) for film in islice(waiting, self._ahead))
         while under_way:
             film, decoded = under_way.popleft()
             yield film, decoded.result()
@@ -133,8 +132,8 @@ class Columns:
 
     def refused(self, film: ListedFilm, reason: str) -> dict[str, Any]:
         """Return the row of a film that could not be read."""
-        row = {"film": printable(film.name), "status": REFUSED, "reason": printable(reason)}
-        return row | {"warnings": [], "model": self.model}
+        name, reason = printable(film.name), printable(reason)
+        return {"film": name, "status": REFUSED, "reason": reason, "warnings": [], "model": self.model}
 
     def table(self, rows: Sequence[dict[str, Any]]) -> "pa.Table":
         """Return all rows of a part as a table."""

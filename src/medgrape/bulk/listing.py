@@ -11,9 +11,9 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
+from uuid import uuid4
 
 from medgrape.config import FilmLimits
 from medgrape.datasets.dataset import film_paths
@@ -211,29 +211,20 @@ class DownloadFolder:
 
     def fetch(self, url: str, limits: FilmLimits) -> Path:
         """Download the film and return its path; the caller deletes it."""
-        handle, name = tempfile.mkstemp(dir=self._folder)
-        os.close(handle)
-        target = Path(name)
-        try:
-            _download_with_retries(url, target, limits)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        return target
-
-
-def _download_with_retries(url: str, target: Path, limits: FilmLimits) -> None:
-    for attempt in count(1):
-        try:
-            _download(url, target, limits)
-            break
-        except FilmError:
-            raise
-        except Exception as error:
-            permanent = isinstance(error, FileNotFoundError | PermissionError | UserError)
-            if permanent or attempt == _ATTEMPTS:
-                raise FilmError(f"it cannot be fetched ({_described(error)}).") from error
-            time.sleep(0.2 * 4**attempt)
+        target, attempt = self._folder / uuid4().hex, 0
+        while True:
+            attempt += 1
+            try:
+                _download(url, target, limits)
+                return target
+            except Exception as error:
+                target.unlink(missing_ok=True)
+                if isinstance(error, FilmError):
+                    raise
+                permanent = isinstance(error, FileNotFoundError | PermissionError | UserError)
+                if permanent or attempt == _ATTEMPTS:
+                    raise FilmError(f"it cannot be fetched ({_described(error)}).") from error
+                time.sleep(0.2 * 4**attempt)
 
 
 def _download(url: str, target: Path, limits: FilmLimits) -> None:

@@ -92,11 +92,6 @@ class LocalEngine:
     workers: int
     name: str = "local"
 
-    @classmethod
-    def of(cls, workers: int | None = None) -> "LocalEngine":
-        """Return an engine of ``workers`` processes, by default one for each core."""
-        return cls(workers or cores())
-
     def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker."""
         share = job.model_copy(update={"threads": max(1, cores() // self.workers)})

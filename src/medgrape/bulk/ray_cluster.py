@@ -145,11 +145,6 @@ class RayEngine:
     workers: int
     name: str = "ray"
 
-    @classmethod
-    def of(cls, workers: int | None = None) -> "RayEngine":
-        """Return an engine of ``workers`` actors in the open session, by default one for each core."""
-        return cls(workers or cluster_cores())
-
     def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker, which has one core."""
         return [RayWorkerSlot(job) for _ in range(self.workers)]

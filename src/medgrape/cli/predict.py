@@ -52,18 +52,18 @@ def predict(
 
 
 def _here(order: "Order", workers: int | None) -> "Summary":
-    from medgrape.bulk.local import LocalEngine
+    from medgrape.bulk.local import LocalEngine, cores
     from medgrape.bulk.run import read_in_bulk
 
-    return read_in_bulk(order, LocalEngine.of(workers), watch)
+    return read_in_bulk(order, LocalEngine(workers or cores()), watch)
 
 
 def _on_ray(order: "Order", address: str | None, workers: int | None) -> "Summary":
-    from medgrape.bulk.ray_cluster import RayEngine, cluster
+    from medgrape.bulk.ray_cluster import RayEngine, cluster, cluster_cores
     from medgrape.bulk.run import read_in_bulk
 
     with cluster(address):
-        return read_in_bulk(order, RayEngine.of(workers), watch)
+        return read_in_bulk(order, RayEngine(workers or cluster_cores()), watch)
 
 
 def _print(summary: "Summary") -> None:

@@ -66,10 +66,8 @@ def importance(grid: PatchGrid, corrections: Sequence[BoxCorrection]) -> Float[T
 
 def _coverage(grid: PatchGrid, boxes: Sequence[Box]) -> Float[np.ndarray, "h w"]:
     """Return the fraction of each patch that the union of the boxes covers."""
-    covered = np.zeros((grid.rows, grid.columns))
-    for piece in _disjoint([on_film(box, grid) for box in boxes]):
-        covered += grid.overlap(piece)
-    return np.minimum(covered, 1.0)
+    pieces = _disjoint([on_film(box, grid) for box in boxes])
+    return np.minimum(sum(map(grid.overlap, pieces), np.zeros((grid.rows, grid.columns))), 1.0)
 
 
 def _disjoint(boxes: Sequence[Box]) -> Iterator[Box]:

@@ -102,11 +102,13 @@ class StudyChange:
 
     def apply(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
         """Return the corrections after the change."""
-        return self._replace(corrections, self._before, self._after)
+        before, after = self._before_and_after
+        return (*corrections[: self.number], *after, *corrections[self.number + len(before) :])
 
     def revert(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
         """Return the corrections before the change."""
-        return self._replace(corrections, self._after, self._before)
+        before, after = self._before_and_after
+        return (*corrections[: self.number], *before, *corrections[self.number + len(after) :])
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data: that of the correction, with ``step``, ``number`` and ``replaced``."""
@@ -114,16 +116,8 @@ class StudyChange:
         return self.correction.to_json() | {"step": self.kind, "number": self.number, "replaced": replaced}
 
     @property
-    def _before(self) -> tuple[Correction, ...]:
+    def _before_and_after(self) -> tuple[tuple[Correction, ...], tuple[Correction, ...]]:
+        """The corrections at this position, none or one, before and after the change."""
         if self.kind == "withdrawn":
-            return (self.correction,)
-        return () if self.replaced is None else (self.replaced,)
-
-    @property
-    def _after(self) -> tuple[Correction, ...]:
-        return () if self.kind == "withdrawn" else (self.correction,)
-
-    def _replace(
-        self, corrections: tuple[Correction, ...], old: tuple[Correction, ...], new: tuple[Correction, ...]
-    ) -> tuple[Correction, ...]:
-        return (*corrections[: self.number], *new, *corrections[self.number + len(old) :])
+            return (self.correction,), ()
+        return (() if self.replaced is None else (self.replaced,)), (self.correction,)

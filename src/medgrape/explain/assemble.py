@@ -39,10 +39,9 @@ def explain(
         )
         for row, concept in enumerate(run.concepts)
     ]
-    untrained: list[str] = run.metrics.get("untrained_concepts", [])
     warnings = [
         f"No film has ever shown the model {run.concepts[name].title}; where it points is a guess."
-        for name in untrained
+        for name in run.metrics.get("untrained_concepts", ())
     ]
     probabilities = zip(run.classes, prediction.probabilities[0].tolist(), strict=True)
     return Explanation(

@@ -169,18 +169,11 @@ class Explanation:
             ],
             "probabilities": {name: _round(value) for name, value in self.probabilities.items()},
             "concepts": [evidence.to_json(self.grid) for evidence in self.concepts],
-            "attention": self._attention_to_json(),
-        }
-
-    def _attention_to_json(self) -> list[dict[str, Any]] | None:
-        """Return every edge with a weight other than 0."""
-        if self.attention is None:
-            return None
-        return [
-            {"listener": self.concept_names[row], "speaker": self.concept_names[column], "weight": _round(weight)}
-            for (row, column), weight in np.ndenumerate(self.attention)
-            if weight != 0
-        ]
+            "attention": None if self.attention is None else [
+                {"listener": self.concept_names[row], "speaker": self.concept_names[column], "weight": _round(weight)}
+                for (row, column), weight in np.ndenumerate(self.attention) if weight != 0
+            ],
+        }  # fmt: skip
 
 
 def _box_to_json(box: Box) -> dict[str, float | None]:

@@ -24,7 +24,6 @@ ENLARGED = 6.0  # largest magnification of a film
 LEAST_SPREAD = 2e-4  # smallest upper end of the scale of disagreement; up to this variance prototypes count as agreed
 _FRACTION_OF_PEAK, _ROUNDING, _FINE = 0.5, 0.12, 3
 Grey = UInt8[np.ndarray, "height width"]
-Colour = UInt8[np.ndarray, "height width 3"]
 Map = Float[np.ndarray, "height width"]
 
 
@@ -60,7 +59,7 @@ def strengths(evidence: ConceptEvidence) -> Map:
     return np.asarray(np.nan_to_num((evidence.mean - evidence.absent_score) / step, nan=0.0), np.float64)
 
 
-def painted(film: Grey, level: Map, colours: str) -> Colour:
+def painted(film: Grey, level: Map, colours: str) -> UInt8[np.ndarray, "height width 3"]:
     """Paint levels on a film: transparent at 0 and below, strongest at 1 and above."""
     ink, opacity = _ink_and_opacity(np.clip(level, 0.0, 1.0), colours)
     grey = np.repeat(film[..., None], 3, axis=2).astype(np.float64)

@@ -10,8 +10,7 @@ from medgrape.errors import first_line
 from medgrape.explain.explanation import Explanation
 from medgrape.explain.words import NOTICE
 
-MimeBundle = tuple[dict[str, str], dict[str, Any]]
-"""The result of ``_repr_mimebundle_``: data by MIME type, and their metadata."""
+MimeBundle = tuple[dict[str, str], dict[str, Any]]  # data by MIME type, and metadata by MIME type
 PIXELS, SHOWN = 1200, 860  # width in pixels of a picture that is stored in a notebook, and its displayed width
 
 
@@ -49,5 +48,4 @@ def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
     """Return an HTML table; all texts are escaped."""
     head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    heading, footer = html.escape(heading), html.escape(footer)
-    return f"<p><b>{heading}</b></p><table><tr>{head}</tr>{body}</table><p>{footer}</p>"
+    return f"<p><b>{html.escape(heading)}</b></p><table><tr>{head}</tr>{body}</table><p>{html.escape(footer)}</p>"

@@ -42,12 +42,11 @@ _METER_INKS = ("#2A2A33", "#45454F", "#666672")
 
 def columns_panel(widest: float) -> Image.Image:
     """Return the headings of the columns, with their colour scales."""
+    ends = "agree", f"variance {widest:.2g}"
     headings = [
         _column_heading("Finding, and how strong it is", TEXT),
         _column_heading("Where it is seen", SIMILARITY.width, HEAT, ("as films without it", "with it")),
-        _column_heading(
-            "Where its prototypes disagree", DISAGREEMENT.width, SPREAD, ("agree", f"variance {widest:.2g}")
-        ),
+        _column_heading("Where its prototypes disagree", DISAGREEMENT.width, SPREAD, ends),
         _column_heading("Training films it is reminded of", _EXEMPLARS),
     ]
     return beside(headings, gap=GAP, low=True)
@@ -110,8 +109,7 @@ def _meter(strength: float, ink: str) -> Image.Image:
 def _exemplars(mark: ConceptMark) -> Image.Image:
     exemplars = mark.evidence.exemplars[:MOST_EXEMPLARS]
     if not exemplars:
-        words = paragraph("no film to show", _EXEMPLARS, ink=FAINT)
-        return framed(words, _EXEMPLARS, words.height)
+        return paragraph("no film to show", _EXEMPLARS, ink=FAINT)
     tiles = beside([_exemplar(exemplar, mark.ink) for exemplar in exemplars], gap=10)
     sheet = Image.new("RGB", (_EXEMPLARS, tiles.height), BACKGROUND)
     sheet.paste(tiles, (0, 0))

@@ -6,8 +6,7 @@ from typing import Literal
 
 NOTICE = "Research software, not a medical device."
 CLEARLY, PERHAPS = 0.75, 0.40  # smallest strengths that are called "clearly seen" and "perhaps"
-LEAST_STEP = 1e-3
-"""Smallest difference of the typical scores with and without a concept at which its score is informative."""
+LEAST_STEP = 1e-3  # smallest difference of typical scores with and without a concept for an informative score
 Words = Literal["clearly seen", "perhaps", "not seen", "rejected", "cannot be told"]
 
 

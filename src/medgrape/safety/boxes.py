@@ -56,14 +56,12 @@ def boxed_films(
     dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly
 ) -> Iterator[tuple[Sequence[FilmRecord], Float[Tensor, "b 1 side side"]]]:
     """Yield the films of a split that have boxes, in batches, with their pixels as the model reads them."""
-    wanted = [
-        place for place in cached.readable()
-        if dataset.pictured[place].split == split and boxes_on(dataset, dataset.pictured[place])
-    ]  # fmt: skip
+    films = dataset.pictured
+    wanted = [place for place in cached.readable() if films[place].split == split and boxes_on(dataset, films[place])]
     batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
     for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
         greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
-        yield [dataset.pictured[place] for place in batch], greys
+        yield [films[place] for place in batch], greys
 
 
 def boxes_on(dataset: Dataset, film: FilmRecord) -> list[DrawnBox]:

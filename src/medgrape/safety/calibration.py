@@ -28,11 +28,9 @@ class CalibratedConcept:
     boxes: int
     patients: int
     lead: float  # largest lead of another concept without a warning, inside a box that is claimed to show this one
-    own: bool
-    """Learnt from this concept's boxes; otherwise from the boxes of all concepts, because its own were too few."""
+    own: bool  # learnt from this concept's boxes; otherwise they were too few, and it is the pooled threshold
     check: AlarmRates | None  # rates over the claims that name it; None if no box shows it
-    majority: AlarmRates | None
-    """Rates of the majority check over the same claims; None also if no training film has a box."""
+    majority: AlarmRates | None  # rates of the majority check over them; None also if no training film has a box
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,8 @@ class Calibration:
     boxes: int
     patients: int
     check: AlarmRates
-    majority: AlarmRates | None
-    """Rates of a check that always answers ``majority_answer``, the most frequent concept of the training boxes."""
-    majority_answer: str | None
+    majority: AlarmRates | None  # rates of a check that always answers ``majority_answer``
+    majority_answer: str | None  # the most frequent concept of the training boxes
     settings_gate: float | None  # the gate of the run's settings, by default the paper's; None: no gate
     with_settings_gate: AlarmRates  # rates with that gate, and with leads learnt in the same way
     warnings: tuple[str, ...]
@@ -143,8 +140,7 @@ def learn_safety(run: Run, data: Path, *, balanced: bool, track: Track = quietly
 
 def keep(loaded: LoadedRun, calibration: Calibration) -> LoadedRun:
     """Write the thresholds to the run, in its own folder."""
-    learnt = calibration.thresholds
-    bound = learnt.max_false_alarms
+    learnt, bound = calibration.thresholds, calibration.thresholds.max_false_alarms
     terms = "for balance, with no rate promised" if bound is None else f"to at most {bound:g} false alarms"
     what = (
         f"Calibrated the safety check on {calibration.boxes:,} {learnt.data_set['split']} boxes of "

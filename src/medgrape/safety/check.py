@@ -84,8 +84,7 @@ class SafetyCheck(Record):
 class Comparison:
     """The strongest other concept inside each box, compared with each concept that the box may be claimed to show."""
 
-    rival: Int[np.ndarray, "boxes claims"]
-    """Index among the model's concepts; the claimed concept itself if no other can lead."""
+    rival: Int[np.ndarray, "boxes claims"]  # index among the model's concepts; the claimed one if no other can lead
     gap: Float[np.ndarray, "boxes claims"]  # mean of the rival minus mean of the claimed concept
     trusted: Bool[np.ndarray, "boxes claims"]  # whether there is a rival whose variance is within the gate
     allowed: Float[np.ndarray, " claims"]
@@ -126,8 +125,7 @@ def check_box(evidence: Evidence, box: Box, claimed: str, rule: SafetyRule | Non
     """
     means = inside(evidence.mean, evidence.grid, box)
     variances = inside(evidence.disagreement, evidence.grid, box)
-    film = evidence.grid.film
-    whole = on_film(box, evidence.grid).area >= WHOLE_FILM * film.pixels
+    whole = on_film(box, evidence.grid).area >= WHOLE_FILM * evidence.grid.film.pixels
     return judge(means, variances, evidence.concepts, claimed, rule or SafetyRule.plain(), whole=whole)
 
 

@@ -77,12 +77,10 @@ class CalibrationError(UserError):
 class CalibrationOptions:
     """Options of a calibration."""
 
-    max_false_alarms: float | None = None
-    """Bound on the rate of false alarms; None: 0.10, or no bound with ``balanced``."""
-    confidence: float | None = None  # confidence of the bound; None: 0.90, or no bound with ``balanced``
+    max_false_alarms: float | None = None  # bound on the rate of false alarms; None: 0.10, or no bound if ``balanced``
+    confidence: float | None = None  # confidence of the bound; None: 0.90, or no bound if ``balanced``
     split: str = "val"
-    gate: float | None = None
-    """theta_V; None: no limit. A gate only suppresses warnings, as does a larger lead for a single concept."""
+    gate: float | None = None  # theta_V; None: no limit, as a larger lead suppresses warnings, too
     seed: int = 0  # seed for drawing one box of each patient
     balanced: bool = False  # learn balanced thresholds instead of bounded ones
 
@@ -107,10 +105,8 @@ class CalibrationOptions:
     @property
     def bound_and_confidence(self) -> tuple[float, float]:
         """The bound on the rate of false alarms, and its confidence; meaningless if balanced."""
-        return (
-            MAX_FALSE_ALARMS if self.max_false_alarms is None else self.max_false_alarms,
-            CONFIDENCE if self.confidence is None else self.confidence,
-        )
+        bound, confidence = self.max_false_alarms, self.confidence
+        return MAX_FALSE_ALARMS if bound is None else bound, CONFIDENCE if confidence is None else confidence
 
 
 def learn_thresholds(

@@ -67,17 +67,15 @@ def probabilities(run: Run | BaselineRun, films: Iterable[Path]) -> Float[np.nda
     with DecoderPool() as decoders:
         decoded = iter(decoders.read_all(Request(film, limits, preprocessing) for film in films))
         while batch := list(islice(decoded, _BATCH)):
-            rows.append(_predict(run, batch))
+            pixels = []
+            for film in batch:
+                if isinstance(film, FilmError):
+                    raise film
+                pixels.append(film.pixels)
+            greys = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float().div(255.0)
+            logits = run.model.read(greys)[0] if isinstance(run, BaselineRun) else run.model.look(greys)[0].logits
+            rows.append(logits.double().softmax(dim=-1).numpy())
     return np.concatenate(rows)
-
-
-def _predict(run: Run | BaselineRun, batch: Sequence[Any]) -> Float[np.ndarray, "films classes"]:
-    for film in batch:
-        if isinstance(film, FilmError):
-            raise film
-    greys = torch.from_numpy(np.stack([film.pixels for film in batch])).unsqueeze(1).float().div(255.0)
-    logits = run.model.read(greys)[0] if isinstance(run, BaselineRun) else run.model.look(greys)[0].logits
-    return np.asarray(logits.double().softmax(dim=-1).numpy())
 
 
 class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -33,12 +33,9 @@ class LabelledFilm:
 class LabelledFilms:
     """Three columns of the same length."""
 
-    films: np.ndarray
-    """Array of ``LabelledFilm`` objects: ``X`` of scikit-learn."""
-    classes: np.ndarray
-    """Names of classes: ``y``."""
-    patients: np.ndarray
-    """Names of patients: ``groups``, so that no patient is on both sides of a fold."""
+    films: np.ndarray  # array of ``LabelledFilm`` objects: ``X`` of scikit-learn
+    classes: np.ndarray  # names of classes: ``y``
+    patients: np.ndarray  # names of patients: ``groups``, so that no patient is on both sides of a fold
 
 
 def labelled_films(data: Path | str | Dataset, *splits: str) -> LabelledFilms:
@@ -142,12 +139,12 @@ def _labelled(fit_input: FitInput) -> tuple[Films, ConceptSet]:
     concepts = {film.concepts for film in fit_input.films}
     if len(concepts) > 1:
         raise UserError("These films are from data sets with different concepts; prepare one data set of them first.")
-    seen, films = Counter[str](), Films()
+    occurrences, films = Counter[str](), Films()
     for place, (film, class_name) in enumerate(zip(fit_input.films, fit_input.classes, strict=True)):
         name = film.record.id
-        seen[name] += 1
-        if seen[name] > 1:  # bootstrapping draws films repeatedly
-            name = f"{name}~{seen[name]}"
+        occurrences[name] += 1
+        if occurrences[name] > 1:  # bootstrapping draws films repeatedly
+            name = f"{name}~{occurrences[name]}"
         patient = film.record.patient if fit_input.patients is None else fit_input.patients[place]
         record = replace(
             film.record, id=name, path=str(film.path), class_name=class_name, patient=patient, split="train"

@@ -33,7 +33,7 @@ def test_a_prediction_is_a_probability_for_every_class_likeliest_first(reader, f
     assert list(prediction.values()) == sorted(prediction.values(), reverse=True)
 
 
-def test_a_study_answers_as_the_model_does_on_the_same_film_in_a_batch(reader, film, drawn_dataset):
+def test_a_study_gives_the_same_prediction_as_the_model_on_a_batch(reader, film, drawn_dataset):
     from medgrape.evaluation.evaluate import read_split
     from medgrape.progress import quietly
 
@@ -46,7 +46,7 @@ def test_a_study_answers_as_the_model_does_on_the_same_film_in_a_batch(reader, f
     np.testing.assert_allclose(study.evidence.strongest.numpy(), read.max_maps[0], atol=1e-5)
 
 
-def test_an_explanation_ranks_concepts_and_shows_the_films_behind_them(reader, film, drawn_dataset):
+def test_an_explanation_ranks_concepts_and_shows_their_training_films(reader, film, drawn_dataset):
     explanation = reader.open(film).explain()
     strengths = [one.strength for one in explanation.concepts]
     assert strengths == sorted(strengths, reverse=True)
@@ -82,7 +82,7 @@ def test_a_dicom_film_reads_like_the_same_film_as_a_picture(reader, film, tmp_pa
         assert dicom.prediction[name] == pytest.approx(share, abs=0.02)
 
 
-def test_a_broken_film_is_refused_and_the_reader_goes_on(reader, film, tmp_path):
+def test_a_broken_film_is_an_error_and_the_reader_still_works(reader, film, tmp_path):
     broken = tmp_path / "broken.png"
     broken.write_bytes(film.read_bytes()[:200])
     with pytest.raises(FilmError, match=r"broken\.png"):
@@ -90,12 +90,12 @@ def test_a_broken_film_is_refused_and_the_reader_goes_on(reader, film, tmp_path)
     assert reader.open(film).prediction
 
 
-def test_the_picture_is_written_whole(reader, film, tmp_path):
+def test_the_picture_is_written_atomically(reader, film, tmp_path):
     reader.open(film).explain().save(tmp_path / "evidence.png")
     assert cv2.imread(str(tmp_path / "evidence.png")).shape[1] > 1000
 
 
-def test_the_read_command_prints_saves_and_speaks_json(trained_run, film, tmp_path):
+def test_the_read_command_prints_saves_and_writes_json(trained_run, film, tmp_path):
     said = medgrape("read", film, "--model", trained_run, "--save", tmp_path / "e.png")
     assert said.returncode == 0, said.stderr
     assert "not a medical device" in said.stdout
@@ -121,7 +121,7 @@ def test_the_read_command_prints_saves_and_speaks_json(trained_run, film, tmp_pa
         (("train", "CONFIG", "--data", "nowhere"), "is no prepared data set"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, trained_run, drawn_dataset, film, tmp_path):
+def test_invalid_input_gives_one_sentence_and_exit_code_2(words, complaint, trained_run, drawn_dataset, film, tmp_path):
     places = {"FILM": film, "RUN": trained_run, "DATA": drawn_dataset, "CONFIG": trained_run / "config.toml"}
     typed = [word.replace("RUN/", f"{trained_run}/") if "/" in word else places.get(word, word) for word in words]
     said = medgrape(*typed, cwd=tmp_path)
@@ -132,7 +132,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, trained_run
     assert list(tmp_path.iterdir()) in ([], [tmp_path / "runs"])
 
 
-def test_the_evaluate_command_reports_and_leaves_the_run_alone(trained_run, drawn_dataset, tmp_path):
+def test_the_evaluate_command_reports_and_does_not_change_the_run(trained_run, drawn_dataset, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(trained_run, run)
     said = medgrape("evaluate", run, "--data", drawn_dataset)
@@ -145,9 +145,7 @@ def test_the_evaluate_command_reports_and_leaves_the_run_alone(trained_run, draw
     assert any("val films" in warning for warning in told["warnings"])
 
 
-def test_a_film_that_was_learnt_from_is_known_again_under_another_name_in_another_split(
-    trained_run, drawn_dataset, tmp_path
-):
+def test_a_training_film_is_recognised_under_another_name_in_another_split(trained_run, drawn_dataset, tmp_path):
     dataset = Dataset.load(drawn_dataset)
     learnt = dataset.in_split("train")[0]
     shutil.copy(dataset.film_path(learnt), tmp_path / "renamed.png")
@@ -159,7 +157,7 @@ def test_a_film_that_was_learnt_from_is_known_again_under_another_name_in_anothe
     assert "were learnt from" in said.stdout
 
 
-def test_a_model_is_not_judged_on_concepts_it_does_not_know(trained_run, tmp_path):
+def test_evaluation_on_concepts_that_the_model_does_not_know_is_an_error(trained_run, tmp_path):
     assert (
         medgrape("data", "prepare", "phantom", "--profile", "nih", "--films", 12, "--out", tmp_path / "n").returncode
         == 0

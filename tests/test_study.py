@@ -42,7 +42,7 @@ def same(one, other):
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_prediction_maps_and_attention_all_follow_a_box():
+def test_a_box_changes_prediction_maps_and_attention():
     before = study(RUN)
     after = before.apply(LEFT, "cavity").rule_out(RIGHT, "effusion")
     assert after.prediction != before.prediction
@@ -82,7 +82,7 @@ def test_a_study_cannot_be_changed_in_place():
         study(RUN).corrections = ()
 
 
-def test_a_box_that_the_model_doubts_is_refused_until_it_is_confirmed():
+def test_a_box_with_a_warning_is_refused_until_it_is_confirmed():
     opened = study(RUN)
     with pytest.raises(ConceptMismatchError, match=r"Pleural effusion leads over Cavity .* confirmed=True") as refused:
         opened.apply(RIGHT, "cavity")
@@ -93,7 +93,7 @@ def test_a_box_that_the_model_doubts_is_refused_until_it_is_confirmed():
     assert confirmed.log[0]["check"]["mismatch"] is True
 
 
-def test_no_correction_talks_the_model_into_agreeing_with_the_next():
+def test_the_check_of_a_box_ignores_earlier_corrections():
     opened = study(RUN)
     persuaded = opened.rule_out(RIGHT, "effusion").rule_out(RIGHT, "nodule").reject("effusion")
     assert persuaded.check(RIGHT, "cavity") == opened.check(RIGHT, "cavity")
@@ -101,12 +101,12 @@ def test_no_correction_talks_the_model_into_agreeing_with_the_next():
         persuaded.apply(RIGHT, "cavity")
 
 
-def test_a_negative_box_and_a_box_for_all_claim_nothing_and_need_no_confirmation():
+def test_a_negative_box_and_a_box_for_every_concept_are_not_checked():
     corrected = study(RUN).rule_out(RIGHT, "cavity").rule_out(RIGHT).apply(RIGHT, None)
     assert [entry["check"] for entry in corrected.log] == [None, None, None]
 
 
-def test_a_check_that_somebody_brings_along_is_not_believed():
+def test_a_check_in_a_new_correction_is_replaced():
     opened = study(RUN)
     agreed = opened.check(LEFT, "cavity")
     forged = BoxCorrection(RIGHT, "cavity", confirmed=True, check=agreed)
@@ -114,7 +114,7 @@ def test_a_check_that_somebody_brings_along_is_not_believed():
         opened.correct(forged)
 
 
-def test_several_corrections_are_all_taken_or_none():
+def test_several_corrections_are_all_applied_or_none():
     opened = study(RUN)
     with pytest.raises(ConceptMismatchError):
         opened.correct(BoxCorrection(LEFT, "cavity"), BoxCorrection(RIGHT, "cavity"))
@@ -135,7 +135,7 @@ def test_several_corrections_are_all_taken_or_none():
         (lambda s: s.reject("cavty"), ConceptError),
     ],
 )
-def test_an_unknown_concept_or_a_box_beside_the_film_is_refused_at_once(asked, error):
+def test_an_unknown_concept_or_a_box_outside_the_film_is_an_error(asked, error):
     with pytest.raises(error):
         asked(study(RUN))
 
@@ -165,14 +165,14 @@ def test_a_box_counts_again_once_the_rejection_of_its_concept_is_undone():
     assert torch.equal(rejected.undo().judged.logits, boxed.judged.logits)
 
 
-def test_a_box_for_a_rejected_concept_moves_its_map_and_no_class():
+def test_a_box_for_a_rejected_concept_changes_its_map_and_no_class():
     gone = study(RUN).reject("cavity")
     boxed_too = gone.apply(LEFT, "cavity")
     assert torch.equal(boxed_too.judged.logits, gone.judged.logits)
     assert torch.equal(boxed_too.evidence.mean, study(RUN).apply(LEFT, "cavity").evidence.mean)
 
 
-def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_rejected():
+def test_the_explanation_names_corrections_and_rejected_findings():
     opened = study(RUN)
     before = {one.concept.name: one for one in opened.explain().concepts}
     explained = opened.apply(RIGHT, "nodule", confirmed=True).reject("cavity").explain()
@@ -188,7 +188,7 @@ def test_the_explanation_tells_what_was_corrected_and_calls_a_rejected_finding_r
     assert not after["effusion"].rejected
 
 
-def test_the_log_is_plain_data_with_every_correction_and_what_it_did():
+def test_the_log_is_plain_data_with_every_correction_and_its_effect():
     opened = study(RUN)
     corrected = opened.apply(LEFT, "cavity").rule_out(RIGHT).reject("nodule")
     log = json.loads(json.dumps(corrected.log, allow_nan=False))
@@ -216,13 +216,13 @@ def test_a_box_in_text_is_a_concept_and_four_corners():
 
 
 @pytest.mark.parametrize("text", ["", "cavity", "cavity:1,2,3", "cavity:1,2,3,4,5", "cavity:a,b,c,d", ":1,2,3,4"])
-def test_a_box_that_is_misspelt_is_told_how_to_write_one(text):
+def test_a_misspelt_box_gives_an_error_that_shows_the_format(text):
     with pytest.raises(UserError, match=r"--box takes CONCEPT:x1,y1,x2,y2, as in .*; not "):
         boxed("--box", text)
 
 
 @pytest.mark.parametrize("text", ["cavity:5,5,5,9", "cavity:nan,0,1,1", "cavity:0,0,inf,1"])
-def test_a_box_of_no_area_is_told_so(text):
+def test_a_box_without_area_is_an_error(text):
     with pytest.raises(UserError, match="A box needs"):
         boxed("--box", text)
 
@@ -287,7 +287,7 @@ def test_the_read_command_prints_checks_and_corrections_for_people(wary, film):
         (("--check", "active_tb:1,1,9,9", "--reject", "active_tb"), "--check only asks"),
     ],
 )
-def test_a_correction_that_makes_no_sense_is_one_sentence_and_exit_code_2(options, complaint, wary, film):
+def test_an_invalid_correction_gives_one_sentence_and_exit_code_2(options, complaint, wary, film):
     said = medgrape("read", film, "--model", wary, *options)
     assert said.returncode == 2, said.stderr
     assert complaint in said.stderr

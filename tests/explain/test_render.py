@@ -75,7 +75,7 @@ def test_the_peak_lies_in_the_middle_of_the_strongest_patch():
     assert peak(evidence(spot=(1, 12)).mean, GRID) == pytest.approx((125.0, 15.0), abs=0.5)
 
 
-def test_colour_lies_on_the_hot_patch_and_the_rest_of_the_film_is_untouched():
+def test_colour_lies_on_the_strong_patch_and_the_rest_of_the_film_is_unchanged():
     film = scene().pixels
     shown = np.asarray(similarity_picture(film, evidence(spot=(1, 12)), GRID.film), int)
     changed = np.abs(shown - film[..., None]).max(axis=2) > 0
@@ -106,7 +106,7 @@ def test_words_follow_the_strength():
 
 
 @pytest.mark.parametrize("broken", [{"present_score": 0.2}, {"score": float("nan")}, {"absent_score": float("nan")}])
-def test_a_score_that_tells_nothing_is_neither_seen_nor_absent(broken, written):
+def test_a_score_that_is_not_informative_is_called_neither_seen_nor_absent(broken, written):
     mute = replace(evidence(absent=0.2), **broken)
     assert mute.words == "cannot be told"
     assert not strengths(mute).any()
@@ -114,7 +114,7 @@ def test_a_score_that_tells_nothing_is_neither_seen_nor_absent(broken, written):
     assert "cannot be told" in written
 
 
-def test_what_is_seen_is_outlined_and_what_is_not_is_left_alone():
+def test_a_visible_finding_is_outlined_and_an_absent_one_is_not():
     film = np.asarray(film_panel(scene(concepts=TB[:1]), []))
     bright = scene(concepts=TB[:1])
     outlined = np.asarray(film_panel(bright, mark_concepts(bright)))
@@ -143,7 +143,7 @@ def test_films_of_every_size_keep_their_proportions_and_nothing_runs_out_of_the_
 
 
 @pytest.mark.parametrize(("count", "classes"), [(1, 2), (4, 14), (5, 3), (14, 14)])
-def test_one_to_fourteen_concepts_and_classes_are_all_told(count, classes, written):
+def test_one_to_fourteen_concepts_and_classes_are_all_named(count, classes, written):
     named = tuple(f"a rather long class name number {n}" for n in range(classes))
     draw(scene(concepts=NIH[:count], classes=named))
     text = " ".join(written)
@@ -163,14 +163,14 @@ def test_long_and_foreign_names_are_drawn_or_replaced_by_the_short_name(written)
     assert legible("活e\u0301\u202e\n x") == "?é x"
 
 
-def test_lines_keep_to_their_width():
+def test_wrapped_lines_fit_the_width():
     lines = wrapped("one two three four five " * 9, font(15), 120, most=3)
     assert len(lines) == 3
     assert lines[-1].endswith("…")
     assert max(font(15).getlength(line) for line in lines) <= 120
 
 
-def test_training_films_are_shown_with_their_names_or_it_is_said_that_there_is_none(written):
+def test_training_films_are_shown_with_their_names_or_the_picture_says_that_there_are_none(written):
     draw(scene(concepts=TB[:1], exemplars=3))
     assert "no film to show" not in written
     assert [text for text in written if text.startswith("like film")] == [f"like film tb-{n:06}-00" for n in range(3)]
@@ -179,7 +179,7 @@ def test_training_films_are_shown_with_their_names_or_it_is_said_that_there_is_n
     assert "no film to show" in written
 
 
-def test_who_listens_to_whom_is_told(written):
+def test_the_picture_says_which_finding_attends_to_which(written):
     draw(scene(attention=np.array([[0.71, 0.29, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])))
     assert f"{TB[0].title} listens to: itself 0.71, {TB[1].title} 0.29" in written
     assert f"{TB[1].title} listens to: itself 1.00" in written
@@ -207,17 +207,17 @@ def test_a_concept_keeps_its_colour_from_film_to_film():
     assert inks[0] == inks[1]
 
 
-def test_every_picture_says_what_it_is_not(written):
+def test_every_picture_has_the_notice(written):
     draw(scene())
     assert NOTICE in written
 
 
-def test_no_answer_is_called_certain_that_is_not():
+def test_only_certain_answers_are_shown_as_0_or_100_per_cent():
     told = [per_cent(p).replace(NO_BREAK, " ") for p in (0.0, 0.001, 0.02, 0.914, 0.9999, 1.0, float("nan"))]
     assert told == ["0 %", "< 1 %", "2 %", "91 %", "> 99 %", "100 %", "not known"]
 
 
-def test_the_file_is_whole_or_not_there(tmp_path, monkeypatch):
+def test_a_picture_is_saved_atomically(tmp_path, monkeypatch):
     path = tmp_path / "out/evidence.png"
     scene().save(path)
     before = path.read_bytes()
@@ -242,7 +242,7 @@ def test_another_kind_of_file_is_refused_before_anything_is_drawn(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_listing_is_plain_and_complete():
+def test_the_json_of_an_explanation_is_complete():
     told = json.loads(json.dumps(scene(exemplars=1).to_json(), allow_nan=False))
     first = told["concepts"][0]
     assert (first["name"], first["title"], first["words"]) == ("active_tb", TB[0].title, "clearly seen")
@@ -258,7 +258,7 @@ def test_the_listing_is_plain_and_complete():
     assert told["probabilities"] == {"healthy": 0.5, "active_tb": 0.5}
 
 
-def test_what_is_not_a_number_is_listed_as_unknown():
+def test_numbers_that_are_not_finite_become_null():
     broken = evidence()
     broken.mean[0, 0] = np.nan
     film = replace(
@@ -274,6 +274,6 @@ def test_what_is_not_a_number_is_listed_as_unknown():
     draw(film)
 
 
-def test_a_small_film_is_shown_as_it_is():
+def test_a_film_at_its_own_size_is_not_resampled():
     film = scene().pixels
     assert np.array_equal(resized(film, GRID.film), film)

@@ -26,7 +26,7 @@ def test_no_patient_is_in_training_and_validation(films):
     assert not dataset.in_split("test")
 
 
-def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, drawn_dataset):
+def test_a_film_that_occurs_twice_keeps_its_boxes_and_its_patient(films, drawn_dataset):
     boxed = [film for film in films.films if film.boxes][:1] * 2
     dataset = gather_dataset(FitInput(boxed, ["ill", "ill"], None), ("ill",), (), RULE)
     one, other = dataset.films
@@ -47,7 +47,7 @@ def test_for_paths_the_classes_are_the_findings_except_normal_ones(films):
     assert len({film.patient for film in dataset.films}) == 4
 
 
-def test_a_path_that_is_drawn_twice_is_one_patient_in_one_split(films):
+def test_a_path_that_occurs_twice_is_one_patient_in_one_split(films):
     paths = [film.path for film in films.films[:12]] * 3
     dataset = gather_dataset(FitInput(paths, ["ill"] * 36, None), ("ill",), (), RULE)
     learnt, chosen = ({film.path for film in dataset.in_split(split)} for split in ("train", "val"))
@@ -75,7 +75,7 @@ def test_labels_that_are_spelled_alike_are_findings_of_their_own(films, labels):
     assert [sum(film.labels.values()) for film in dataset.films] == [1, 1]
 
 
-def test_labels_are_called_as_their_films_call_them_if_each_is_one_class(films):
+def test_labels_have_the_class_names_of_their_films_if_each_is_one_class(films):
     number = np.unique(films.classes, return_inverse=True)[1]
     merged = np.where(films.classes == "healthy", "well", "ill")
 

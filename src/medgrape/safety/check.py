@@ -150,7 +150,7 @@ def judge(
     rival = concepts.concepts[int(compared.rival.item())]
     exceeds = rival.name != claimed and gap > allowed
     measured = zip(concepts.names, means.tolist(), variances.tolist(), strict=True)
-    found = [ConceptInBox(name=name, mean=mean, variance=variance) for name, mean, variance in measured]
+    measured_concepts = [ConceptInBox(name=name, mean=mean, variance=variance) for name, mean, variance in measured]
     where = "The box covers the whole film, where" if whole else "Inside the box"
     reason = _reason(concepts[claimed].title, rival.title, gap, allowed, exceeds=exceeds, mismatch=mismatch)
     return SafetyCheck(
@@ -164,7 +164,7 @@ def judge(
         mismatch=mismatch,
         calibrated=rule.calibrated,
         origin=rule.origin,
-        concepts=tuple(sorted(found, key=lambda concept: -concept.mean)),
+        concepts=tuple(sorted(measured_concepts, key=lambda concept: -concept.mean)),
         reason=f"{where} {reason}",
     )
 

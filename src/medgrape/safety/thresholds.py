@@ -167,7 +167,7 @@ def _learn_balanced(
     if not wrong.any():
         raise CalibrationError(
             f"On the {len(leads):,} readable boxes of split {options.split!r} no finding can be claimed wrongly, so "
-            "there is nothing to part; bring boxes, and more than one finding that they may be claimed to show."
+            "there is nothing to separate; bring boxes, and more than one finding that they may be claimed to show."
         )
     own = {
         name: midpoint_threshold(leads[right[:, column], column], leads[wrong[:, column], column])

@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from medgrape.cli.options import config_with
-from medgrape.config import Config, ConfigError, load_config, parse_config
+from medgrape.config import RECIPES, Config, ConfigError, load_config, parse_config
 
 
 def test_without_a_file_the_settings_are_the_defaults():
@@ -16,7 +16,15 @@ def test_a_file_changes_only_its_keys(tmp_path):
     assert load_config(file).limits == Config().limits
 
 
-def test_an_option_overrides_the_file_and_a_default_does_not(tmp_path):
+def test_a_recipe_is_found_beside_a_folder_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "demo").mkdir()
+    assert load_config("demo") == load_config(RECIPES / "demo.toml")
+    with pytest.raises(ConfigError, match="there is no such file"):
+        load_config(tmp_path)
+
+
+def test_an_option_wins_over_the_file_and_a_default_does_not(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text("[preprocessing]\nsize = 320\n[limits]\nmax_pixels = 1000\n")
     assert config_with(file).limits.max_pixels == 1000

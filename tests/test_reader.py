@@ -46,7 +46,7 @@ def test_a_study_predicts_the_same_as_the_model_in_a_batch(reader, film, drawn_d
     np.testing.assert_allclose(study.evidence.strongest.numpy(), read.max_maps[0], atol=1e-5)
 
 
-def test_an_explanation_ranks_concepts_and_shows_the_films_behind_them(reader, film, drawn_dataset):
+def test_an_explanation_ranks_concepts_and_shows_their_training_films(reader, film, drawn_dataset):
     explanation = reader.open(film).explain()
     strengths = [one.strength for one in explanation.concepts]
     assert strengths == sorted(strengths, reverse=True)
@@ -121,7 +121,7 @@ def test_the_read_command_prints_tables_or_json_and_saves(trained_run, film, tmp
         (("train", "CONFIG", "--data", "nowhere"), "is no prepared data set"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, trained_run, drawn_dataset, film, tmp_path):
+def test_invalid_input_gives_one_sentence_and_exit_code_2(words, complaint, trained_run, drawn_dataset, film, tmp_path):
     places = {"FILM": film, "RUN": trained_run, "DATA": drawn_dataset, "CONFIG": trained_run / "config.toml"}
     typed = [word.replace("RUN/", f"{trained_run}/") if "/" in word else places.get(word, word) for word in words]
     result = medgrape(*typed, cwd=tmp_path)
@@ -132,7 +132,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(words, complaint, trained_run
     assert list(tmp_path.iterdir()) in ([], [tmp_path / "runs"])
 
 
-def test_the_evaluate_command_reports_and_leaves_the_run_alone(trained_run, drawn_dataset, tmp_path):
+def test_the_evaluate_command_reports_and_does_not_change_the_run(trained_run, drawn_dataset, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(trained_run, run)
     result = medgrape("evaluate", run, "--data", drawn_dataset)

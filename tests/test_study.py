@@ -16,7 +16,6 @@ from medgrape.concepts import ConceptError
 from medgrape.corrections.statements import BoxCorrection, Rejection
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
-from medgrape.explain.explanation import in_words
 from medgrape.geometry import Box, BoxOutsideError
 from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.study import ConceptMismatchError, NothingToUndoError
@@ -43,7 +42,7 @@ def same(one, other):
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_prediction_maps_and_attention_all_follow_a_box():
+def test_a_box_changes_prediction_maps_and_attention():
     before = study(RUN)
     after = before.apply(LEFT, "cavity").rule_out(RIGHT, "effusion")
     assert after.prediction != before.prediction
@@ -83,7 +82,7 @@ def test_a_study_cannot_be_changed_in_place():
         study(RUN).corrections = ()
 
 
-def test_a_box_that_the_model_doubts_is_refused_until_it_is_confirmed():
+def test_a_box_with_a_warning_is_refused_until_it_is_confirmed():
     opened = study(RUN)
     with pytest.raises(ConceptMismatchError, match=r"Pleural effusion leads over Cavity .* confirmed=True") as refused:
         opened.apply(RIGHT, "cavity")
@@ -102,7 +101,7 @@ def test_the_check_of_a_box_ignores_earlier_corrections():
         persuaded.apply(RIGHT, "cavity")
 
 
-def test_a_negative_box_and_a_box_for_all_claim_nothing_and_need_no_confirmation():
+def test_a_negative_box_and_a_box_for_every_concept_are_not_checked():
     corrected = study(RUN).rule_out(RIGHT, "cavity").rule_out(RIGHT).apply(RIGHT, None)
     assert [entry["check"] for entry in corrected.log] == [None, None, None]
 
@@ -136,7 +135,7 @@ def test_several_corrections_are_all_applied_or_none():
         (lambda s: s.reject("cavty"), ConceptError),
     ],
 )
-def test_an_unknown_concept_or_a_box_beside_the_film_is_refused_at_once(asked, error):
+def test_an_unknown_concept_or_a_box_outside_the_film_is_an_error(asked, error):
     with pytest.raises(error):
         asked(study(RUN))
 
@@ -166,7 +165,7 @@ def test_a_box_counts_again_once_the_rejection_of_its_concept_is_undone():
     assert torch.equal(rejected.undo().judged.logits, boxed.judged.logits)
 
 
-def test_a_box_for_a_rejected_concept_moves_its_map_and_no_class():
+def test_a_box_for_a_rejected_concept_changes_its_map_and_no_class():
     gone = study(RUN).reject("cavity")
     boxed_too = gone.apply(LEFT, "cavity")
     assert torch.equal(boxed_too.judged.logits, gone.judged.logits)
@@ -183,13 +182,13 @@ def test_the_explanation_lists_corrections_and_marks_rejected_findings():
         "A person corrected this reading: a box for Nodule, confirmed though the model sees something else there; "
         "Cavity rejected.",
     )
-    assert in_words(before["cavity"]) == "clearly seen"
-    assert (in_words(after["cavity"]), after["cavity"].strength, after["cavity"].rejected) == ("rejected", 0.0, True)
+    assert before["cavity"].words == "clearly seen"
+    assert (after["cavity"].words, after["cavity"].strength, after["cavity"].rejected) == ("rejected", 0.0, True)
     assert after["cavity"].score == before["cavity"].score
     assert not after["effusion"].rejected
 
 
-def test_the_log_is_plain_data_with_every_correction_and_what_it_did():
+def test_the_log_is_plain_data_with_every_correction_and_its_effect():
     opened = study(RUN)
     corrected = opened.apply(LEFT, "cavity").rule_out(RIGHT).reject("nodule")
     log = json.loads(json.dumps(corrected.log, allow_nan=False))

@@ -19,7 +19,7 @@ from medgrape import load
 from medgrape.concepts import colour
 from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.maps import HEAT, painted, strengths, upsampled
-from medgrape.explain.words import seen
+from medgrape.explain.words import describe_score
 from medgrape.geometry import Box, FilmSize, peak
 from medgrape.study import Study
 
@@ -89,7 +89,7 @@ def maps(study: Study, told: Explanation, drawn: dict[str, list[Box]]) -> Figure
     """Draw the mean map of each concept."""
     figure, panels = row(len(told.concepts))
     for axes, one in zip(panels, ordered(study, told), strict=True):
-        words = seen(one.score, one.absent_score, one.present_score)
+        words = describe_score(one.score, one.absent_score, one.present_score)
         show(axes, heated(told, one), f"{one.concept.title}\n{words} ({one.strength:.2f})", told.film)
         for box in drawn.get(one.concept.name, []):
             frame(axes, box, colour(study.run.concepts.index(one.concept.name)))

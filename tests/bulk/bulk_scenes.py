@@ -60,7 +60,7 @@ class InProcessSlot:
             torch.set_num_threads(threads)
 
     def read(self, films, refused=None):
-        return self._reader.read(films) if refused is None else self._reader.refuse(films, refused)
+        return self._reader.read(films, refused)
 
     def close(self) -> None:
         reader, self._reader = self._reader, None

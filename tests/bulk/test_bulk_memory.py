@@ -1,4 +1,4 @@
-"""Twenty thousand films: every one has its row, and the last ones need no more memory than the first."""
+"""Reading twenty thousand films: every film has a row, and memory stays flat."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Many films at once: one row for each, whatever happens on the way."""
+"""Reading many films: one row for each, even if workers crash."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ class Watched:
         return list(self.given)
 
 
-def test_a_row_says_what_reading_the_film_alone_says(tiny, films, tmp_path):
+def test_a_row_equals_the_reading_of_the_film_alone(tiny, films, tmp_path):
     summary = read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=3), InProcessEngine())
     assert (summary.all.films, summary.all.refused, summary.all.parts) == (8, 0, 3)
     study = load(tiny).open(films[2])
@@ -55,7 +55,7 @@ def test_a_row_says_what_reading_the_film_alone_says(tiny, films, tmp_path):
         assert row[f"seen_{name}"] == one["words"]
 
 
-def test_films_that_cannot_be_read_are_rows_with_a_reason(tiny, films, tmp_path):
+def test_unreadable_films_have_rows_with_a_reason(tiny, films, tmp_path):
     films[0].write_bytes(films[0].read_bytes()[:200])
     films[1].write_text("no film")
     listed = tmp_path / "some.txt"
@@ -71,7 +71,7 @@ def test_films_that_cannot_be_read_are_rows_with_a_reason(tiny, films, tmp_path)
     assert json.loads((tmp_path / "out/_summary.json").read_text())["refused"] == 3
 
 
-def test_a_worker_that_is_killed_midway_costs_no_row_and_doubles_none(tiny, films, tmp_path):
+def test_a_killed_worker_neither_loses_nor_duplicates_rows(tiny, films, tmp_path):
     folder, out, engine = copies(films, tmp_path / "many", 160), tmp_path / "out", Watched()
     killer = kill_when(lambda: list(out.glob("part-*")), lambda: engine.given[0].process_id)
     summary = read_in_bulk(order(folder, tiny, out), engine)
@@ -81,7 +81,7 @@ def test_a_worker_that_is_killed_midway_costs_no_row_and_doubles_none(tiny, film
     assert not [one for one in psutil.Process().children(recursive=True) if "medgrape.bulk.local" in one.cmdline()]
 
 
-def test_a_film_that_ends_every_worker_is_found_and_refused_and_the_others_are_read(tiny, films, tmp_path):
+def test_a_film_that_crashes_every_worker_is_refused_and_the_others_are_read(tiny, films, tmp_path):
     class Fragile(InProcessSlot):
         def read(self, films, refused=None):
             if refused is None and any("film2" in film.name for film in films):
@@ -94,7 +94,7 @@ def test_a_film_that_ends_every_worker_is_found_and_refused_and_the_others_are_r
     assert reasons == [None, None, CRASHED, *[None] * 5]
 
 
-def test_when_no_worker_can_be_started_any_more_what_is_done_is_kept(tiny, films, tmp_path):
+def test_if_no_worker_can_be_started_again_finished_parts_are_kept(tiny, films, tmp_path):
     class Last(InProcessSlot):
         def read(self, films, refused=None):
             if "film4" in films[0].name:
@@ -111,14 +111,14 @@ def test_when_no_worker_can_be_started_any_more_what_is_done_is_kept(tiny, films
     assert len(list((tmp_path / "out").glob("part-*"))) == 2
 
 
-def test_workers_that_never_get_ready_are_told_and_nothing_is_left_behind(tiny, films, tmp_path, monkeypatch):
+def test_workers_that_never_get_ready_are_an_error_and_leave_no_files(tiny, films, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", shutil.which("false"))
     with pytest.raises(UserError, match="No worker can be started"):
         read_in_bulk(order(films[0].parent, tiny, tmp_path / "out"), LocalEngine(1))
     assert not (tmp_path / "out").exists()
 
 
-def test_a_call_that_was_killed_goes_on_and_makes_only_what_is_missing(tiny, films, tmp_path):
+def test_after_a_killed_call_only_missing_parts_are_read(tiny, films, tmp_path):
     out, folder = tmp_path / "out", films[0].parent
     read_in_bulk(order(folder, tiny, out, part=2), InProcessEngine())
     before = {path.name: path.stat().st_mtime_ns for path in out.glob("part-*")}
@@ -133,7 +133,7 @@ def test_a_call_that_was_killed_goes_on_and_makes_only_what_is_missing(tiny, fil
     assert not list(out.glob(".*.part"))
 
 
-def test_what_is_done_is_not_done_again_and_no_worker_is_started_for_it(tiny, films, tmp_path, monkeypatch):
+def test_if_all_parts_exist_no_worker_is_started(tiny, films, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     read_in_bulk(Order(("films",), tiny, tmp_path / "out"), InProcessEngine())
     engine = InProcessEngine()
@@ -142,7 +142,7 @@ def test_what_is_done_is_not_done_again_and_no_worker_is_started_for_it(tiny, fi
     assert rows(tmp_path / "out")[0]["film"] == "films/film0.png"
 
 
-def test_another_model_other_films_and_a_second_driver_are_refused(tiny, films, tmp_path):
+def test_another_model_other_films_and_a_second_call_at_once_are_errors(tiny, films, tmp_path):
     out, folder, other = tmp_path / "out", films[0].parent, tmp_path / "other"
     read_in_bulk(order(folder, tiny, out), InProcessEngine())
     shutil.copytree(tiny, other)
@@ -159,7 +159,7 @@ def test_another_model_other_films_and_a_second_driver_are_refused(tiny, films, 
         read_in_bulk(order(folder, tiny, out), InProcessEngine())
 
 
-def test_bad_input_leaves_nothing_behind(tiny, films, tmp_path):
+def test_invalid_input_leaves_no_files(tiny, films, tmp_path):
     broken, empty = tmp_path / "broken", tmp_path / "empty"
     shutil.copytree(tiny, broken)
     (broken / "config.toml").write_text("")
@@ -177,7 +177,7 @@ def test_bad_input_leaves_nothing_behind(tiny, films, tmp_path):
         read_in_bulk(order(films[0].parent, tiny, films[0].parent), InProcessEngine())
 
 
-def test_films_come_from_a_server_over_http_and_no_copy_of_them_stays(tiny, films, tmp_path, monkeypatch):
+def test_films_are_downloaded_over_http_and_deleted_afterwards(tiny, films, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)  # it is remembered
     (tmp_path / "tmp").mkdir()
@@ -240,7 +240,7 @@ def test_ctrl_c_ends_everything_and_leaves_whole_parts(tiny, films, tmp_path):
     assert json.loads(ended.stdout)["films"] == len({row["film"] for row in rows(out)}) == 700
 
 
-def test_workers_end_when_the_one_who_hands_out_the_work_is_killed(tiny, films, tmp_path):
+def test_workers_end_when_their_parent_is_killed(tiny, films, tmp_path):
     folder = copies(films, tmp_path / "many", 400)
     command = [sys.executable, "-m", "medgrape", "predict", str(folder), "--model", str(tiny), "--out", "out"]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
@@ -254,12 +254,12 @@ def test_workers_end_when_the_one_who_hands_out_the_work_is_killed(tiny, films, 
     assert psutil.wait_procs(workers, timeout=20)[1] == []
 
 
-def test_a_worker_that_has_another_model_than_the_driver_says_so(tiny):
+def test_a_worker_with_another_model_than_its_parent_is_an_error(tiny):
     with pytest.raises(UserError, match="another model here"):
         FilmReader(Job(model=tiny, version="0123456789abcdef"))
 
 
-def test_predict_tells_bad_input_in_one_sentence(tiny, films, tmp_path):
+def test_invalid_input_of_predict_gives_an_error_of_one_sentence(tiny, films, tmp_path):
     def typed(*words):
         command = [sys.executable, "-m", "medgrape", "predict", *map(str, words)]
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)

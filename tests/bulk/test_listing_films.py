@@ -19,7 +19,7 @@ def listed(*places, path):
     return names
 
 
-def test_a_folder_is_searched_through_for_films_whatever_they_are_called(films_folder, tmp_path, chest):
+def test_films_in_a_folder_are_found_by_suffix_or_first_bytes(films_folder, tmp_path, chest):
     deep = films_folder / "b" / "c"
     deep.mkdir(parents=True)
     save(radiograph(chest), deep / "IM0001")
@@ -36,7 +36,7 @@ def test_a_film_that_is_listed_twice_counts_once_and_the_first_spelling_stays(fi
     assert names == ["films/film1.png", *(f"films/film{number}.png" for number in (0, 2, 3, 4, 5, 6, 7))]
 
 
-def test_lists_keep_their_order_and_name_films_beside_themselves(films, tmp_path):
+def test_lists_keep_their_order_and_relative_paths_start_at_the_list(films, tmp_path):
     text, table = tmp_path / "some.txt", tmp_path / "some.csv"
     text.write_text(f"films/film3.png\n\n{films[1]}\nmemory://elsewhere/a.png\n", "utf-8-sig")
     table.write_text("id,path\n1,films/film2.png\n2,films/film0.png\n")
@@ -71,14 +71,14 @@ def test_folders_and_lists_in_storage_are_read_like_those_on_disk(films, tmp_pat
         ("bad.csv", "column 'path'"),
     ],
 )
-def test_a_place_that_cannot_be_listed_is_told_in_one_sentence(place, told, tmp_path, monkeypatch):
+def test_a_place_that_cannot_be_listed_gives_an_error_of_one_sentence(place, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("bad.csv").write_text("file\na.png\n")
     with pytest.raises(UserError, match=told):
         listed(place, path=tmp_path)
 
 
-def test_a_name_that_is_no_text_is_listed_all_the_same(films, tmp_path):
+def test_a_file_name_with_invalid_text_is_listed(films, tmp_path):
     strange = films[0].with_name(b"caf\xe9.png".decode("utf-8", "surrogateescape"))
     films[0].rename(strange)
     assert listed(films[0].parent, path=tmp_path)[0] == str(strange)

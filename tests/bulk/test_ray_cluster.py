@@ -1,4 +1,4 @@
-"""The same on a Ray cluster of two nodes, of which one is taken away."""
+"""Bulk reading on a Ray cluster of two nodes, one of which is lost."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ ray = pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from medgrape.bulk.ray_cluster import RayEngine, cluster  # noqa: E402
+from medgrape.bulk.ray_cluster import RayEngine, cluster, cluster_cores  # noqa: E402
 from medgrape.bulk.run import read_in_bulk  # noqa: E402
 from medgrape.errors import UserError  # noqa: E402
 
@@ -63,7 +63,7 @@ def once_there(out, count, do) -> threading.Thread:
     return thread
 
 
-def test_a_killed_actor_and_then_a_lost_node_cost_no_row_and_double_none(nodes, tiny, films, tmp_path):
+def test_a_killed_actor_and_a_lost_node_neither_lose_nor_duplicate_rows(nodes, tiny, films, tmp_path):
     here, other = nodes
     folder, out, killed = copies(films, tmp_path / "many", 600), tmp_path / "out", []
     done_then = []
@@ -80,7 +80,7 @@ def test_a_killed_actor_and_then_a_lost_node_cost_no_row_and_double_none(nodes, 
 
     second = once_there(out, 40, lose_node)
     with cluster(here.address):
-        summary = read_in_bulk(order(folder, tiny, out), RayEngine.of(None))
+        summary = read_in_bulk(order(folder, tiny, out), RayEngine(cluster_cores()))
     first.join()
     second.join()
     assert len(killed) == 1
@@ -89,7 +89,7 @@ def test_a_killed_actor_and_then_a_lost_node_cost_no_row_and_double_none(nodes, 
     assert [row["film"] for row in rows(out)] == [str(film) for film in sorted(folder.iterdir())]
 
 
-def test_what_a_node_cannot_load_is_told_as_a_sentence(nodes, tiny):
+def test_a_model_that_a_node_cannot_load_gives_an_error_of_one_sentence(nodes, tiny):
     from medgrape.bulk.film_reader import Job
     from medgrape.bulk.ray_cluster import RayWorkerSlot
 
@@ -101,7 +101,7 @@ def test_what_a_node_cannot_load_is_told_as_a_sentence(nodes, tiny):
         slot.close()
 
 
-def test_an_address_where_no_cluster_is_and_a_machine_without_ray_are_told_in_one_sentence(monkeypatch):
+def test_a_wrong_address_and_a_machine_without_ray_give_errors_of_one_sentence(monkeypatch):
     with pytest.raises(UserError, match=r"No Ray cluster answers at 127.0.0.1:1:"), cluster("127.0.0.1:1"):
         pass
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
@@ -110,7 +110,7 @@ def test_an_address_where_no_cluster_is_and_a_machine_without_ray_are_told_in_on
 
 
 @pytest.mark.slow
-def test_a_cluster_of_ones_own_listens_to_this_machine_alone(tiny, films, tmp_path):
+def test_a_cluster_started_by_medgrape_listens_only_to_this_machine(tiny, films, tmp_path):
     command = [sys.executable, "-m", "medgrape", "predict", str(films[0].parent), "--model", str(tiny)]
     running = subprocess.Popen([*command, "--out", str(tmp_path / "out"), "--engine", "ray"], stdout=subprocess.PIPE)
     heard = set()

@@ -1,4 +1,4 @@
-"""What boxes and rejections make of the evidence."""
+"""Evidence and scores after boxes and rejections."""
 
 import pytest
 import torch
@@ -30,38 +30,38 @@ about_cavity = st.builds(BoxCorrection, boxes(), st.sampled_from(["cavity", None
 whole = st.builds(BoxCorrection, boxes(whole=True), st.just("cavity"), st.booleans())
 
 
-def test_a_box_leaves_its_inside_alone_and_halves_the_rest():
+def test_a_positive_box_keeps_its_inside_and_halves_the_rest():
     revised = revise(SCENE, [here(LEFT)])
     assert torch.equal(revised.mean[0, :, 0], SCENE.mean[0, :, 0])
     torch.testing.assert_close(revised.mean[0, :, 1], (SCENE.mean[0, :, 1] + 1) / 2 - 1)
     assert torch.equal(revised.similarity[1:], SCENE.similarity[1:])
 
 
-def test_nothing_is_left_of_a_concept_inside_a_negative_box_and_it_wins_over_a_positive_one():
+def test_a_negative_box_removes_the_concept_inside_and_wins_over_a_positive_one():
     for corrections in ([not_here(LEFT)], [here(LEFT), not_here(LEFT)], [not_here(LEFT), here(LEFT)]):
         assert torch.equal(revise(SCENE, corrections).similarity[0, :, :, 0], torch.full((2, 2), -1.0))
 
 
-def test_elsewhere_counts_half_as_soon_as_there_is_any_box_be_it_only_a_negative_one():
+def test_a_single_negative_box_halves_the_rest_too():
     revised = revise(SCENE, [not_here(LEFT)])
     torch.testing.assert_close(revised.mean[0, :, 1], (SCENE.mean[0, :, 1] + 1) / 2 - 1)
 
 
-def test_a_negative_box_lowers_a_concept_that_is_unlike_the_patch_too():
+def test_a_negative_box_lowers_negative_similarities_too():
     unlike = anything(0)
     revised = revise(unlike, [not_here(Box(0, 0, 200, 200))])
     assert (unlike.similarity[0] < 0).any()
     assert (revised.similarity[0] <= unlike.similarity[0]).all()
 
 
-def test_a_box_for_every_concept_speaks_of_each():
+def test_a_box_for_every_concept_equals_one_box_for_each():
     revised = revise(SCENE, [not_here(RIGHT, None)])
     assert torch.equal(revised.similarity[:, :, :, 1], torch.full((3, 2, 2), -1.0))
     one_by_one = revise(SCENE, [not_here(RIGHT, name) for name in CONCEPTS.names])
     assert torch.equal(revised.similarity, one_by_one.similarity)
 
 
-def test_two_boxes_that_cover_half_a_patch_each_cover_it_together_and_their_overlap_counts_once():
+def test_boxes_cover_a_patch_together_and_their_overlap_counts_once():
     grid = PatchGrid(FILM, 2, 2)
     halves = [here(Box(0, 0, 50, 100)), here(Box(50, 0, 100, 100))]
     assert importance(grid, halves)[0, 0] == 1.0
@@ -107,14 +107,14 @@ def test_the_order_of_boxes_does_not_matter_to_the_last_bit(both):
 
 @given(st.lists(drawn, min_size=1, max_size=4))
 @CALM
-def test_the_original_is_never_touched(corrections):
+def test_the_original_evidence_never_changes(corrections):
     seen = anything(11)
     kept = seen.similarity.clone()
     revise(seen, corrections)
     assert torch.equal(seen.similarity, kept)
 
 
-def test_without_a_box_the_evidence_is_what_it_was():
+def test_without_a_box_the_evidence_does_not_change():
     assert revise(SCENE, []) is SCENE
     assert revise(SCENE, [Rejection("cavity")]) is SCENE
 
@@ -129,7 +129,7 @@ def test_a_rejected_concept_scores_as_on_films_without_it_and_the_others_as_befo
 
 
 @pytest.mark.parametrize("positive", [True, False])
-def test_a_box_beside_the_film_and_an_unknown_concept_are_refused(positive):
+def test_a_box_outside_the_film_and_an_unknown_concept_are_errors(positive):
     with pytest.raises(BoxOutsideError, match="outside the film"):
         revise(SCENE, [BoxCorrection(Box(200, 0, 220, 20), None, positive)])
     with pytest.raises(ConceptError, match="cavty"):

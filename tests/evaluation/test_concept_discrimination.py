@@ -12,8 +12,8 @@ from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.evaluation.concept_discrimination import discriminate
 from medgrape.evaluation.statistics import auc, resampled_aucs
 from medgrape.geometry import Box, FilmSize
-from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import Claims
+from medgrape.safety.boxes import MeasuredBox
+from medgrape.safety.claims import SimulatedClaims
 
 HERE, NEARLY_HERE = Box(10, 10, 30, 30), Box(11, 11, 30, 30)
 NAMES = ("active", "obsolete", "effusion", "nodule", "never boxed")
@@ -32,12 +32,12 @@ def compare(rows, known, *, more=(), patients=None):
     whose = patients or [f"p{place}" for place in range(len(rows))]
     films = tuple(film(f"f{place}", whose[place]) for place in range(len(rows)))
     seen = [
-        BoxSeen(record, name, HERE, torch.tensor(means), torch.zeros(len(known)))
+        MeasuredBox(record, name, HERE, torch.tensor(means), torch.zeros(len(known)))
         for record, (name, means) in zip(films, rows, strict=True)
     ]
     drawn = (*(DrawnBox(box.film.id, box.concept, box.box) for box in seen), *more)
     data = Dataset("scene", ("ill",), known, Path(), films, drawn, Source("scene", "nowhere"))
-    return discriminate(seen, known, Claims.on(seen, data))
+    return discriminate(seen, known, SimulatedClaims.on(seen, data))
 
 
 def test_active_against_obsolete_is_one_figure_counted_by_hand():
@@ -99,12 +99,12 @@ def test_maps_are_chosen_by_concept_name_if_the_model_knows_more_concepts_in_ano
     known = concepts(3)
     fewer = ConceptSet((known["effusion"], known["active"]))
     seen = [
-        BoxSeen(film("f0", "p0"), "active", HERE, torch.tensor((1.0, 5.0, 0.0)), torch.zeros(3)),
-        BoxSeen(film("f1", "p1"), "effusion", HERE, torch.tensor((0.0, 5.0, 1.0)), torch.zeros(3)),
+        MeasuredBox(film("f0", "p0"), "active", HERE, torch.tensor((1.0, 5.0, 0.0)), torch.zeros(3)),
+        MeasuredBox(film("f1", "p1"), "effusion", HERE, torch.tensor((0.0, 5.0, 1.0)), torch.zeros(3)),
     ]
     drawn = tuple(DrawnBox(box.film.id, box.concept, box.box) for box in seen)
     data = Dataset("scene", ("ill",), fewer, Path(), tuple(o.film for o in seen), drawn, Source("scene", "nowhere"))
-    (pair,) = discriminate(seen, known, Claims.on(seen, data)).pairs
+    (pair,) = discriminate(seen, known, SimulatedClaims.on(seen, data)).pairs
     assert (pair.name, pair.against, pair.auc) == ("effusion", "active", 1.0)
 
 

@@ -21,10 +21,11 @@ from medgrape.evaluation.summary import cautions, headline
 from medgrape.geometry import Box, FilmSize, PatchGrid
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import load_run
-from medgrape.safety.boxes import BoxSeen, boxed_films, look
+from medgrape.safety.boxes import MeasuredBox, boxed_films, measure_boxes
 from medgrape.safety.calibration import calibrate
 from medgrape.safety.check import inside
-from medgrape.safety.claims import Claims, always
+from medgrape.safety.claims import SimulatedClaims, majority_alarms
+from medgrape.safety.thresholds import CalibrationOptions
 
 NAMES = ("cavity", "effusion", "nodule")
 CONCEPTS = ConceptSet(tuple(Concept(name, name.title(), "A finding.") for name in NAMES))
@@ -39,8 +40,8 @@ def claims_on(truth, patients=None):
     drawn = tuple(DrawnBox(f"f{n}", name, Box(1, 1, 5, 5)) for n, name in enumerate(truth))
     data = Dataset("scene", ("ill",), CONCEPTS, Path(), films, drawn, Source("scene", "nowhere"))
     nothing = torch.zeros(3)
-    seen = [BoxSeen(film, box.concept, box.box, nothing, nothing) for film, box in zip(films, drawn, strict=True)]
-    return Claims.on(seen, data)
+    seen = [MeasuredBox(film, box.concept, box.box, nothing, nothing) for film, box in zip(films, drawn, strict=True)]
+    return SimulatedClaims.on(seen, data)
 
 
 def test_the_figures_of_a_check_agree_with_a_count_by_hand():
@@ -69,7 +70,7 @@ def test_always_warning_or_never_is_balanced_at_one_half(answer, shown):
 @pytest.mark.parametrize("answer", NAMES)
 def test_every_constant_answer_is_balanced_at_one_half_even_if_no_box_shows_a_nodule(answer):
     claims = claims_on(["cavity"] * 5 + ["effusion"] * 2)
-    result = check_figures("x", "X", claims, always(answer, claims))
+    result = check_figures("x", "X", claims, majority_alarms(answer, claims))
     assert result.balanced.share == 0.5
     assert (result.balanced.interval.low, result.balanced.interval.high) == (0.5, 0.5)
 
@@ -163,7 +164,10 @@ def test_a_run_calibrated_for_balance_has_that_title_and_dropout_keeps_its_defau
     everyone = tuple(replace(record, path=str(data.film_path(record).resolve()), split="val") for record in data.films)
     two = tuple(drawn for drawn in data.boxes if drawn.concept != "pulmonary_tb")  # as on TBX11K, it has no box
     replace(data, films=everyone, boxes=two).save(tmp_path / "all")
-    learnt, data = calibrate(loaded, tmp_path / "all", balanced=True), Dataset.load(tmp_path / "all")
+    learnt, data = (
+        calibrate(loaded, tmp_path / "all", CalibrationOptions(balanced=True)),
+        Dataset.load(tmp_path / "all"),
+    )
     cached = cached_films(loaded.run.config, data, tmp_path / "all")
     result = simulate_mistakes(replace(loaded.run, safety=learnt.thresholds), data, cached, "val")
     assert learnt.thresholds.by_concept.keys() == {"active_tb", "obsolete_tb"}
@@ -211,7 +215,7 @@ def test_dropout_repeats_for_the_same_seed_and_keeps_the_order_of_the_boxes(scen
     other = box_uncertainty(loaded.run, data, cached, "test", seed=4)
     assert (first.variance == again.variance).all()
     assert (first.variance != other.variance).any()
-    seen = look(loaded.run, data, cached, "test")
+    seen = measure_boxes(loaded.run, data, cached, "test")
     assert [loaded.run.concepts.names[row] for row in first.truth] == [box.concept for box in seen]
 
 
@@ -239,7 +243,7 @@ def test_without_validation_boxes_dropout_is_left_out_with_a_warning(scene):
     result = simulate_mistakes(loaded.run, bare, cached, "test")
     assert [check.name for check in result.checks] == ["paper", "ungated"]
     assert any("MC-dropout" in warning for warning in result.warnings)
-    assert any("no commonest finding" in warning for warning in result.warnings)
+    assert any("no most_frequent_concept finding" in warning for warning in result.warnings)
 
 
 def test_a_check_that_is_no_better_than_a_constant_answer_gets_a_warning(scene, study, drawn_dataset, tmp_path):

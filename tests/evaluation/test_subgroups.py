@@ -17,8 +17,8 @@ from medgrape.evaluation.classification import calibration, classify
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import EvaluationError
 from medgrape.evaluation.statistics import holm, interval
-from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import Claims, always
+from medgrape.safety.boxes import MeasuredBox
+from medgrape.safety.claims import SimulatedClaims, majority_alarms
 
 SEX, AGE, VIEW = ("sex",), ("age",), ("view",)
 
@@ -216,10 +216,12 @@ def test_the_safety_check_is_counted_by_group_with_the_trivial_check():
     read = clinic({"F": 0.8, "M": 0.8}, women=44, men=44)
     nothing = torch.zeros(2)
     ill = [record for record in read.films if record.class_name == "ill"]
-    claims = Claims.on([BoxSeen(record, "cavity", patch_box(2, 2), nothing, nothing) for record in ill], read.dataset)
+    claims = SimulatedClaims.on(
+        [MeasuredBox(record, "cavity", patch_box(2, 2), nothing, nothing) for record in ill], read.dataset
+    )
     own = np.array([[record.sex == "F", record.sex == "M"] for record in ill])  # doubts women's cavities, knows men's
     audit = audit_readings(
-        read, (SEX,), run="x", check_alarms=CheckAlarms(claims, own, always("cavity", claims), "always Cavity")
+        read, (SEX,), run="x", check_alarms=CheckAlarms(claims, own, majority_alarms("cavity", claims), "always Cavity")
     )
     women, men = groups(audit, "sex")["female"], groups(audit, "sex")["male"]
     assert (women["caught"].value, women["false_alarms"].value) == (0.0, 1.0)
@@ -238,7 +240,9 @@ def test_the_safety_check_is_counted_by_group_with_the_trivial_check():
 def test_a_check_that_never_warns_has_a_balance_of_one_half_with_an_interval():
     read = clinic({"F": 0.8, "M": 0.8}, women=24, men=60)
     ill, nothing = [record for record in read.films if record.class_name == "ill"], torch.zeros(2)
-    claims = Claims.on([BoxSeen(record, "cavity", patch_box(2, 2), nothing, nothing) for record in ill], read.dataset)
+    claims = SimulatedClaims.on(
+        [MeasuredBox(record, "cavity", patch_box(2, 2), nothing, nothing) for record in ill], read.dataset
+    )
     own = np.array([[False, record.sex == "M" and number % 4 > 0] for number, record in enumerate(ill)])
     audit = audit_readings(read, (SEX,), run="x", check_alarms=CheckAlarms(claims, own, None))
     women, men = groups(audit, "sex")["female"], groups(audit, "sex")["male"]

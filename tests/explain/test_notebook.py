@@ -34,7 +34,7 @@ def picture(bundle):
     return Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
 
 
-def test_a_study_shows_its_film_with_what_it_says_for_who_cannot_see_it(study):
+def test_a_study_is_shown_as_its_film_with_a_text_alternative(study):
     formats, told = study._repr_mimebundle_(include=None, exclude=None)
     shown = picture(formats)
     assert shown.format == "PNG"
@@ -49,7 +49,7 @@ def test_a_study_shows_its_film_with_what_it_says_for_who_cannot_see_it(study):
         assert concept.title in alt
 
 
-def test_a_correction_is_in_the_picture_and_in_the_words(study):
+def test_a_correction_is_in_the_picture_and_in_the_text_alternative(study):
     corrected = study.apply(mg.Box(8, 8, 30, 40), "active_tb", confirmed=True)
     (before, _), (after, told) = study._repr_mimebundle_(), corrected._repr_mimebundle_()
     assert before["image/png"] != after["image/png"]
@@ -71,7 +71,7 @@ def test_an_explanation_shows_the_picture_that_it_saves(study, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["draw", "draw_reading"])
-def test_a_drawing_that_fails_leaves_the_words(study, monkeypatch, name):
+def test_if_drawing_fails_the_text_is_shown_with_the_error(study, monkeypatch, name):
     def broken(_explanation):
         raise OSError("no typeface\nat all")
 
@@ -82,7 +82,7 @@ def test_a_drawing_that_fails_leaves_the_words(study, monkeypatch, name):
     assert told == {}
 
 
-def test_nothing_prints_tensors_at_whoever_asks_what_it_is(reader, study):
+def test_no_repr_prints_tensors(reader, study):
     check = study.check(mg.Box(8, 8, 30, 40), "active_tb")
     corrected = study.apply(mg.Box(8, 8, 30, 40), "active_tb", confirmed=True)
     things = (
@@ -101,7 +101,7 @@ def test_nothing_prints_tensors_at_whoever_asks_what_it_is(reader, study):
     assert f": {len(reader.concepts)} concepts, {len(reader.classes)} classes; PyTorch)" in repr(reader)
 
 
-def test_a_check_and_a_reader_are_tables_in_which_nothing_is_taken_for_html(reader, study):
+def test_a_check_and_a_reader_are_shown_as_tables_with_escaped_html(reader, study):
     taught = reader.learn("odd_one", "A <b>bold</b> & odd finding.")
     shown = taught._repr_html_()
     assert "A &lt;b&gt;bold&lt;/b&gt; &amp; odd finding." in shown
@@ -112,7 +112,7 @@ def test_a_check_and_a_reader_are_tables_in_which_nothing_is_taken_for_html(read
     assert ("<b>Mismatch" in told) == check.mismatch
 
 
-def test_a_real_notebook_shows_them(trained_run, film, tmp_path):
+def test_a_real_notebook_shows_readers_studies_explanations_and_checks(trained_run, film, tmp_path):
     """Through a real kernel, as Jupyter would ask."""
     from nbclient import NotebookClient
 

@@ -6,12 +6,12 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, in_words, listed
-from medgrape.explain.film_panel import FILM, film_panel, marked
-from medgrape.explain.layout import BACKGROUND, NO_BREAK, font, legible, title_of, wrapped
-from medgrape.explain.maps import ENLARGED, fitted, resized, seen, strengths
+from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.film_panel import FILM, film_panel, mark_concepts
+from medgrape.explain.layout import BACKGROUND, NO_BREAK, PictureError, font, legible, title_of, wrapped
+from medgrape.explain.maps import ENLARGED, fitted, resized, similarity_picture, strengths
 from medgrape.explain.panels import per_cent
-from medgrape.explain.render import MARGIN, PictureError, draw, save_picture
+from medgrape.explain.render import MARGIN, draw, save_picture
 from medgrape.explain.words import CLEARLY, NOTICE, PERHAPS
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
@@ -75,9 +75,9 @@ def test_the_peak_lies_in_the_middle_of_the_strongest_patch():
     assert peak(evidence(spot=(1, 12)).mean, GRID) == pytest.approx((125.0, 15.0), abs=0.5)
 
 
-def test_colour_lies_on_the_hot_patch_and_the_rest_of_the_film_is_untouched():
+def test_colour_lies_on_the_strong_patch_and_the_rest_of_the_film_is_unchanged():
     film = scene().pixels
-    shown = np.asarray(seen(film, evidence(spot=(1, 12)), GRID.film), int)
+    shown = np.asarray(similarity_picture(film, evidence(spot=(1, 12)), GRID.film), int)
     changed = np.abs(shown - film[..., None]).max(axis=2) > 0
     assert changed[10:20, 120:130].mean() > 0.8
     assert not changed[:, :110].any()
@@ -86,43 +86,43 @@ def test_colour_lies_on_the_hot_patch_and_the_rest_of_the_film_is_untouched():
 
 def test_a_concept_at_its_absent_score_paints_nothing_though_one_patch_stands_out():
     film = scene().pixels
-    shown = np.asarray(seen(film, evidence(strength=0.0), GRID.film))
+    shown = np.asarray(similarity_picture(film, evidence(strength=0.0), GRID.film))
     assert np.array_equal(shown, np.repeat(film[..., None], 3, axis=2))
 
 
 def test_the_same_strength_has_the_same_colour_for_every_concept():
     film = scene().pixels
     narrow, wide = evidence(absent=0.50, present=0.55), evidence(TB[1], absent=-0.2, present=0.9)
-    at_peak = [np.asarray(seen(film, one, GRID.film))[15, 125] for one in (narrow, wide)]
+    at_peak = [np.asarray(similarity_picture(film, one, GRID.film))[15, 125] for one in (narrow, wide)]
     assert np.abs(at_peak[0].astype(int) - at_peak[1]).max() <= 1
-    weak = np.asarray(seen(film, evidence(strength=0.3), GRID.film))[15, 125]
+    weak = np.asarray(similarity_picture(film, evidence(strength=0.3), GRID.film))[15, 125]
     assert np.abs(at_peak[0].astype(int) - weak).max() > 40
 
 
 def test_words_follow_the_strength():
     just_below = 1e-6
-    said = [in_words(evidence(strength=s)) for s in (2.0, CLEARLY, CLEARLY - just_below, PERHAPS - just_below, -1.0)]
+    said = [evidence(strength=s).words for s in (2.0, CLEARLY, CLEARLY - just_below, PERHAPS - just_below, -1.0)]
     assert said == ["clearly seen", "clearly seen", "perhaps", "not seen", "not seen"]
 
 
 @pytest.mark.parametrize("broken", [{"present_score": 0.2}, {"score": float("nan")}, {"absent_score": float("nan")}])
-def test_a_score_that_tells_nothing_is_neither_seen_nor_absent(broken, written):
+def test_a_score_that_is_not_informative_is_called_neither_seen_nor_absent(broken, written):
     mute = replace(evidence(absent=0.2), **broken)
-    assert in_words(mute) == "cannot be told"
+    assert mute.words == "cannot be told"
     assert not strengths(mute).any()
     draw(replace(scene(concepts=TB[:1]), concepts=(mute,)))
     assert "cannot be told" in written
 
 
-def test_what_is_seen_is_outlined_and_what_is_not_is_left_alone():
+def test_a_visible_finding_is_outlined_and_an_absent_one_is_not():
     film = np.asarray(film_panel(scene(concepts=TB[:1]), []))
     bright = scene(concepts=TB[:1])
-    outlined = np.asarray(film_panel(bright, marked(bright)))
+    outlined = np.asarray(film_panel(bright, mark_concepts(bright)))
     down, across = np.nonzero((film != outlined).any(axis=2))
     assert across.min() > 0.7 * FILM.width
     assert down.max() < 0.6 * film.shape[0]
     absent = replace(bright, concepts=(evidence(strength=PERHAPS - 0.01),))
-    assert np.array_equal(film, np.asarray(film_panel(absent, marked(absent))))
+    assert np.array_equal(film, np.asarray(film_panel(absent, mark_concepts(absent))))
 
 
 SIZES = [(64, 64), (30, 90), (400, 40), (3000, 3000), (1000, 10), (3, 500)]
@@ -143,7 +143,7 @@ def test_films_of_every_size_keep_their_proportions_and_nothing_runs_out_of_the_
 
 
 @pytest.mark.parametrize(("count", "classes"), [(1, 2), (4, 14), (5, 3), (14, 14)])
-def test_one_to_fourteen_concepts_and_classes_are_all_told(count, classes, written):
+def test_one_to_fourteen_concepts_and_classes_are_all_named(count, classes, written):
     named = tuple(f"a rather long class name number {n}" for n in range(classes))
     draw(scene(concepts=NIH[:count], classes=named))
     text = " ".join(written)
@@ -163,14 +163,14 @@ def test_long_and_foreign_names_are_drawn_or_replaced_by_the_short_name(written)
     assert legible("活e\u0301\u202e\n x") == "?é x"
 
 
-def test_lines_keep_to_their_width():
+def test_wrapped_lines_fit_the_width():
     lines = wrapped("one two three four five " * 9, font(15), 120, most=3)
     assert len(lines) == 3
     assert lines[-1].endswith("…")
     assert max(font(15).getlength(line) for line in lines) <= 120
 
 
-def test_training_films_are_shown_with_their_names_or_it_is_said_that_there_is_none(written):
+def test_training_films_are_shown_with_their_names_or_the_picture_says_that_there_are_none(written):
     draw(scene(concepts=TB[:1], exemplars=3))
     assert "no film to show" not in written
     assert [text for text in written if text.startswith("like film")] == [f"like film tb-{n:06}-00" for n in range(3)]
@@ -179,7 +179,7 @@ def test_training_films_are_shown_with_their_names_or_it_is_said_that_there_is_n
     assert "no film to show" in written
 
 
-def test_who_listens_to_whom_is_told(written):
+def test_the_picture_says_which_finding_attends_to_which(written):
     draw(scene(attention=np.array([[0.71, 0.29, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])))
     assert f"{TB[0].title} listens to: itself 0.71, {TB[1].title} 0.29" in written
     assert f"{TB[1].title} listens to: itself 1.00" in written
@@ -195,7 +195,7 @@ def test_who_listens_to_whom_is_told(written):
 
 def test_a_concept_that_the_head_does_not_know_is_shown_in_a_colour_of_its_own(written):
     added = scene(concept_names=tuple(concept.name for concept in TB[:2]), attention=np.eye(2))
-    assert len({concept.ink for concept in marked(added)}) == 3
+    assert len({concept.ink for concept in mark_concepts(added)}) == 3
     draw(added)
     assert [text for text in written if "listens to" in text] == [f"{c.title} listens to: itself 1.00" for c in TB[:2]]
 
@@ -203,21 +203,21 @@ def test_a_concept_that_the_head_does_not_know_is_shown_in_a_colour_of_its_own(w
 def test_a_concept_keeps_its_colour_from_film_to_film():
     one = scene()
     other = replace(one, concepts=one.concepts[::-1])
-    inks = [{concept.title: concept.ink for concept in marked(film)} for film in (one, other)]
+    inks = [{concept.title: concept.ink for concept in mark_concepts(film)} for film in (one, other)]
     assert inks[0] == inks[1]
 
 
-def test_every_picture_says_what_it_is_not(written):
+def test_every_picture_has_the_notice(written):
     draw(scene())
     assert NOTICE in written
 
 
-def test_no_answer_is_called_certain_that_is_not():
+def test_only_certain_answers_are_shown_as_0_or_100_per_cent():
     told = [per_cent(p).replace(NO_BREAK, " ") for p in (0.0, 0.001, 0.02, 0.914, 0.9999, 1.0, float("nan"))]
     assert told == ["0 %", "< 1 %", "2 %", "91 %", "> 99 %", "100 %", "not known"]
 
 
-def test_the_file_is_whole_or_not_there(tmp_path, monkeypatch):
+def test_a_picture_is_saved_atomically(tmp_path, monkeypatch):
     path = tmp_path / "out/evidence.png"
     scene().save(path)
     before = path.read_bytes()
@@ -242,7 +242,7 @@ def test_another_kind_of_file_is_refused_before_anything_is_drawn(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_listing_is_plain_and_complete():
+def test_the_json_of_an_explanation_is_complete():
     told = json.loads(json.dumps(scene(exemplars=1).to_json(), allow_nan=False))
     first = told["concepts"][0]
     assert (first["name"], first["title"], first["words"]) == ("active_tb", TB[0].title, "clearly seen")
@@ -258,7 +258,7 @@ def test_the_listing_is_plain_and_complete():
     assert told["probabilities"] == {"healthy": 0.5, "active_tb": 0.5}
 
 
-def test_what_is_not_a_number_is_listed_as_unknown():
+def test_numbers_that_are_not_finite_become_null():
     broken = evidence()
     broken.mean[0, 0] = np.nan
     film = replace(
@@ -266,7 +266,7 @@ def test_what_is_not_a_number_is_listed_as_unknown():
         probabilities={"healthy": float("nan")},
         concepts=(replace(broken, present_score=float("nan")),),
     )
-    told = json.loads(json.dumps(listed(film), allow_nan=False))
+    told = json.loads(json.dumps(film.to_json(), allow_nan=False))
     assert told["probabilities"]["healthy"] is None
     assert told["attention"] is None
     assert told["concepts"][0]["strength"] is None
@@ -274,6 +274,6 @@ def test_what_is_not_a_number_is_listed_as_unknown():
     draw(film)
 
 
-def test_a_small_film_is_shown_as_it_is():
+def test_a_film_at_its_own_size_is_not_resampled():
     film = scene().pixels
     assert np.array_equal(resized(film, GRID.film), film)

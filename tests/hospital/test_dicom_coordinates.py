@@ -22,7 +22,7 @@ from dicom_scenes import (
 )
 from medgrape.concepts import ConceptSet
 from medgrape.config import FilmLimits
-from medgrape.explain.explanation import ConceptEvidence, tells
+from medgrape.explain.explanation import ConceptEvidence
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.hospital.codes import Provenance
 from medgrape.hospital.objects import write_objects
@@ -60,7 +60,7 @@ def test_a_box_on_the_upright_film_lies_on_the_same_anatomy_in_stored_pixels(ope
     assert turn.point(x, y, FilmSize(maps.Columns, maps.Rows)) == (UPRIGHT.x1, UPRIGHT.y1), "upper left to a person"
 
     grid = PatchGrid(FilmSize(150, 110), *study.original.mean.shape[-2:])
-    shown = [evidence for evidence in study.explain().concepts if tells(evidence)]
+    shown = [evidence for evidence in study.explain().concepts if evidence.is_informative]
     for frame, evidence in zip(np.atleast_3d(maps.pixel_array).reshape(-1, *stored.shape), shown, strict=True):
         strength = np.clip(
             (evidence.mean - evidence.absent_score) / (evidence.present_score - evidence.absent_score), 0, 1
@@ -82,7 +82,7 @@ def test_another_viewer_shows_the_film_upright_and_in_its_greys(opened, tmp_path
 
 def test_the_report_refers_to_the_maps_and_they_are_described(written, corrected):
     maps, report = segread(written["maps.dcm"]), dcmread(written["report.dcm"])
-    shown = [evidence for evidence in corrected[0].explain().concepts if tells(evidence)]
+    shown = [evidence for evidence in corrected[0].explain().concepts if evidence.is_informative]
     assert [maps.get_segment_description(n).segment_label for n in maps.segment_numbers] == [
         f"{evidence.concept.title}{' (rejected)' if evidence.rejected else ''}" for evidence in shown
     ]

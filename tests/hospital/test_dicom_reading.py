@@ -28,7 +28,6 @@ from dicom_scenes import (
 )
 from medgrape.concepts import Concept
 from medgrape.config import FilmLimits
-from medgrape.explain.explanation import in_words, tells
 from medgrape.geometry import Turn
 from medgrape.hospital.codes import PRIVATE_CODES, STANDARD_FINDINGS, finding_code
 from medgrape.hospital.objects import write_dicom_reading, write_objects
@@ -95,8 +94,8 @@ def test_findings_and_classes_are_those_of_the_study(written, corrected):
         group = by_identifier[f"finding {evidence.concept.name}"]
         assert value(group, "score") == pytest.approx(evidence.score, abs=1e-6)
         assert value(group, "score_without") == pytest.approx(evidence.absent_score, abs=1e-6)
-        assert value(group, "seen") == in_words(evidence).replace(" ", "_")
-        assert (value(group, "strength") is None) == (not tells(evidence))
+        assert value(group, "seen") == evidence.words.replace(" ", "_")
+        assert (value(group, "strength") is None) == (not evidence.is_informative)
         assert value(group, "Observer Type") == codes.DCM.Device.value
 
 

@@ -54,10 +54,10 @@ def mean_inside(one_map, film, box):
     return sum(values) / len(values)
 
 
-def warns(means, variances, claimed, lead, gate):
-    """Whether another concept leads by more than ``lead`` and its prototypes agree well enough."""
-    best = claimed
+def warns(means, variances, claimed, lead, gate, untrained=()):
+    """Whether the strongest other concept leads by more than ``lead`` and its prototypes agree well enough."""
+    rival = None
     for k, mean in enumerate(means):
-        if mean > means[best]:
-            best = k
-    return best != claimed and means[best] - means[claimed] > lead and variances[best] <= gate
+        if k != claimed and k not in untrained and (rival is None or mean > means[rival]):
+            rival = k
+    return rival is not None and means[rival] - means[claimed] > lead and variances[rival] <= gate

@@ -21,8 +21,8 @@ from medgrape.paper.measures import (
 from medgrape.paper.pictures import draw_methods
 from medgrape.progress import quietly
 from medgrape.runs.checkpoint import SafetyRule, load_run
-from medgrape.safety.boxes import look
-from medgrape.safety.claims import Claims, alarms
+from medgrape.safety.boxes import measure_boxes
+from medgrape.safety.claims import SimulatedClaims, alarms
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,8 @@ def test_random_wrong_boxes_are_caught_as_often_as_all_wrong_claims_counted(safe
 
 def test_a_check_that_always_warns_catches_every_wrong_box(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
-    seen = look(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
-    claims = Claims.on(seen, dataset)
+    seen = measure_boxes(loaded.run, dataset, cached_films(loaded.run.config, dataset, drawn_dataset), "test")
+    claims = SimulatedClaims.on(seen, dataset)
     figures = miscorrected(claims, np.ones_like(claims.wrong), 0.5)
     assert figures["caught"] == figures["false_alarms"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
 
@@ -71,9 +71,11 @@ def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, s
     dataset = Dataset.load(drawn_dataset)
     cached = cached_films(loaded.run.config, dataset, drawn_dataset)
     learnt, tested = (box_uncertainty(loaded.run, dataset, cached, split) for split in ("val", "test"))
-    seen = look(loaded.run, dataset, cached, "val")
+    seen = measure_boxes(loaded.run, dataset, cached, "val")
     rule = SafetyRule.plain(0.05, math.inf)
-    bound = Claims.on(seen, dataset).false_alarms(alarms(seen, loaded.run.concepts, dataset.concepts, rule)).mean()
+    bound = (
+        SimulatedClaims.on(seen, dataset).false_alarms(alarms(seen, loaded.run.concepts, dataset.concepts, rule)).mean()
+    )
     for variant, values in (("variance", "variance_of_truth"), ("entropy", "entropy")):
         limit = quantile_threshold(getattr(learnt, values), min(bound, 1 - 1 / len(learnt)))
         assert (getattr(learnt, values) > limit).mean() <= bound
@@ -84,7 +86,7 @@ def test_dropouts_thresholds_come_from_validation_boxes(loaded, drawn_dataset, s
 def test_the_highest_value_in_a_box_is_no_less_than_the_mean(loaded, drawn_dataset):
     dataset = Dataset.load(drawn_dataset)
     cached = cached_films(loaded.run.config, dataset, drawn_dataset)
-    mean, highest = (look(loaded.run, dataset, cached, "test", highest=choice) for choice in (False, True))
+    mean, highest = (measure_boxes(loaded.run, dataset, cached, "test", highest=choice) for choice in (False, True))
     for average, maximum in zip(mean, highest, strict=True):
         assert (maximum.means >= average.means - 1e-6).all()
         assert average.variances.equal(maximum.variances)

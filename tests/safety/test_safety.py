@@ -1,4 +1,4 @@
-"""Does the model see inside a box what somebody says is there?"""
+"""The concept-mismatch check of a box."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ def means(check):
     return {one.name: one.mean for one in check.concepts}
 
 
-def test_a_cavity_claimed_where_the_model_sees_an_effusion_is_doubted_and_the_reason_names_both():
+def test_a_cavity_claimed_where_the_model_sees_an_effusion_gives_a_warning_that_names_both():
     check = check_box(SCENE, RIGHT, "cavity")
     assert check.mismatch
     assert (check.claimed, check.dominant) == ("cavity", "effusion")
@@ -36,7 +36,7 @@ def test_a_cavity_claimed_where_the_model_sees_an_effusion_is_doubted_and_the_re
     assert [one.variance for one in check.concepts] == pytest.approx([1e-4] * 3, abs=1e-7)
 
 
-def test_a_cavity_claimed_where_the_model_sees_one_is_not_doubted():
+def test_a_cavity_claimed_where_the_model_sees_one_gives_no_warning():
     check = check_box(SCENE, LEFT, "cavity")
     assert (check.mismatch, check.silenced, check.dominant) == (False, False, "cavity")
     assert check.gap == pytest.approx(means(check)[check.rival] - means(check)["cavity"])
@@ -45,7 +45,7 @@ def test_a_cavity_claimed_where_the_model_sees_one_is_not_doubted():
 
 @given(box=boxes(), seed=st.integers(0, 99), eta=st.floats(0.0, 0.5))
 @settings(deadline=None, max_examples=60)
-def test_claiming_the_dominant_concept_is_always_safe(box, seed, eta):
+def test_claiming_the_dominant_concept_never_gives_a_warning(box, seed, eta):
     seen, rule = anything(seed), SafetyRule.plain(eta, float("inf"))
     dominant = check_box(seen, box, "cavity", rule).dominant
     check = check_box(seen, box, dominant, rule)
@@ -53,7 +53,7 @@ def test_claiming_the_dominant_concept_is_always_safe(box, seed, eta):
     assert check.gap <= 0.0
 
 
-def test_a_finding_that_leads_by_less_than_correct_boxes_show_is_doubted_where_calibration_says_so():
+def test_with_a_negative_threshold_a_finding_that_leads_by_too_little_gives_a_warning():
     lead = -check_box(SCENE, LEFT, "cavity").gap
     loose, tight = (SafetyRule(lambda _, least=least: -least, float("inf")) for least in (lead - 0.01, lead + 0.01))
     assert not check_box(SCENE, LEFT, "cavity", loose).mismatch
@@ -102,21 +102,21 @@ def test_a_box_over_the_whole_film_is_checked_against_the_whole_film_and_says_so
 
 
 @pytest.mark.parametrize("box", [Box(200, 0, 300, 100), Box(-40, 0, 0, 100), Box(0, 201, 10, 300)])
-def test_a_box_beside_the_film_is_refused(box):
+def test_a_box_outside_the_film_is_an_error(box):
     with pytest.raises(BoxOutsideError, match="outside the film of 200 x 200 pixels"):
         check_box(SCENE, box, "cavity")
     with pytest.raises(BoxOutsideError):
         inside(SCENE.mean, SCENE.grid, box)
 
 
-def test_a_box_of_no_area_and_a_concept_that_nobody_knows_are_refused():
+def test_a_box_without_area_and_an_unknown_concept_are_errors():
     with pytest.raises(GeometryError, match="x1 < x2"):
         check_box(SCENE, Box(10, 10, 10, 20), "cavity")
     with pytest.raises(ConceptError, match="There is no concept 'cavty'"):
         check_box(SCENE, LEFT, "cavty")
 
 
-def test_a_leader_whose_prototypes_disagree_is_not_believed():
+def test_a_rival_whose_prototypes_disagree_gives_no_warning():
     doubtful = cavity_left_effusion_right(spread=0.1)  # U = 0.01
     check = check_box(doubtful, RIGHT, "cavity", SafetyRule.plain(0.05, 2e-4))
     assert (check.mismatch, check.silenced) == (False, True)
@@ -124,7 +124,7 @@ def test_a_leader_whose_prototypes_disagree_is_not_believed():
     assert check_box(doubtful, RIGHT, "cavity", SafetyRule.plain(0.05, 0.02)).mismatch
 
 
-def test_a_lead_of_exactly_what_is_allowed_is_no_warning():
+def test_a_lead_equal_to_the_threshold_gives_no_warning():
     gap = check_box(SCENE, RIGHT, "cavity").gap
     at, below = (check_box(SCENE, RIGHT, "cavity", SafetyRule.plain(eta)) for eta in (gap, gap - 1e-9))
     assert not at.mismatch
@@ -133,22 +133,22 @@ def test_a_lead_of_exactly_what_is_allowed_is_no_warning():
 
 
 @pytest.mark.parametrize("claimed", ["cavity", "effusion", "nodule"])
-def test_where_concepts_are_level_the_claimed_one_leads(claimed):
+def test_if_concepts_are_equal_the_claimed_one_leads(claimed):
     level = replace(SCENE, similarity=SCENE.similarity[:1].expand(3, -1, -1, -1))
     check = check_box(level, LEFT, claimed, SafetyRule.plain(0.0, float("inf")))
     assert check.dominant == claimed
     assert not check.mismatch
 
 
-def test_a_concept_that_no_film_taught_is_listed_but_never_leads_unless_it_is_claimed():
-    rule = replace(SafetyRule.plain(), unbelieved=frozenset({"effusion"}))
+def test_a_concept_without_training_films_is_listed_but_leads_only_if_it_is_claimed():
+    rule = replace(SafetyRule.plain(), untrained=frozenset({"effusion"}))
     check = check_box(SCENE, RIGHT, "cavity", rule)
     assert check.dominant == "nodule"
     assert check.concepts[0].name == "effusion"
     assert check_box(SCENE, RIGHT, "effusion", rule).dominant == "effusion"
 
 
-def test_a_run_is_checked_by_its_own_thresholds_one_for_each_concept_it_learnt_them_for():
+def test_a_calibrated_run_uses_its_own_thresholds_for_each_concept():
     calibrated = SafetyRule.of(untaught(safety=thresholds(cavity=0.65, nodule=0.35)))
     lenient, strict = (check_box(SCENE, RIGHT, claimed, calibrated) for claimed in ("cavity", "nodule"))
     assert (lenient.allowed, lenient.mismatch) == (0.65, False)  # leads by 0.6
@@ -158,15 +158,15 @@ def test_a_run_is_checked_by_its_own_thresholds_one_for_each_concept_it_learnt_t
     assert calibrated.gate == float("inf")
 
 
-def test_a_run_that_nobody_calibrated_goes_by_its_settings_and_believes_no_untaught_concept():
+def test_a_run_without_calibration_uses_its_settings_and_ignores_untrained_concepts():
     run = untaught(metrics={"untrained_concepts": ["nodule"]})
     rule = SafetyRule.of(run)
     assert (rule.lead("cavity"), rule.gate) == (run.config.safety.lead, run.config.safety.gate)
     assert not rule.calibrated
-    assert rule.unbelieved == {"nodule"}
+    assert rule.untrained == {"nodule"}
 
 
-def test_a_check_is_plain_data_even_with_an_open_gate():
+def test_a_check_without_a_gate_is_valid_json():
     told = json.loads(json.dumps(check_box(SCENE, RIGHT, "cavity", SafetyRule.plain(0.05, float("inf"))).to_json()))
     assert told["gate"] is None
     assert told["mismatch"] is True

@@ -19,7 +19,7 @@ import medgrape as mg
 from medgrape.config import ConfigError
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
-from medgrape.sklearn.classifier import _kept
+from medgrape.sklearn.classifier import _save_once
 from medgrape.training.films import TrainingError
 from medgrape.training.run import TrainingJob, train
 from small_settings import small
@@ -143,7 +143,7 @@ def test_parallel_fits_may_share_a_folder(drawn_dataset, tmp_path, monkeypatch):
     with ThreadPoolExecutor(2) as threads:
         for attempt in range(5):
             room = tmp_path / str(attempt)
-            one, other = threads.map(_kept, [dataset] * 2, [room] * 2)
+            one, other = threads.map(_save_once, [dataset] * 2, [room] * 2)
             assert one == other
             assert Dataset.load(one).films == dataset.films
 
@@ -205,7 +205,7 @@ def test_every_setting_can_be_read_set_and_cloned():
 
 
 def test_missing_settings_are_named():
-    with pytest.raises(ConfigError, match=r"There are no settings at demmo.*did you mean 'demo'"):
+    with pytest.raises(ConfigError, match=r"settings in demmo: there is no such file; give a file, or one of .*demo"):
         mg.GrapeClassifier("demmo").fit(["film.png"], ["ill"])
     with pytest.raises(ConfigError, match="not 5"):
         mg.GrapeClassifier().set_params(config=5)
@@ -251,7 +251,7 @@ def test_a_classifier_with_bad_settings_can_be_shown_and_corrected(bad, mended):
 
 def test_a_temporary_run_is_deleted_with_its_classifier(films):
     classifier = mg.GrapeClassifier(TINY)
-    room = classifier._room()
+    room = classifier._runs_folder()
     assert room.is_dir()
     del classifier
     gc.collect()

@@ -19,6 +19,7 @@ from medgrape.errors import UserError
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.manifest import RunError
 from medgrape.safety.calibration import calibrate
+from medgrape.safety.thresholds import CalibrationOptions
 from medgrape.training.films import TrainingError
 from medgrape.training.pipeline import build_model
 from medgrape.training.plan import PARTS, agree
@@ -277,7 +278,7 @@ def test_training_calibrates_the_safety_check_if_the_settings_say_so(trained_run
         TrainingJob(small(safety={"calibrate": "balanced"}), drawn_dataset, tmp_path / "balanced", stage_cache=kept)
     )
     run = mg.load(out).loaded.run
-    assert run.safety == calibrate(mg.load(out).loaded, drawn_dataset, balanced=True).thresholds
+    assert run.safety == calibrate(mg.load(out).loaded, drawn_dataset, CalibrationOptions(balanced=True)).thresholds
     assert run.changes == ()
     few = train(
         TrainingJob(small(safety={"calibrate": "bounded"}), drawn_dataset, tmp_path / "bounded", stage_cache=kept)

@@ -10,7 +10,8 @@ from PIL import Image
 import medgrape as mg
 from medgrape.concepts import ConceptError
 from medgrape.datasets.dataset import Dataset
-from medgrape.explain.atlas_sheet import SheetError, save_sheet
+from medgrape.explain.atlas_sheet import save_sheet
+from medgrape.explain.layout import PictureError
 from medgrape.runs.checkpoint import SafetyThresholds
 from medgrape.vocabulary.curation import CurationError, numbers_in, prototypes_of, spelled
 
@@ -194,6 +195,6 @@ def test_a_contact_sheet_frames_every_patch_and_crosses_out_what_is_discarded(re
 
 def test_a_sheet_under_another_name_than_png_is_refused(reader, tmp_path):
     run = reader.loaded.run
-    with pytest.raises(SheetError, match=r"sheet\.png"):
+    with pytest.raises(PictureError, match=r"sheet\.png"):
         save_sheet(run, prototypes_of(run), tmp_path / "sheet.jpg")
     assert list(tmp_path.iterdir()) == []

@@ -157,7 +157,7 @@ def test_a_film_with_a_box_teaches_the_concept_to_point_into_it(request, boxed, 
 def test_a_concept_known_by_its_description_alone_never_leads_and_is_not_called_seen(reader, described, test_films):
     run = described.loaded.run
     assert run.usual.absent_peak[3] == run.usual.present_peak[3]
-    assert "cavity" in SafetyRule.of(run).unbelieved
+    assert "cavity" in SafetyRule.of(run).untrained
     explanation = described.study(*test_films[0]).explain().to_json()
     (cavity,) = (concept for concept in explanation["concepts"] if concept["name"] == "cavity")
     assert cavity["words"] == "cannot be told"
@@ -183,7 +183,7 @@ def test_the_inside_of_the_box_is_what_the_concept_usually_scores_and_the_outsid
 def test_films_without_a_box_teach_where_to_look_but_not_how_strong_is_strong(reader, boxed):
     run = reader.learn("cavity", HOLE, [film for film, _ in boxed]).loaded.run
     assert run.usual.absent_peak[3] == run.usual.present_peak[3]
-    assert "cavity" not in SafetyRule.of(run).unbelieved
+    assert "cavity" not in SafetyRule.of(run).untrained
 
 
 def test_two_boxes_given_for_one_film_are_one_film_with_two_boxes(reader, boxed):

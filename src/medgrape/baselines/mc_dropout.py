@@ -23,20 +23,16 @@ from medgrape.runs.checkpoint import Run
 from medgrape.safety.boxes import boxed_films, boxes_on, within
 
 PASSES = 30
-DROPPED = 0.1
-"""Fraction of the features that each pass sets to zero."""
+DROPPED = 0.1  # fraction of the features that each pass sets to zero
 
 
 @dataclass(frozen=True)
 class BoxUncertainty:
-    """Uncertainty at each box, in the order of ``safety.boxes.look``."""
+    """Uncertainty at each box, in the order of ``safety.boxes.measure_boxes``."""
 
-    variance: Float[np.ndarray, "boxes k"]
-    """Variance over the passes of each concept's mean similarity inside the box (variant A)."""
-    entropy: Float[np.ndarray, " boxes"]
-    """Entropy of the film's mean class probabilities, in nats (variant B)."""
-    truth: Int[np.ndarray, " boxes"]
-    """Index of the concept that each box shows."""
+    variance: Float[np.ndarray, "boxes k"]  # variance over the passes of each concept's mean inside the box (variant A)
+    entropy: Float[np.ndarray, " boxes"]  # entropy of the film's mean class probabilities, in nats (variant B)
+    truth: Int[np.ndarray, " boxes"]  # index of the concept that each box shows
 
     @property
     def variance_of_truth(self) -> Float[np.ndarray, " boxes"]:

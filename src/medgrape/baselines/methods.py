@@ -39,10 +39,8 @@ from medgrape.runs.manifest import (
     unseal,
 )
 
-ABSENT = 0.1
-"""When films are read, a part with less presence than this counts as absent."""
-HEAD_PACE = 100.0
-"""Learning rate of the weights to the classes relative to the other weights: 0.05 against 0.0005, as published."""
+ABSENT = 0.1  # when films are read, a part with less presence than this counts as absent
+HEAD_PACE = 100.0  # learning rate of the class weights relative to the others: 0.05 against 0.0005, as published
 EPSILON = 1e-8
 
 
@@ -50,8 +48,7 @@ class BaselineOutput(NamedTuple):
     """Output for a batch of films. A named tuple, because Lightning does not accept frozen dataclasses."""
 
     logits: Float[Tensor, "b classes"]
-    maps: Float[Tensor, "b k h w"]
-    """A map of each concept. Each map has its own scale: compare values within one map only."""
+    maps: Float[Tensor, "b k h w"]  # a map of each concept, on a scale of its own: compare values within one map only
 
 
 class Baseline(nn.Module, ABC):
@@ -199,10 +196,8 @@ class BaselineRun:
     classes: tuple[str, ...]
     model: Baseline
     metrics: dict[str, Any]
-    learnt_from: tuple[str, ...]
-    """Fingerprints of the training and validation films."""
-    own_parts: Records = field(default_factory=dict)
-    """Parts of installed packages that the model was trained with."""
+    learnt_from: tuple[str, ...]  # fingerprints of the training and validation films
+    own_parts: Records = field(default_factory=dict)  # parts of installed packages that the model was trained with
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write the run into an empty folder and seal it."""

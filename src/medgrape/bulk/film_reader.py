@@ -13,7 +13,7 @@ import numpy as np
 from medgrape.bulk.listing import DownloadFolder, ListedFilm, is_url
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.errors import UserError
-from medgrape.explain.words import seen
+from medgrape.explain.words import describe_score
 from medgrape.files import sha256
 from medgrape.films.decoder import Decoder, Request
 from medgrape.films.film import Film, FilmError
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 READ, REFUSED = "read", "refused"
-_DOWNLOADS = 8
-"""Films that are downloaded at once, because storage answers slowly."""
+_DOWNLOADS = 8  # films that are downloaded at once, because storage answers slowly
 _BATCHES_AHEAD = 3
 """Films that are decoded ahead, in batches: one is being read, the next is ready, a third is on its way."""
 
@@ -52,8 +51,7 @@ class FilmsAhead:
     def read(self, films: Iterable[ListedFilm]) -> Iterator[tuple[ListedFilm, Film | FilmError]]:
         """Yield every film as the model sees it, or why it is refused, in the order of the request."""
         waiting = iter(films)
-        under_way: deque[tuple[ListedFilm, Future[Film | FilmError]]] = deque()
-        under_way.extend((film, self._submit(film)) for film in islice(waiting, self._ahead))
+        under_way = deque((film, self._submit(film)) for film in islice(waiting, self._ahead))
         while under_way:
             film, decoded = under_way.popleft()
             yield film, decoded.result()
@@ -65,23 +63,19 @@ class FilmsAhead:
         if self._downloads is None:
             self._downloads = DownloadFolder()
         download = self._downloading.submit(self._downloads.fetch, film.place, self._limits)
-        return self._decoding.submit(self._decode_download, download)
+        return self._decoding.submit(self._decode, download)
 
-    def _decode_download(self, download: Future[Path]) -> Film | FilmError:
+    def _decode(self, source: Path | Future[Path]) -> Film | FilmError:
+        """Decode a film on this disk, or one that is being downloaded, and delete the download."""
+        path = None
         try:
-            path = download.result()
-        except FilmError as refusal:
-            return refusal
-        try:
-            return self._decode(path)
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _decode(self, path: Path) -> Film | FilmError:
-        try:
+            path = source.result() if isinstance(source, Future) else source
             return self._decoder.read(Request(path, self._limits, self._preprocessing))
         except FilmError as refusal:
             return FilmError(str(refusal).removeprefix(f"{path}: "))  # the row names the film
+        finally:
+            if isinstance(source, Future) and path is not None:
+                path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -110,26 +104,21 @@ class Columns:
 
     classes: tuple[str, ...]
     concepts: tuple[str, ...]
-    model: str
-    """Version of the model."""
+    model: str  # version of the model
 
     @property
     def schema(self) -> "pa.Schema":
         """The same for every part, even if all its films were refused."""
         import pyarrow as pa
 
-        fields = [
-            pa.field("film", pa.string(), nullable=False), pa.field("status", pa.string(), nullable=False),
-            pa.field("reason", pa.string()), pa.field("width", pa.int32()), pa.field("height", pa.int32()),
-            pa.field("predicted", pa.string()),
-            *(pa.field(f"probability_{name}", pa.float32()) for name in self.classes),
-        ]  # fmt: skip
+        types = {"film": pa.string(), "status": pa.string(), "reason": pa.string(), "width": pa.int32()}
+        types |= {"height": pa.int32(), "predicted": pa.string()}
+        types |= {f"probability_{name}": pa.float32() for name in self.classes}
         for name in self.concepts:
-            fields += [pa.field(f"{what}_{name}", pa.float32()) for what in ("score", "x", "y")]
-            fields.append(pa.field(f"seen_{name}", pa.string()))
-        return pa.schema(
-            [*fields, pa.field("warnings", pa.list_(pa.string())), pa.field("model", pa.string(), nullable=False)]
-        )
+            types |= {f"{what}_{name}": pa.float32() for what in ("score", "x", "y")} | {f"seen_{name}": pa.string()}
+        types |= {"warnings": pa.list_(pa.string()), "model": pa.string()}
+        required = ("film", "status", "model")
+        return pa.schema([pa.field(name, kind, nullable=name not in required) for name, kind in types.items()])
 
     def read(self, film: ListedFilm, reading: FilmReading) -> dict[str, Any]:
         """Return the row of a film that was read."""
@@ -143,8 +132,8 @@ class Columns:
 
     def refused(self, film: ListedFilm, reason: str) -> dict[str, Any]:
         """Return the row of a film that could not be read."""
-        row = {"film": printable(film.name), "status": REFUSED, "reason": printable(reason)}
-        return row | {"warnings": [], "model": self.model}
+        name, reason = printable(film.name), printable(reason)
+        return {"film": name, "status": REFUSED, "reason": reason, "warnings": [], "model": self.model}
 
     def table(self, rows: Sequence[dict[str, Any]]) -> "pa.Table":
         """Return all rows of a part as a table."""
@@ -161,12 +150,10 @@ def printable(text: str) -> str:
 class Job(Record):
     """The model with which a worker reads films, and how many films at once."""
 
-    model: Path
-    """A run or a model in one file; an absolute path, because workers run elsewhere."""
+    model: Path  # a run or a model in one file; an absolute path, because workers run elsewhere
     version: str
     batch: int = 8
-    threads: int = 1
-    """Threads of the model's arithmetic in one worker."""
+    threads: int = 1  # threads of the model's arithmetic in one worker
 
 
 def model_version(model: Path) -> str:
@@ -190,10 +177,8 @@ class FilmReader:
             raise UserError(f"{job.model} is another model here than on the machine that distributes the work.")
         self._run, self._batch = load(job.model).loaded.run, job.batch
         self._columns = Columns(self._run.classes, self._run.concepts.names, job.version)
-        self._usual = [
-            (float(absent), float(present))
-            for absent, present in zip(self._run.usual.absent_peak, self._run.usual.present_peak, strict=True)
-        ]
+        usual = self._run.usual
+        self._usual = list(zip(usual.absent_peak.tolist(), usual.present_peak.tolist(), strict=True))
         config = self._run.config
         self._films = FilmsAhead(config.limits, config.preprocessing, _BATCHES_AHEAD * job.batch)
 
@@ -201,39 +186,34 @@ class FilmReader:
         """End the decoder."""
         self._films.close()
 
-    def read(self, films: Sequence[ListedFilm]) -> "pa.Table":
-        """Return a row for each film, in the order of the request."""
+    def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
+        """Return a row for each film, in the order of the request; all are refused with the reason ``refused``."""
+        if refused is not None:
+            return self._columns.table([self._columns.refused(film, refused) for film in films])
         rows: dict[int, dict[str, Any]] = {}
-        batch: list[tuple[int, ListedFilm, Film]] = []
+        batch: dict[int, tuple[ListedFilm, Film]] = {}
         for number, (listed, film) in enumerate(self._films.read(films)):
             if isinstance(film, FilmError):
                 rows[number] = self._columns.refused(listed, str(film))
-                continue
-            batch.append((number, listed, film))
-            if len(batch) == self._batch:
-                rows.update(self._rows(batch))
-                batch = []
-        rows.update(self._rows(batch))
-        return self._columns.table([rows[number] for number in range(len(films))])
+            else:
+                batch[number] = listed, film
+            if batch and (len(batch) == self._batch or number == len(films) - 1):
+                rows |= zip(batch, self._read_batch(list(batch.values())), strict=True)
+                batch = {}
+        return self._columns.table([row for _, row in sorted(rows.items())])
 
-    def refuse(self, films: Sequence[ListedFilm], reason: str) -> "pa.Table":
-        """Return rows that refuse the films."""
-        return self._columns.table([self._columns.refused(film, reason) for film in films])
-
-    def _rows(self, batch: Sequence[tuple[int, ListedFilm, Film]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _read_batch(self, batch: Sequence[tuple[ListedFilm, Film]]) -> Iterator[dict[str, Any]]:
         import torch
 
-        if not batch:
-            return
-        greys = torch.from_numpy(np.stack([film.pixels for _, _, film in batch])).unsqueeze(1).float().div_(255.0)
+        greys = torch.from_numpy(np.stack([film.pixels for _, film in batch])).unsqueeze(1).float().div_(255.0)
         with torch.inference_mode():
             prediction, means = self._run.model.look(greys)
         outputs = zip(batch, prediction.probabilities.tolist(), means.double().numpy(), strict=True)
-        for (number, listed, film), probabilities, maps in outputs:
+        for (listed, film), probabilities, maps in outputs:
             grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts
             findings = (
-                Finding(float(mean.max()), *peak(mean, grid), seen(float(mean.max()), absent, present))
+                Finding(float(mean.max()), *peak(mean, grid), describe_score(float(mean.max()), absent, present))
                 for mean, (absent, present) in zip(maps, self._usual, strict=True)
             )
             reading = FilmReading(facts.size, tuple(probabilities), tuple(findings), facts.warnings)
-            yield number, self._columns.read(listed, reading)
+            yield self._columns.read(listed, reading)

@@ -11,13 +11,13 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
+from uuid import uuid4
 
 from medgrape.config import FilmLimits
 from medgrape.datasets.dataset import film_paths
-from medgrape.errors import UserError, nearest
+from medgrape.errors import UserError, first_line, nearest
 from medgrape.films.film import FilmError
 from medgrape.films.reading import START, kind_of_start
 
@@ -30,13 +30,19 @@ class ListedFilm:
     """A film under the name that the user gave it."""
 
     name: str
-    place: str
-    """Its URL or absolute path, which processes in other folders can use."""
+    place: str  # its URL or absolute path, which processes in other folders can use
 
     @classmethod
     def of(cls, name: str) -> "ListedFilm":
         """Return the film of a path or URL."""
         return cls(name, name if is_url(name) else os.path.abspath(name))  # noqa: PTH100 (a link stays a link)
+
+
+def refuse_missing(places: Iterable[str]) -> None:
+    """Raise for a place on this disk that does not exist."""
+    for place in places:
+        if not is_url(place) and not Path(place).exists():
+            raise UserError(f"{place} does not exist: give films, a folder, a list, a prepared data set or a URL.")
 
 
 def films_of(places: Iterable[str]) -> Iterator[tuple[int, int, str]]:
@@ -49,22 +55,13 @@ def films_of(places: Iterable[str]) -> Iterator[tuple[int, int, str]]:
             yield number, rank, film
 
 
-def refuse_missing(places: Iterable[str]) -> None:
-    """Raise for a place on this disk that does not exist."""
-    for place in places:
-        if not is_url(place) and not Path(place).exists():
-            raise UserError(f"{place} does not exist: give films, a folder, a list, a prepared data set or a URL.")
-
-
 def _films(place: str) -> Iterator[tuple[int, str]]:
     suffix = PurePosixPath(place).suffix.lower()
     if suffix in LISTS:
         yield from enumerate(_listed(place, suffix))
     elif is_url(place):
-        if suffix in SUFFIXES or not _is_folder(place):
-            yield 0, place
-        else:
-            yield from ((0, film) for film in _in_storage(place))
+        is_film = suffix in SUFFIXES or not _is_folder(place)
+        yield from ((0, film) for film in ([place] if is_film else _in_storage(place)))
     elif (Path(place) / "dataset.toml").is_file():
         yield from enumerate(map(str, film_paths(Path(place))))
     elif Path(place).is_dir():
@@ -158,9 +155,7 @@ def _lines(place: str) -> Generator[str, None, None]:
         raise UserError(f"{place} cannot be read: {error.strerror}.") from error
 
 
-_CHUNK = 2**20
-_ATTEMPTS = 3
-"""Downloads of a film that may fail before the film is refused."""
+_ATTEMPTS = 3  # downloads of a film that may fail before the film is refused
 _PREFIX = "medgrape-fetched-"
 
 
@@ -216,41 +211,29 @@ class DownloadFolder:
 
     def fetch(self, url: str, limits: FilmLimits) -> Path:
         """Download the film and return its path; the caller deletes it."""
-        handle, name = tempfile.mkstemp(dir=self._folder)
-        os.close(handle)
-        target = Path(name)
-        try:
-            _download_with_retries(url, target, limits)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        return target
-
-
-def _download_with_retries(url: str, target: Path, limits: FilmLimits) -> None:
-    for attempt in count(1):
-        try:
-            _download(url, target, limits)
-        except FilmError:
-            raise
-        except Exception as error:
-            permanent = isinstance(error, FileNotFoundError | PermissionError | UserError)
-            if permanent or attempt == _ATTEMPTS:
-                raise FilmError(f"it cannot be fetched ({_described(error)}).") from error
-            time.sleep(0.2 * 4**attempt)
-        else:
-            return
+        target, attempt = self._folder / uuid4().hex, 0
+        while True:
+            attempt += 1
+            try:
+                _download(url, target, limits)
+                return target
+            except Exception as error:
+                target.unlink(missing_ok=True)
+                if isinstance(error, FilmError):
+                    raise
+                permanent = isinstance(error, FileNotFoundError | PermissionError | UserError)
+                if permanent or attempt == _ATTEMPTS:
+                    raise FilmError(f"it cannot be fetched ({_described(error)}).") from error
+                time.sleep(0.2 * 4**attempt)
 
 
 def _download(url: str, target: Path, limits: FilmLimits) -> None:
     storage, path = _storage(url)
     with storage.open(path, "rb") as source, target.open("wb") as file:
-        size = 0
-        while chunk := source.read(_CHUNK):
-            size += len(chunk)
-            if size > limits.max_bytes:
-                raise FilmError(f"it has more than {limits.max_bytes:,} bytes, the limit (limits.max_bytes).")
+        while chunk := source.read(2**20):
             file.write(chunk)
+            if file.tell() > limits.max_bytes:
+                raise FilmError(f"it has more than {limits.max_bytes:,} bytes, the limit (limits.max_bytes).")
 
 
 def remove_abandoned_downloads() -> None:
@@ -259,20 +242,13 @@ def remove_abandoned_downloads() -> None:
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         owner = folder.name.removeprefix(_PREFIX).split("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
+        try:
+            os.kill(int(owner), 0)
+        except ProcessLookupError:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to another user
-        return True
-    return True
+        except (OSError, ValueError, OverflowError):  # it belongs to another user, or is no folder of ours
+            continue
 
 
 def _described(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {first_line(error).rstrip('.')}"

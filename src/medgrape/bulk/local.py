@@ -16,8 +16,7 @@ from medgrape.errors import UserError, os_error_message
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MAX_STARTS = 3
-"""How often in a row a process may die before it is ready."""
+_MAX_STARTS = 3  # how often in a row a process may die before it is ready
 
 
 def cores() -> int:
@@ -93,11 +92,6 @@ class LocalEngine:
     workers: int
     name: str = "local"
 
-    @classmethod
-    def of(cls, workers: int | None = None) -> "LocalEngine":
-        """Return an engine of ``workers`` processes, by default one for each core."""
-        return cls(workers or cores())
-
     def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker."""
         share = job.model_copy(update={"threads": max(1, cores() // self.workers)})
@@ -116,16 +110,13 @@ def main() -> None:
         while True:
             request = parent.receive()
             films = [ListedFilm(*film) for film in request["films"]]
-            refused = request["refused"]
-            table = reader.read(films) if refused is None else reader.refuse(films, refused)
+            table = reader.read(films, request["refused"])
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
             parent.send({}, memoryview(sink.getvalue()))
-    except UserError as error:
-        parent.send({"mistake": str(error)})
-    except OSError as error:
-        parent.send({"mistake": os_error_message(error)})
+    except (UserError, OSError) as error:
+        parent.send({"mistake": os_error_message(error) if isinstance(error, OSError) else str(error)})
     except Exception as error:
         if os.environ.get("MEDGRAPE_DEBUG"):
             traceback.print_exc()

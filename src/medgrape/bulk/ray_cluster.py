@@ -19,10 +19,8 @@ from medgrape.errors import UserError, os_error_message
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MAX_WAIT = 300.0
-"""Seconds to wait until a new worker is ready, on any node with a free core."""
-_OWN_STORE = 200 * 2**20
-"""Bytes for objects in transit, in a cluster that we start ourselves."""
+_MAX_WAIT = 300.0  # seconds to wait until a new worker is ready, on any node with a free core
+_OWN_STORE = 200 * 2**20  # bytes for objects in transit, in a cluster that we start ourselves
 
 
 def import_ray() -> Any:  # noqa: ANN401 (untyped)
@@ -78,17 +76,15 @@ class RemoteReader:
         """Load the model; return the message of an error that the user can correct, or None."""
         try:
             self._reader = FilmReader(self._job)
-        except UserError as mistake:
-            return str(mistake)
-        except OSError as error:
-            return os_error_message(error)
+        except (UserError, OSError) as error:
+            return os_error_message(error) if isinstance(error, OSError) else str(error)
         return None
 
     def read(self, films: Sequence[ListedFilm], refused: str | None) -> "pa.Table":
         """Return a row for each film."""
         if self._reader is None:
             raise RuntimeError("the model is not loaded")
-        return self._reader.read(films) if refused is None else self._reader.refuse(films, refused)
+        return self._reader.read(films, refused)
 
 
 class RayWorkerSlot:
@@ -127,13 +123,12 @@ class RayWorkerSlot:
 
     def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
         """Return a row for each film; the loss of the actor or of its node counts as its death."""
-        lost = (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError)
-        actor = self._actor
+        errors, actor = self._ray.exceptions, self._actor
         if actor is None:
             raise WorkerDiedError
         try:
             return self._ray.get(actor.read.remote(films, refused))
-        except lost as error:
+        except (errors.RayActorError, errors.ObjectLostError) as error:
             raise WorkerDiedError from error
 
     def close(self) -> None:
@@ -149,11 +144,6 @@ class RayEngine:
 
     workers: int
     name: str = "ray"
-
-    @classmethod
-    def of(cls, workers: int | None = None) -> "RayEngine":
-        """Return an engine of ``workers`` actors in the open session, by default one for each core."""
-        return cls(workers or cluster_cores())
 
     def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker, which has one core."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,8 @@ FORMAT = 1
 LARGEST_PART, SMALLEST_PART = 512, 32
 """Default limits of a part, in films: small enough that a lost worker costs little, large enough for few files."""
 _PARTS_PER_WORKER = 32
-_BATCH = 8
-"""Parts of ``SMALLEST_PART`` films or more are a multiple of this."""
-_EXAMPLES = 20
-"""Refused films that the summary names; the table has them all."""
+_BATCH = 8  # parts of ``SMALLEST_PART`` films or more are a multiple of this
+_EXAMPLES = 20  # refused films that the summary names; the table has them all
 NEEDED = "Tables of films need: pip install 'medgrape[bulk]'."
 
 
@@ -46,8 +45,7 @@ class Listing:
 
     path: Path
     films: int
-    digest: str
-    """Hash of the places of all films in their order."""
+    digest: str  # hash of the places of all films in their order
 
 
 def list_films(places: Iterable[str], path: Path) -> Listing:
@@ -87,24 +85,21 @@ class Part:
 class Plan(Record):
     """How the films of a folder of results are divided; it does not depend on the engine."""
 
-    model: str
-    """Version of the model."""
+    model: str  # version of the model
     films: int
     digest: str
-    part: int
-    """Films in a part."""
+    part: int  # films in a part
     format: int = FORMAT
 
     @property
     def parts(self) -> int:
         """Number of parts."""
-        return _divided(self.films, self.part)
+        return ceil(self.films / self.part)
 
     def write(self, out: Path, listing: Listing) -> None:
         """Write list and plan into the folder; the plan last, so that a folder with a plan has its list."""
         listing.path.replace(out / FILMS)
-        with whole_file(out / PLAN) as draft:
-            draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", "utf-8")
+        _write_json(out / PLAN, self.to_json())
 
     def each(self, out: Path) -> Iterator[Part]:
         """Yield the parts one after the other."""
@@ -129,15 +124,10 @@ def read_plan(out: Path) -> Plan | None:
 
 def part_size(films: int, workers: int) -> int:
     """Return a size with which all workers get the same number of parts, and many of them: so all end together."""
-    wanted = min(LARGEST_PART, max(SMALLEST_PART, _divided(films, _PARTS_PER_WORKER * workers)))
-    rounds = _divided(films, wanted * workers)
-    size = _divided(films, rounds * workers)
-    return size if size < SMALLEST_PART else _divided(size, _BATCH) * _BATCH
-
-
-def _divided(films: int, among: int) -> int:
-    """Divide and round up."""
-    return -(-films // among)
+    wanted = min(LARGEST_PART, max(SMALLEST_PART, ceil(films / (_PARTS_PER_WORKER * workers))))
+    rounds = ceil(films / (wanted * workers))
+    size = ceil(films / (rounds * workers))
+    return size if size < SMALLEST_PART else ceil(size / _BATCH) * _BATCH
 
 
 @dataclass(frozen=True)
@@ -147,8 +137,7 @@ class Count:
     films: int = 0
     refused: int = 0
     parts: int = 0
-    examples: tuple[tuple[str, str], ...] = ()
-    """The first refused films, each with its reason."""
+    examples: tuple[tuple[str, str], ...] = ()  # the first refused films, each with its reason
 
     def plus(self, table: "pa.Table") -> "Count":
         """Return the count with one more part."""
@@ -171,12 +160,9 @@ class Summary:
     model: str
     engine: str
     workers: int
-    found: Count
-    """What earlier calls had completed."""
-    made: Count
-    """What this call has read."""
-    seconds: float
-    """Duration of this call."""
+    found: Count  # what earlier calls had completed
+    made: Count  # what this call has read
+    seconds: float  # duration of this call
 
     @property
     def all(self) -> Count:
@@ -196,8 +182,12 @@ class Summary:
 
     def write(self, out: Path) -> None:
         """Write it beside the parts."""
-        with whole_file(out / SUMMARY) as draft:
-            draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", "utf-8")
+        _write_json(out / SUMMARY, self.to_json())
+
+
+def _write_json(path: Path, payload: dict[str, Any]) -> None:
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(payload, indent=1) + "\n", "utf-8")
 
 
 @dataclass
@@ -233,11 +223,10 @@ class Parts:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self.out / part.name
-        if not path.is_file():
-            return None
         try:
-            table = pq.read_table(path, columns=["film", "status", "reason", "model"], partitioning=None)
+            table = pq.read_table(
+                self.out / part.name, columns=["film", "status", "reason", "model"], partitioning=None
+            )
         except (OSError, pa.ArrowException):
             return None
         return table if self._fits(part, table) else None

@@ -6,16 +6,15 @@ part goes to the next free slot.
 """
 
 import importlib.util
-import queue
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from filelock import FileLock, Timeout
 
@@ -43,19 +42,15 @@ class WorkerSlot(Protocol):
 
     def launch(self) -> None:
         """Start a process without waiting for it; end the one before."""
-        ...
 
     def wait(self, wanted: Callable[[], bool]) -> None:
         """Wait until the process is ready or no longer wanted; raise ``WorkerSlotLostError`` if it cannot start."""
-        ...
 
     def read(self, films: Sequence[ListedFilm], refused: str | None = None) -> "pa.Table":
         """Return a row for each film, or rows with the reason ``refused``; ``WorkerDiedError`` if the process dies."""
-        ...
 
     def close(self) -> None:
         """End the process, whatever it does; another thread may call this."""
-        ...
 
 
 @runtime_checkable
@@ -65,20 +60,16 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """Name of the engine on the command line."""
-        ...
 
     @property
     def workers(self) -> int:
         """Number of workers."""
-        ...
 
     def slots(self, job: Job) -> list[WorkerSlot]:
         """Return a slot for each worker, none of them started."""
-        ...
 
 
-MAX_DEATHS = 3
-"""Workers that may die over a part before its films are read one by one, to find the one that kills them."""
+MAX_DEATHS = 3  # workers that may die over a part before its films are read one by one, to find the one that kills them
 CRASHED = "the reader process crashed on this film every time."
 
 
@@ -89,8 +80,7 @@ class Task:
     part: Part
     deaths: int = 0
     one_by_one: "list[pa.Table]" = field(default_factory=list)
-    suspect: int = -1
-    """Number of the film that a worker is reading, or died over, when it reads films one by one."""
+    suspect: int = -1  # number of the film that a worker is reading, or died over, when it reads films one by one
 
     def run(self, slot: WorkerSlot) -> "pa.Table":
         """Return all rows. Rows that were read one by one survive the worker, and each film kills one more at most."""
@@ -109,100 +99,61 @@ class Scheduler:
     """Gives each worker slot one part at a time; every slot has a thread."""
 
     def __init__(self, slots: Sequence[WorkerSlot], parts: Iterator[Part]) -> None:
-        self._slots, self._parts = slots, parts
-        self._returned: deque[Task] = deque()
-        """Tasks whose worker died."""
-        self._under_way, self._slots_left, self._no_more_parts, self._stopped = 0, len(slots), False, False
-        self._change = threading.Condition()
-        self._done: queue.SimpleQueue[tuple[Part, pa.Table] | BaseException | None] = queue.SimpleQueue()
-        self._room = threading.Semaphore(len(slots))
-        """Limits the results that wait to be written."""
+        self._slots, self._tasks, self._stopped = slots, map(Task, parts), False
 
-    def results(self) -> "Iterator[tuple[Part, pa.Table]]":
+    def results(self) -> "Generator[tuple[Part, pa.Table], None, None]":
         """Yield every part with its table, in the order in which they are finished."""
-        threads = [threading.Thread(target=self._work, args=(slot,), daemon=True) for slot in self._slots]
-        for thread in threads:
-            thread.start()
-        try:
-            while (done := self._done.get()) is not None:
-                if isinstance(done, BaseException):
-                    raise done
-                yield done
-                self._room.release()
-        finally:
-            with self._change:
-                self._stopped = True
-                self._change.notify_all()
-            self._close()
-            for thread in threads:
-                thread.join()
-            self._close()  # processes that were just being started
+        with ExitStack() as stack:
+            stack.callback(self._close)  # after all threads have ended, which may just have started processes
+            threads = stack.enter_context(ThreadPoolExecutor(len(self._slots)))
+            stack.callback(self._stop)
+            yield from self._schedule(threads)
+
+    def _schedule(self, threads: Executor) -> "Iterator[tuple[Part, pa.Table]]":
+        running: dict[Future[Any], tuple[WorkerSlot, Task | None]] = {
+            threads.submit(slot.wait, self._is_wanted): (slot, None) for slot in self._slots
+        }
+        idle, interrupted = deque[WorkerSlot](), deque[Task]()
+        while running:
+            finished = []
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                slot, task = running.pop(future)
+                try:
+                    table = future.result()
+                except WorkerSlotLostError:
+                    continue
+                except WorkerDiedError:
+                    if task is not None:
+                        task.deaths += 1
+                        interrupted.append(task)
+                    running[threads.submit(self._restart, slot)] = slot, None
+                    continue
+                idle.append(slot)
+                if task is not None:
+                    finished.append((task.part, table))
+            while idle and (task := interrupted.popleft() if interrupted else next(self._tasks, None)) is not None:
+                slot = idle.popleft()
+                running[threads.submit(task.run, slot)] = slot, task
+            yield from finished
+            if idle and all(task is None for _, task in running.values()):
+                return
+        raise UserError("No worker is left and none can be started; finished parts are kept: give the command again.")
+
+    def _restart(self, slot: WorkerSlot) -> None:
+        if not self._stopped:
+            slot.launch()
+            slot.wait(self._is_wanted)
+
+    def _is_wanted(self) -> bool:
+        return not self._stopped
+
+    def _stop(self) -> None:
+        self._stopped = True
+        self._close()
 
     def _close(self) -> None:
         for slot in self._slots:
             slot.close()
-
-    def _work(self, slot: WorkerSlot) -> None:
-        try:
-            slot.wait(self._wanted)
-            while (task := self._next()) is not None:
-                self._run(task, slot)
-        except WorkerSlotLostError:
-            with self._change:
-                self._slots_left -= 1
-                if self._slots_left:
-                    return
-            message = "No worker is left and none can be started; finished parts are kept: give the command again."
-            self._done.put(UserError(message))
-        except BaseException as error:
-            self._done.put(error)
-
-    def _run(self, task: Task, slot: WorkerSlot) -> None:
-        try:
-            table = task.run(slot)
-        except WorkerDiedError:
-            task.deaths += 1
-            with self._change:
-                self._returned.append(task)
-                self._change.notify_all()
-            if self._wanted():
-                slot.launch()
-                slot.wait(self._wanted)
-            return
-        while not self._room.acquire(timeout=0.5):  # until earlier results are written
-            if self._stopped:
-                break
-        else:
-            self._done.put((task.part, table))
-        with self._change:
-            self._under_way -= 1
-            self._end_if_done()
-
-    def _next(self) -> Task | None:
-        """Return the next task, or None once everything is done; wait while other slots may still return a task."""
-        with self._change:
-            while not self._stopped:
-                if self._returned:
-                    return self._returned.popleft()
-                if not self._no_more_parts:
-                    part = next(self._parts, None)
-                    if part is not None:
-                        self._under_way += 1
-                        return Task(part)
-                    self._no_more_parts = True
-                    self._end_if_done()
-                    continue
-                self._change.wait()
-        return None
-
-    def _end_if_done(self) -> None:
-        if self._no_more_parts and self._under_way == 0 and not self._stopped:
-            self._stopped = True
-            self._change.notify_all()
-            self._done.put(None)
-
-    def _wanted(self) -> bool:
-        return not self._stopped
 
 
 _LOCK = ".lock"
@@ -215,10 +166,8 @@ class Order:
     places: tuple[str, ...]
     model: Path
     out: Path
-    batch: int = 8
-    """Films that the model sees at once; more than 8 are slower on most processors."""
-    part: int | None = None
-    """Films in a part; None: depends on their number."""
+    batch: int = 8  # films that the model sees at once; more than 8 are slower on most processors
+    part: int | None = None  # films in a part; None: depends on their number
 
 
 def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summary:
@@ -236,16 +185,13 @@ def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summ
             plan = Plan(model=job.version, films=listing.films, digest=listing.digest, part=size)
         _refuse_other(order, plan, listing, job.version)
         parts = Parts(order.out, plan)
-        if is_new:
+        missing = parts.missing()
+        first = [] if is_new else list(islice(missing, 1))
+        if is_new or first:  # otherwise everything is read, and no worker is needed
             with _started(engine.slots(job)) as slots:
-                plan.write(order.out, listing)
-                _read(parts, parts.missing(), slots, watch)
-        else:
-            missing = parts.missing()
-            first = next(missing, None)
-            if first is not None:  # otherwise everything is read, and no worker is needed
-                with _started(engine.slots(job)) as slots:
-                    _read(parts, chain([first], missing), slots, watch)
+                if is_new:
+                    plan.write(order.out, listing)
+                _read(parts, chain(first, missing), slots, watch)
         seconds = time.monotonic() - began
         summary = Summary(str(order.out), job.version, engine.name, engine.workers, parts.found, parts.made, seconds)
         summary.write(order.out)
@@ -254,8 +200,8 @@ def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summ
 
 def _read(parts: Parts, missing: Iterator[Part], slots: Sequence[WorkerSlot], watch: Watch) -> None:
     shown = 0
-    with watch("reading films", parts.plan.parts) as step:
-        for part, table in Scheduler(slots, missing).results():
+    with watch("reading films", parts.plan.parts) as step, closing(Scheduler(slots, missing).results()) as results:
+        for part, table in results:
             parts.keep(part, table)
             count = parts.found + parts.made
             for _ in range(count.parts - shown):
@@ -266,24 +212,22 @@ def _read(parts: Parts, missing: Iterator[Part], slots: Sequence[WorkerSlot], wa
 @contextmanager
 def _started(slots: Sequence[WorkerSlot]) -> Iterator[Sequence[WorkerSlot]]:
     """Start all workers and wait for one, so that a model that cannot be loaded ends it before anything is written."""
-    try:
+    with ExitStack() as stack:
         for slot in slots:
+            stack.callback(slot.close)
             slot.launch()
         try:
             slots[0].wait(lambda: True)
         except WorkerSlotLostError:
             raise UserError("No worker can be started: memory is short, or the cluster has no free core.") from None
         yield slots
-    finally:
-        for slot in slots:
-            slot.close()
 
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
     """Lock the folder against other calls; without a plan in the end, leave it as it was."""
     new = not out.exists()
-    if not new and (not out.is_dir() or (read_plan(out) is None and _has_other_files(out))):
+    if not new and not (out.is_dir() and (read_plan(out) or all(path.name[0] in "._" for path in out.iterdir()))):
         raise UserError(f"{out} already holds something else; choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
     try:
@@ -302,10 +246,6 @@ def _locked(out: Path) -> Iterator[None]:
             out.rmdir()
 
 
-def _has_other_files(out: Path) -> bool:
-    return any(not path.name.startswith((".", "_")) for path in out.iterdir())
-
-
 @contextmanager
 def _listed(order: Order) -> Iterator[Listing]:
     path = order.out / ".films.part"
@@ -320,13 +260,10 @@ def _listed(order: Order) -> Iterator[Listing]:
 
 def _refuse_other(order: Order, plan: Plan, listing: Listing, version: str) -> None:
     """Refuse a folder that was started with other films or another model."""
+    started = f"{order.out} was started with"
     if plan.model != version:
-        raise UserError(
-            f"{order.out} was started with another model ({plan.model}, this one is {version}); choose another --out."
-        )
+        raise UserError(f"{started} another model ({plan.model}, this one is {version}); choose another --out.")
     if plan.digest != listing.digest:
-        raise UserError(
-            f"{order.out} was started with other films ({plan.films:,}, now {listing.films:,}); choose another --out."
-        )
+        raise UserError(f"{started} other films ({plan.films:,}, now {listing.films:,}); choose another --out.")
     if order.part not in (None, plan.part):
-        raise UserError(f"{order.out} was started with {plan.part} films to a part; leave out --shard to continue.")
+        raise UserError(f"{started} {plan.part} films to a part; leave out --shard to continue.")

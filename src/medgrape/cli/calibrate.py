@@ -10,7 +10,7 @@ from medgrape.cli.options import Json
 
 if TYPE_CHECKING:
     from medgrape.safety.calibration import Calibration
-    from medgrape.safety.claims import Counted
+    from medgrape.safety.claims import AlarmRates
 
 
 def calibrate(
@@ -32,12 +32,11 @@ def calibrate(
     from medgrape.runs.checkpoint import load_run
     from medgrape.safety.calibration import calibrate as learn
     from medgrape.safety.calibration import keep
+    from medgrape.safety.thresholds import CalibrationOptions
 
     loaded = load_run(run)
-    calibration = learn(
-        loaded, data, max_false_alarms=max_false_alarms, confidence=confidence, split=split, gate=gate,
-        balanced=balanced, track=track,
-    )  # fmt: skip
+    options = CalibrationOptions(max_false_alarms, confidence, split, gate, balanced=balanced)
+    calibration = learn(loaded, data, options, track)
     keep(loaded, calibration)
     print_result(calibration, lambda calibration: _print_calibration(calibration, run), as_json=as_json)
 
@@ -84,5 +83,5 @@ def _print_calibration(calibration: "Calibration", run: Path) -> None:
     note(f"kept in {run}")
 
 
-def _rates(counted: "Counted | None") -> tuple[float | None, float | None]:
+def _rates(counted: "AlarmRates | None") -> tuple[float | None, float | None]:
     return (None, None) if counted is None else (counted.caught, counted.false_alarms)

@@ -36,14 +36,14 @@ def predict(
     check_address(engine, address)
     order = Order(tuple(paths), model, outside_runs(out), batch, shard)
     if engine == "ray":
-        from medgrape.bulk.ray_cluster import RayEngine, cluster
+        from medgrape.bulk.ray_cluster import RayEngine, cluster, cluster_cores
 
         with cluster(address):
-            summary = read_in_bulk(order, RayEngine.of(workers), watch)
+            summary = read_in_bulk(order, RayEngine(workers or cluster_cores()), watch)
     else:
-        from medgrape.bulk.local import LocalEngine
+        from medgrape.bulk.local import LocalEngine, cores
 
-        summary = read_in_bulk(order, LocalEngine.of(workers), watch)
+        summary = read_in_bulk(order, LocalEngine(workers or cores()), watch)
     print_result(summary, _print, as_json=as_json)
 
 

@@ -47,7 +47,7 @@ def load_config(config: Path | str | None) -> Config:
     if config is None:
         return Config()
     path = Path(config)
-    if not path.exists():
+    if not path.exists() or path.is_dir():  # a folder may have the name of a recipe
         by_name = len(path.parts) == 1 and path.suffix in ("", ".toml")
         by_old_path = path.parts[:-1] == ("configs",)  # the path in a clone of the repository
         if not (by_name or by_old_path) or path.stem not in recipe_names():

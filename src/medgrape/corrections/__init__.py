@@ -1,1 +1,1 @@
-"""What a person may state about a film, and what it does to evidence and scores."""
+"""Corrections that a person makes to a film's reading, and their effect on evidence and scores."""

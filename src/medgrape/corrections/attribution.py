@@ -1,4 +1,4 @@
-"""What moved the classes: how each would stand if one concept scored as on films without it."""
+"""How much each concept contributes to the classes: the change if the concept scored as on films without it."""
 
 from collections.abc import Mapping
 
@@ -8,30 +8,26 @@ from torch import Tensor
 
 from medgrape.runs.checkpoint import Run
 
-Moves = Mapping[str, Mapping[str, float]]
-"""Concept to class to probability."""
+Contributions = Mapping[str, Mapping[str, float]]  # concept to class to difference of probability
 
 
 @torch.no_grad()
-def moves(run: Run, heard: Float[Tensor, "k m"], shares: Mapping[str, float], silent: frozenset[str]) -> Moves:
-    """By how much each concept moved each class: its probability now less that with the concept silenced.
+def class_contributions(
+    run: Run, scores: Float[Tensor, "k m"], probabilities: Mapping[str, float], rejected: frozenset[str]
+) -> Contributions:
+    """Return by how much each probability would fall if a concept were rejected.
 
-    ``heard`` is what the head heard, ``shares`` what it made of it, and ``silent`` what a person rejected: those score
-    as on films without them already, so they move nothing. Concepts that the head does not listen to are left out.
+    ``probabilities`` is the head's output for ``scores``. A ``rejected`` concept already scores as on films without it,
+    so it contributes 0. Concepts that are not inputs of the head are left out.
     """
     names = run.concepts.names[: run.model.judged]
-    rows = [row for row, name in enumerate(names) if name not in silent]
-    moved: dict[str, Mapping[str, float]] = {name: dict.fromkeys(shares, 0.0) for name in names}
+    contributions: dict[str, Mapping[str, float]] = {name: dict.fromkeys(probabilities, 0.0) for name in names}
+    rows = [row for row, name in enumerate(names) if name not in rejected]
     if rows:
-        without = run.model.judge(_silenced(heard, rows, run.usual.absent)).probabilities.tolist()
-        for row, others in zip(rows, without, strict=True):
-            other = dict(zip(run.classes, others, strict=True))
-            moved[names[row]] = {one: share - other[one] for one, share in shares.items()}
-    return moved
-
-
-def _silenced(heard: Float[Tensor, "k m"], rows: list[int], absent: Float[Tensor, "k m"]) -> Float[Tensor, "b k m"]:
-    """The scores once for each of the rows, with that row as on films without the concept."""
-    several = heard.repeat(len(rows), 1, 1)
-    several[torch.arange(len(rows)), rows] = absent[rows]
-    return several
+        batch = scores.repeat(len(rows), 1, 1)
+        batch[torch.arange(len(rows)), rows] = run.usual.absent[rows]
+        outputs = run.model.judge(batch).probabilities.tolist()
+        for row, output in zip(rows, outputs, strict=True):
+            without = dict(zip(run.classes, output, strict=True))
+            contributions[names[row]] = {name: value - without[name] for name, value in probabilities.items()}
+    return contributions

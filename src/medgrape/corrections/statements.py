@@ -1,4 +1,4 @@
-"""One step of a person at the light box: a correction made, withdrawn, or redrawn in its place; and the way back."""
+"""Corrections that a person makes to the reading of a film, and the changes of a study's corrections."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,9 +8,22 @@ from medgrape.geometry import Box
 from medgrape.safety.check import SafetyCheck
 
 
+class _AboutConcept:
+    """A correction of one concept, or of every concept if ``concept`` is None."""
+
+    concept: str | None
+
+    def rows(self, concepts: ConceptSet) -> tuple[int, ...]:
+        """Return the indices of the concepts; an unknown one is an error."""
+        return tuple(range(len(concepts))) if self.concept is None else (concepts.index(self.concept),)
+
+    def _title(self, concepts: ConceptSet) -> str:
+        return "every finding" if self.concept is None else concepts[self.concept].title
+
+
 @dataclass(frozen=True)
-class BoxCorrection:
-    """A box that somebody drew."""
+class BoxCorrection(_AboutConcept):
+    """A box that a person drew."""
 
     box: Box
     concept: str | None
@@ -18,31 +31,26 @@ class BoxCorrection:
     positive: bool = True
     """Whether the concept is inside the box, or is not."""
     confirmed: bool = False
-    """Whether the person would have it applied even if the model sees something else inside."""
+    """Whether the box is applied even if the safety check warns."""
     check: SafetyCheck | None = None
-    """What the model saw inside; None where nothing was claimed."""
+    """Result of the safety check; None if no concept is claimed."""
 
     @property
-    def claims(self) -> str | None:
-        """The concept that is said to be inside.
+    def claim(self) -> str | None:
+        """The concept that is claimed to be inside, which is checked.
 
-        A negative box says that nothing is there, and a box for all concepts does not say which one is, so neither can
-        contradict what the model sees: there is nothing to check.
+        A negative box and a box for every concept claim none, so they cannot contradict what the model sees.
         """
         return self.concept if self.positive else None
 
-    def rows(self, concepts: ConceptSet) -> tuple[int, ...]:
-        """Which concepts it speaks of."""
-        return _rows(concepts, self.concept)
-
     def in_words(self, concepts: ConceptSet) -> str:
-        """As one would say it."""
-        told = f"a box {'for' if self.positive else 'against'} {_title(concepts, self.concept)}"
-        against = self.check is not None and self.check.mismatch
-        return f"{told}, confirmed though the model sees something else there" if against else told
+        """Describe the correction."""
+        text = f"a box {'for' if self.positive else 'against'} {self._title(concepts)}"
+        contradicts = self.check is not None and self.check.mismatch
+        return f"{text}, confirmed though the model sees something else there" if contradicts else text
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "kind": "box" if self.positive else "not_box",
             "concept": self.concept,
@@ -53,84 +61,63 @@ class BoxCorrection:
 
 
 @dataclass(frozen=True)
-class Rejection:
-    """A concept that somebody says is not on this film."""
+class Rejection(_AboutConcept):
+    """The statement that a concept is not on this film."""
 
     concept: str | None
-    """None: none of them is."""
-
-    def rows(self, concepts: ConceptSet) -> tuple[int, ...]:
-        """Which concepts it speaks of."""
-        return _rows(concepts, self.concept)
+    """None: every concept."""
 
     def in_words(self, concepts: ConceptSet) -> str:
-        """As one would say it."""
-        return f"{_title(concepts, self.concept)} rejected"
+        """Describe the correction."""
+        return f"{self._title(concepts)} rejected"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with the same keys as a box."""
+        """Return plain data with the keys of a box."""
         return {"kind": "reject", "concept": self.concept, "box": None, "confirmed": False, "check": None}
 
 
 Correction = BoxCorrection | Rejection
 
 
-def correction_from_json(told: dict[str, Any]) -> Correction:
-    """The inverse of every correction's ``to_json``."""
-    if told["kind"] == "reject":
-        return Rejection(told["concept"])
-    check = None if told["check"] is None else SafetyCheck.from_json(told["check"])
-    return BoxCorrection(Box(*told["box"]), told["concept"], told["kind"] == "box", told["confirmed"], check)
-
-
-def _rows(concepts: ConceptSet, concept: str | None) -> tuple[int, ...]:
-    return tuple(range(len(concepts))) if concept is None else (concepts.index(concept),)
-
-
-def _title(concepts: ConceptSet, concept: str | None) -> str:
-    return "every finding" if concept is None else concepts[concept].title
+def correction_from_json(payload: dict[str, Any]) -> Correction:
+    """Return the correction of which ``payload`` is the ``to_json``."""
+    if payload["kind"] == "reject":
+        return Rejection(payload["concept"])
+    check = None if payload["check"] is None else SafetyCheck.from_json(payload["check"])
+    positive = payload["kind"] == "box"
+    return BoxCorrection(Box(*payload["box"]), payload["concept"], positive, payload["confirmed"], check)
 
 
 ChangeKind = Literal["corrected", "withdrawn", "redrawn"]
 
 
 @dataclass(frozen=True)
-class Change:
-    """What a step does to the corrections of a study."""
+class StudyChange:
+    """A change of a study's corrections."""
 
     kind: ChangeKind
-    number: int
-    """Where, among the corrections, from 0."""
-    correction: Correction
-    """The one that was made, or withdrawn, or drawn in place of another."""
-    replaced: Correction | None = None
-    """Which other, if it was redrawn."""
+    number: int  # position among the corrections, from 0
+    correction: Correction  # the correction that was added, withdrawn, or drawn in place of another
+    replaced: Correction | None = None  # the correction that was redrawn
 
-    def done(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
-        """The corrections once it is done."""
-        return _exchanged(corrections, self.number, self._out, self._in)
+    def apply(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
+        """Return the corrections after the change."""
+        before, after = self._before_and_after
+        return (*corrections[: self.number], *after, *corrections[self.number + len(before) :])
 
-    def undone(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
-        """The corrections from before it was done: the very ones, each in its old place."""
-        return _exchanged(corrections, self.number, self._in, self._out)
+    def revert(self, corrections: tuple[Correction, ...]) -> tuple[Correction, ...]:
+        """Return the corrections before the change."""
+        before, after = self._before_and_after
+        return (*corrections[: self.number], *before, *corrections[self.number + len(after) :])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: the correction's own, and what became of it."""
+        """Return plain data: that of the correction, with ``step``, ``number`` and ``replaced``."""
         replaced = None if self.replaced is None else self.replaced.to_json()
         return self.correction.to_json() | {"step": self.kind, "number": self.number, "replaced": replaced}
 
     @property
-    def _out(self) -> tuple[Correction, ...]:
+    def _before_and_after(self) -> tuple[tuple[Correction, ...], tuple[Correction, ...]]:
+        """The corrections at this position, none or one, before and after the change."""
         if self.kind == "withdrawn":
-            return (self.correction,)
-        return () if self.replaced is None else (self.replaced,)
-
-    @property
-    def _in(self) -> tuple[Correction, ...]:
-        return () if self.kind == "withdrawn" else (self.correction,)
-
-
-def _exchanged(
-    corrections: tuple[Correction, ...], number: int, out: tuple[Correction, ...], into: tuple[Correction, ...]
-) -> tuple[Correction, ...]:
-    return (*corrections[:number], *into, *corrections[number + len(out) :])
+            return (self.correction,), ()
+        return (() if self.replaced is None else (self.replaced,)), (self.correction,)

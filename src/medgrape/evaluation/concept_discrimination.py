@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from medgrape.concepts import ConceptSet
 from medgrape.evaluation.statistics import Interval, auc, count_patients, interval, resampled_aucs
-from medgrape.safety.boxes import BoxSeen
-from medgrape.safety.claims import Claims
+from medgrape.safety.boxes import MeasuredBox
+from medgrape.safety.claims import SimulatedClaims
 
 MOST_IN_PAIRS = 3  # more concepts than this are each compared with all others together, as pairs would be too many
 
@@ -45,7 +45,7 @@ class ConceptDiscrimination:
 
 
 def discriminate(
-    boxes: Sequence[BoxSeen], known: ConceptSet, claims: Claims, *, seed: int = 0
+    boxes: Sequence[MeasuredBox], known: ConceptSet, claims: SimulatedClaims, *, seed: int = 0
 ) -> ConceptDiscrimination:
     """Compare the maps inside the boxes; ``known`` are the model's concepts, ``seed`` is that of the resampling."""
     means = np.array([box.means.tolist() for box in boxes]).reshape(len(boxes), len(known))
@@ -55,7 +55,7 @@ def discriminate(
     return ConceptDiscrimination(pairs, float(np.mean(aucs)) if aucs else None)
 
 
-def _comparisons(claims: Claims) -> Iterator[tuple[int, list[int]]]:
+def _comparisons(claims: SimulatedClaims) -> Iterator[tuple[int, list[int]]]:
     """Yield the concepts to compare: each pair, or each against all others."""
     boxed = np.unique(claims.truth).tolist()
     if len(boxed) <= MOST_IN_PAIRS:
@@ -65,7 +65,7 @@ def _comparisons(claims: Claims) -> Iterator[tuple[int, list[int]]]:
 
 
 def _compare(
-    means: Float[np.ndarray, "boxes claims"], claims: Claims, concept: int, rivals: list[int], seed: int
+    means: Float[np.ndarray, "boxes claims"], claims: SimulatedClaims, concept: int, rivals: list[int], seed: int
 ) -> PairDiscrimination:
     own = (claims.truth == concept) & claims.wrong[:, rivals].all(axis=1)
     others = np.isin(claims.truth, rivals) & claims.wrong[:, concept]

@@ -19,8 +19,8 @@ from medgrape.evaluation.statistics import Interval, interval, ratio, resampled_
 from medgrape.model.grape import Grape
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule
-from medgrape.safety.boxes import BoxSeen, look
-from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
+from medgrape.safety.boxes import MeasuredBox, measure_boxes
+from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 MISTAKEN = 0.5  # probability p of a wrong claim in the paper's table
 TRIALS = 5
@@ -73,7 +73,7 @@ class CheckFigures:
     concepts: tuple[ConceptAlarms, ...]
 
 
-def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed: int = 0) -> CheckFigures:
+def check_figures(name: str, title: str, claims: SimulatedClaims, alarms: Alarms, *, seed: int = 0) -> CheckFigures:
     """Compute the figures of one check; ``seed`` is that of the resampling and of the random claims."""
     counts = _box_counts(claims, alarms)
     shares = _shares(counts.sum(axis=0, keepdims=True))[0]
@@ -102,7 +102,7 @@ def check_figures(name: str, title: str, claims: Claims, alarms: Alarms, *, seed
     )
 
 
-def _box_counts(claims: Claims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
+def _box_counts(claims: SimulatedClaims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
     """Return the counts of each box, whose sums give all shares.
 
     Columns: caught, can be claimed wrongly, false alarm, 1; then for each claimed concept the wrong claims with a
@@ -125,7 +125,7 @@ def _shares(sums: Float[np.ndarray, "rounds columns"]) -> Float[np.ndarray, "rou
     return np.concatenate([ratio(caught, refutable), ratio(false_alarms, boxes), mean, *by_concept], axis=1)
 
 
-def _random_claims(claims: Claims, alarms: Alarms, seed: int) -> RandomClaims | None:
+def _random_claims(claims: SimulatedClaims, alarms: Alarms, seed: int) -> RandomClaims | None:
     generator, boxes = np.random.default_rng(seed), np.arange(len(claims.truth))
     trials = []
     for _ in range(TRIALS):
@@ -177,15 +177,15 @@ def simulate_mistakes(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly, *, seed: int = 0
 ) -> SafetyCheckResults | None:
     """Evaluate all checks on the boxes of a split; None if none of them can be read."""
-    boxes = look(run, dataset, cached, split, track)
+    boxes = measure_boxes(run, dataset, cached, split, track)
     if not boxes:
         return None
-    claims = Claims.on(boxes, dataset)
+    claims = SimulatedClaims.on(boxes, dataset)
     bound = BOUND if run.safety is None else run.safety.max_false_alarms or BOUND
     checks = list(_rule_checks(run, dataset, boxes))
-    answer = commonest(dataset)
+    answer = most_frequent_concept(dataset)
     if answer is not None:
-        checks.append((MAJORITY, f"always “{dataset.concepts[answer].title}”", always(answer, claims)))
+        checks.append((MAJORITY, f"always “{dataset.concepts[answer].title}”", majority_alarms(answer, claims)))
     dropout = list(_dropout_checks(run, dataset, cached, split, bound, track, seed=seed))
     return SafetyCheckResults(
         boxes=len(boxes),
@@ -201,7 +201,7 @@ def simulate_mistakes(
     )
 
 
-def _rule_checks(run: Run, dataset: Dataset, boxes: tuple[BoxSeen, ...]) -> Iterator[Check]:
+def _rule_checks(run: Run, dataset: Dataset, boxes: tuple[MeasuredBox, ...]) -> Iterator[Check]:
     """Yield the paper's check with and without its gate, and the run's own if that differs."""
     paper, ungated, own = SafetyRule.plain(), SafetyRule.plain(gate=math.inf), SafetyRule.of(run)
     values = [f"lead {rule.lead(''):g}, gate {rule.gate:g}" for rule in (paper, own)]
@@ -211,7 +211,7 @@ def _rule_checks(run: Run, dataset: Dataset, boxes: tuple[BoxSeen, ...]) -> Iter
     if run.safety is not None:
         share = run.safety.max_false_alarms
         yield CALIBRATED, f"calibrated {'for balance' if share is None else f'to {share:g} false alarms'}", warned
-    elif own.unbelieved or values[0] != values[1]:
+    elif own.untrained or values[0] != values[1]:
         yield SETTINGS, f"by this run's settings ({values[1]})", warned
 
 
@@ -239,7 +239,7 @@ def _warnings(run: Run, *, has_majority: bool, has_dropout: bool) -> Iterator[st
     if run.safety is None:
         yield "The safety check was never calibrated, so the thresholds of the settings count; see medgrape calibrate."
     if not has_majority:
-        yield "The training films have no box, so there is no commonest finding to compare the check with."
+        yield "The training films have no box, so there is no most_frequent_concept finding to compare the check with."
     if not isinstance(run.model, Grape):
         yield "An exported model cannot read with dropout, so MC-dropout is left out; evaluate its run for it."
     elif not has_dropout:

@@ -1,101 +1,78 @@
-"""From a model's evidence to an explanation: ranked, compared with training films, with the films behind it."""
+"""Assembles the explanation of one film from evidence, scores of training films and exemplars."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
-from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation, tells
+from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation
 from medgrape.films.film import Film
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.model.evidence import Evidence
 from medgrape.model.grape import Prediction
 from medgrape.runs.checkpoint import Run
-from medgrape.runs.exemplars import ExemplarFilms
 
-EXEMPLARS = 3
-"""Films for each concept."""
+EXEMPLARS = 3  # training films for each concept
 
 
 def explain(
     run: Run,
     film: Film,
     evidence: Evidence,
-    judged: Prediction,
+    prediction: Prediction,
     *,
     rejected: frozenset[str] = frozenset(),
     notes: tuple[str, ...] = (),
     drawn: tuple[DrawnBox, ...] = (),
     moves: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Explanation:
-    """What was found, the concept that stands out most first; ``notes`` tell what a person made of it."""
-    moved = moves or {}
-    found = [
-        replace(one, rejected=one.concept.name in rejected, moves=moved.get(one.concept.name))
-        for one in _concepts(run, evidence)
+    """Return the explanation, with the strongest concept first and rejected ones last; ``notes`` become warnings."""
+    moves = moves or {}
+    concepts = [
+        ConceptEvidence(
+            concept=concept,
+            score=float(evidence.mean[row].max()),
+            absent_score=float(run.usual.absent_peak[row]),
+            present_score=float(run.usual.present_peak[row]),
+            mean=evidence.mean[row].double().numpy(),
+            disagreement=evidence.disagreement[row].double().numpy(),
+            exemplars=_exemplars(run, evidence, row),
+            rejected=concept.name in rejected,
+            moves=moves.get(concept.name),
+        )
+        for row, concept in enumerate(run.concepts)
     ]
-    ranked = sorted(found, key=_rank, reverse=True)
-    shares = {name: float(share) for name, share in zip(run.classes, judged.probabilities[0], strict=True)}
+    warnings = [
+        f"No film has ever shown the model {run.concepts[name].title}; where it points is a guess."
+        for name in run.metrics.get("untrained_concepts", ())
+    ]
+    probabilities = zip(run.classes, prediction.probabilities[0].tolist(), strict=True)
     return Explanation(
         shown=film,
         grid=evidence.grid,
-        probabilities=dict(sorted(shares.items(), key=lambda one: -one[1])),
-        concepts=tuple(ranked),
-        attention=None if judged.attention is None else judged.attention[0].double().numpy(),
+        probabilities=dict(sorted(probabilities, key=lambda item: -item[1])),
+        concepts=tuple(sorted(concepts, key=_rank, reverse=True)),
+        attention=None if prediction.attention is None else prediction.attention[0].double().numpy(),
         concept_names=run.concepts.names[: run.model.judged],
-        warnings=(*film.facts.warnings, *_untrained(run), *notes),
+        warnings=(*film.facts.warnings, *warnings, *notes),
         drawn=drawn,
     )
 
 
-def _rank(found: ConceptEvidence) -> tuple[bool, bool, float]:
-    """What stands out comes first, what a person rejected last."""
-    return not found.rejected, tells(found), found.strength if tells(found) else found.score
+def _rank(evidence: ConceptEvidence) -> tuple[bool, bool, float]:
+    strength = evidence.strength if evidence.is_informative else evidence.score
+    return not evidence.rejected, evidence.is_informative, strength
 
 
-def _concepts(run: Run, evidence: Evidence) -> Iterator[ConceptEvidence]:
-    """Every concept in the model's order; its maps are worked out once for all of them."""
-    means, spreads, scores = evidence.mean, evidence.disagreement, evidence.scores
-    for row, concept in enumerate(run.concepts):
-        answers = scores[row].argsort(descending=True, stable=True).tolist()
-        if evidence.kept is not None:
-            kept = evidence.kept[row].tolist()
-            answers = [prototype for prototype in answers if kept[prototype]]
-        yield ConceptEvidence(
-            concept=concept,
-            score=float(means[row].max()),
-            absent_score=float(run.usual.absent_peak[row]),
-            present_score=float(run.usual.present_peak[row]),
-            mean=means[row].double().numpy(),
-            disagreement=spreads[row].double().numpy(),
-            exemplars=tuple(_exemplars(run.exemplars, row, answers)),
-        )
-
-
-def _exemplars(films: ExemplarFilms, row: int, prototypes: Sequence[int]) -> list[Exemplar]:
-    """Films nearest to the prototypes, which come strongest first and none of them discarded; each film once."""
-    chosen: list[Exemplar] = []
-    shown = {-1}  # stands for a film that is withheld
-    for prototype in prototypes:
-        film = int(films.film[row, prototype])
-        if film in shown:
+def _exemplars(run: Run, evidence: Evidence, row: int) -> tuple[Exemplar, ...]:
+    """Return the training films nearest to the strongest prototypes that are not discarded, each film once."""
+    films, exemplars = run.exemplars, dict[int, Exemplar]()
+    for prototype in evidence.scores[row].argsort(descending=True, stable=True).tolist():
+        film = int(films.film[row, prototype])  # -1: withheld
+        if film in {-1, *exemplars} or (evidence.kept is not None and not evidence.kept[row, prototype]):
             continue
-        shown.add(film)
-        chosen.append(_exemplar(films, row, prototype))
-        if len(chosen) == EXEMPLARS:
+        thumbnail = films.thumbnails[film]
+        grid = PatchGrid(FilmSize(thumbnail.shape[1], thumbnail.shape[0]), *films.grid)
+        patch = grid.patch(*divmod(int(films.patch[row, prototype]), grid.columns))
+        similarity = float(films.similarity[row, prototype])
+        exemplars[film] = Exemplar(films.films[film], prototype, similarity, thumbnail, patch, film)
+        if len(exemplars) == EXEMPLARS:
             break
-    return chosen
-
-
-def _exemplar(films: ExemplarFilms, row: int, prototype: int) -> Exemplar:
-    film = int(films.film[row, prototype])
-    picture = films.thumbnails[film]
-    grid = PatchGrid(FilmSize(picture.shape[1], picture.shape[0]), *films.grid)
-    down, across = divmod(int(films.patch[row, prototype]), grid.columns)
-    similarity = float(films.similarity[row, prototype])
-    return Exemplar(films.films[film], prototype, similarity, picture, grid.patch(down, across), film)
-
-
-def _untrained(run: Run) -> list[str]:
-    names = run.metrics.get("untrained_concepts", [])
-    return [
-        f"No film has ever shown the model {run.concepts[name].title}; where it points is a guess." for name in names
-    ]
+    return tuple(exemplars.values())

@@ -1,4 +1,4 @@
-"""All prototypes on one sheet, each with the training film behind it, so that somebody can see what it looks at."""
+"""A contact sheet of all prototypes, each with the training film nearest to it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from medgrape.concepts import colour
-from medgrape.errors import UserError
 from medgrape.explain.layout import (
     BACKGROUND,
     FAINT,
@@ -14,78 +13,60 @@ from medgrape.explain.layout import (
     SMALL,
     beside,
     bordered,
+    exemplar_tile,
     framed,
     paragraph,
+    save_png,
     stacked,
     title_of,
 )
 from medgrape.explain.words import NOTICE
-from medgrape.files import whole_file
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.runs.checkpoint import Run
 from medgrape.vocabulary.curation import PrototypeCard
 
 TILE, COLUMNS, GAP, MARGIN = 168, 10, 12, 28
-_GONE = "#D55E00"
+_DISCARDED = "#D55E00"
 _LEGEND = (
     "Each tile: a prototype's number, and the training film with the patch nearest to it, which is framed. Discarded "
     "prototypes are crossed out. Discard those that look at something else than the finding: medgrape atlas discard."
 )
 
 
-class SheetError(UserError):
-    """A contact sheet that cannot be kept under the name that was asked for."""
-
-
 def save_sheet(run: Run, cards: Sequence[PrototypeCard], path: Path) -> None:
-    """Draw the sheet into a PNG file, which is whole or not there."""
-    if path.suffix.lower() != ".png":
-        raise SheetError(f"The sheet is drawn as PNG; name the file {path.with_suffix('.png').name}.")
-    sheet = draw_sheet(run, cards)
-    with whole_file(path) as draft:
-        sheet.save(draft, "PNG")
+    """Draw the sheet into a PNG file, atomically."""
+    save_png(lambda: draw_sheet(run, cards), path)
 
 
 def draw_sheet(run: Run, cards: Sequence[PrototypeCard]) -> Image.Image:
-    """A block of tiles for each concept."""
-    blocks = [_block(run, name, [card for card in cards if card.concept == name]) for name in run.concepts.names]
-    width = COLUMNS * TILE + (COLUMNS - 1) * GAP
-    footer = [paragraph(NOTICE, width, bold=True), paragraph(_LEGEND, width, size=SMALL, ink=FAINT, most=2)]
-    return bordered(stacked([*(block for block in blocks if block is not None), *footer], gap=18), MARGIN)
-
-
-def _block(run: Run, concept: str, cards: list[PrototypeCard]) -> Image.Image | None:
-    if not cards:
-        return None
-    ink = colour(run.concepts.index(concept))
-    gone = sum(not card.kept for card in cards)
-    title = f"{title_of(run.concepts[concept])}: {len(cards)} prototypes{f', {gone} of them discarded' if gone else ''}"
-    tiles = [_tile(run, card, ink) for card in cards]
-    rows = [beside(tiles[start : start + COLUMNS], gap=GAP) for start in range(0, len(tiles), COLUMNS)]
-    return stacked([paragraph(title, COLUMNS * TILE, size=22, bold=True), *rows], gap=GAP)
+    """Return the sheet: a title and a block of tiles for each concept."""
+    width, panels = COLUMNS * TILE + (COLUMNS - 1) * GAP, list[Image.Image]()
+    for row, concept in enumerate(run.concepts):
+        tiles = [_tile(run, card, colour(row)) for card in cards if card.concept == concept.name]
+        discarded = sum(card.concept == concept.name and not card.kept for card in cards)
+        title = f"{title_of(concept)}: {len(tiles)} prototypes"
+        title += f", {discarded} of them discarded" if discarded else ""
+        lines = [beside(tiles[start : start + COLUMNS], gap=GAP) for start in range(0, len(tiles), COLUMNS)]
+        if tiles:
+            panels.append(stacked([paragraph(title, COLUMNS * TILE, size=22, bold=True), *lines], gap=GAP))
+    panels += [paragraph(NOTICE, width, bold=True), paragraph(_LEGEND, width, size=SMALL, ink=FAINT, most=2)]
+    return bordered(stacked(panels, gap=18), MARGIN)
 
 
 def _tile(run: Run, card: PrototypeCard, ink: str) -> Image.Image:
-    film = _film(run, card, ink)
+    """Return the film nearest to a prototype, crossed out if discarded, above its number and similarity."""
+    if card.film is None or card.patch is None:  # films are withheld
+        film = framed(paragraph("no film shown", TILE, size=SMALL, ink=FAINT), TILE, TILE, BACKGROUND)
+    else:
+        row = run.concepts.index(card.concept)
+        thumbnail = run.exemplars.thumbnails[run.exemplars.film[row, card.number]]  # two films may have one name
+        patch = PatchGrid(FilmSize(TILE, TILE), *run.exemplars.grid).patch(*card.patch)
+        film = exemplar_tile(thumbnail, TILE, patch, ink)
+    text = "" if card.similarity is None else f"similarity {card.similarity:.2f}"
     if not card.kept:
-        pen = ImageDraw.Draw(film)
-        pen.line((0, 0, TILE, TILE), fill=_GONE, width=3)
-        pen.line((0, TILE, TILE, 0), fill=_GONE, width=3)
-    said = "discarded" if not card.kept else "" if card.similarity is None else f"similarity {card.similarity:.2f}"
-    number = paragraph(str(card.number), 46, bold=True, ink=INK if card.kept else _GONE)
-    told = beside([number, paragraph(said, TILE - 46, size=SMALL, ink=FAINT)], low=True)
-    return stacked([film, told], gap=3)
-
-
-def _film(run: Run, card: PrototypeCard, ink: str) -> Image.Image:
-    """The film behind a prototype with the patch framed, or an empty tile where none may be shown."""
-    if card.film is None or card.patch is None:
-        return framed(paragraph("no film shown", TILE, size=SMALL, ink=FAINT), TILE, TILE, BACKGROUND)
-    place = run.exemplars.film[run.concepts.index(card.concept), card.number]  # two films may have one name
-    pixels = run.exemplars.thumbnails[place]
-    film = Image.fromarray(pixels).convert("RGB").resize((TILE, TILE), Image.Resampling.BICUBIC)
-    x1, y1, x2, y2 = PatchGrid(FilmSize(TILE, TILE), *run.exemplars.grid).patch(*card.patch).corners
-    pen = ImageDraw.Draw(film)
-    pen.rectangle((x1 - 4, y1 - 4, x2 + 4, y2 + 4), outline="black", width=1)
-    pen.rectangle((x1 - 3, y1 - 3, x2 + 3, y2 + 3), outline=ink, width=2)
-    return film
+        text, pen = "discarded", ImageDraw.Draw(film)
+        pen.line((0, 0, TILE, TILE), fill=_DISCARDED, width=3)
+        pen.line((0, TILE, TILE, 0), fill=_DISCARDED, width=3)
+    number = paragraph(str(card.number), 46, bold=True, ink=INK if card.kept else _DISCARDED)
+    caption = beside([number, paragraph(text, TILE - 46, size=SMALL, ink=FAINT)], low=True)
+    return stacked([film, caption], gap=3)

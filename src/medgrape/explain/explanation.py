@@ -1,4 +1,4 @@
-"""The evidence on one film as words and plain data, for programs and for files."""
+"""The evidence on one film as data: concepts, scores, maps, training films, classes and attention."""
 
 import math
 from collections.abc import Mapping
@@ -11,59 +11,93 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from medgrape.concepts import Concept
-from medgrape.explain.words import NOTICE, Words, parts, seen, strength
+from medgrape.explain.words import NOTICE, Words, describe_score, format_probabilities, separates, strength
 from medgrape.films.film import Film, eight_bit
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 
 
 @dataclass(frozen=True)
 class Exemplar:
-    """The patch of a training film that lies nearest to one prototype."""
+    """The patch of a training film that is nearest to a prototype."""
 
     film: str
     prototype: int
     similarity: float
-    """Of that patch to the prototype, from -1 to 1."""
+    """Cosine of the patch with the prototype, from -1 to 1."""
     thumbnail: UInt8[np.ndarray, "side side"] = field(repr=False)
     patch: Box
     """In pixels of the thumbnail."""
     picture: int
-    """Number of the thumbnail among those of the run."""
+    """Index of the thumbnail in the run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, without pixels."""
+        return {
+            "film": self.film,
+            "prototype": int(self.prototype),
+            "similarity": _round(self.similarity),
+            "picture": self.picture,
+            "thumbnail_side": int(self.thumbnail.shape[0]),
+            "patch": _box_to_json(self.patch),
+        }
 
 
 @dataclass(frozen=True)
 class ConceptEvidence:
-    """One concept on one film."""
+    """The evidence for one concept on one film."""
 
     concept: Concept
     score: float
-    """Highest agreement of the concept's prototypes anywhere on the film: the peak of ``mean``."""
+    """Maximum of ``mean``."""
     absent_score: float
-    """What the score typically is on training films without the concept."""
+    """Typical score on training films without the concept."""
     present_score: float
-    """What the score typically is on training films with the concept."""
+    """Typical score on training films with the concept."""
     mean: Float[np.ndarray, "h w"] = field(repr=False)
     """Mean similarity of the concept's prototypes at each patch (mu)."""
     disagreement: Float[np.ndarray, "h w"] = field(repr=False)
     """Variance of those similarities at each patch (U)."""
     exemplars: tuple[Exemplar, ...] = field(repr=False)
-    """Of the prototypes that answer most strongly, strongest first; empty where films are withheld."""
+    """Exemplars of the strongest prototypes, strongest first; empty if films are withheld."""
     rejected: bool = False
-    """Whether a person said that it is not on this film; score and map are still what the model found."""
+    """Whether a person rejected the concept; score and map remain those of the model."""
     moves: Mapping[str, float] | None = None
-    """Class to how much of its probability is owed to the concept: what it is now, less what it would be if the concept
-    scored as on films without it. All 0 for a rejected one, which scores so already; None where the head does not
-    listen to it."""
+    """Contribution to each class: its probability minus the probability if the concept scored as on films without it.
+    All 0 for a rejected concept; None if the concept is not an input of the head."""
 
     @property
     def strength(self) -> float:
-        """The score on a scale where films without the concept have about 0 and films with it about 1.
+        """The score scaled so that typical films without the concept have 0 and with it 1; 0 if it is rejected."""
+        return 0.0 if self.rejected else strength(self.score, self.absent_score, self.present_score)
 
-        A rejected concept has 0: it counts as it would on films without it.
-        """
-        if self.rejected:
-            return 0.0
-        return strength(self.score, self.absent_score, self.present_score)
+    @property
+    def is_informative(self) -> bool:
+        """Whether the score separates films with the concept from films without it."""
+        return separates(self.score, self.absent_score, self.present_score)
+
+    @property
+    def words(self) -> Words:
+        """The strength in words."""
+        return "rejected" if self.rejected else describe_score(self.score, self.absent_score, self.present_score)
+
+    def to_json(self, grid: PatchGrid) -> dict[str, Any]:
+        """Return plain data, with the peak in pixels of the film."""
+        x, y = peak(self.mean, grid)
+        return {
+            "name": self.concept.name,
+            "title": self.concept.title,
+            "score": _round(self.score),
+            "absent_score": _round(self.absent_score),
+            "present_score": _round(self.present_score),
+            "strength": _round(self.strength) if self.is_informative else None,
+            "words": self.words,
+            "rejected": self.rejected,
+            "peak": {"x": _round(x, 2), "y": _round(y, 2)},
+            "mean": [[_round(value) for value in row] for row in self.mean.tolist()],
+            "disagreement": [[_round_significant(value) for value in row] for row in self.disagreement.tolist()],
+            "moves": None if self.moves is None else {name: _round(value) for name, value in self.moves.items()},
+            "exemplars": [exemplar.to_json() for exemplar in self.exemplars],
+        }
 
 
 @dataclass(frozen=True)
@@ -72,14 +106,14 @@ class DrawnBox:
 
     box: Box
     concept: str | None
-    """None: all of them."""
+    """None: every concept."""
     positive: bool
-    """Whether the concept is said to be there, or not to be there."""
+    """Whether the concept is inside the box, or is not."""
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Everything that goes into the picture, concepts ranked by how much they stand out."""
+    """The evidence on one film, with concepts ranked by strength."""
 
     shown: Film
     """The whole film, upright."""
@@ -88,125 +122,68 @@ class Explanation:
     """Class to probability."""
     concepts: tuple[ConceptEvidence, ...]
     attention: Float[np.ndarray, "k k"] | None
-    """How much each concept (row, in the model's order) listens to each other; None where the head has no attention."""
+    """How much each concept (row, in the model's order) attends to each other; None for a head without attention."""
     concept_names: tuple[str, ...]
-    """In the model's order: what rows and columns of ``attention`` mean."""
+    """Concepts in the model's order: rows and columns of ``attention``."""
     warnings: tuple[str, ...] = ()
-    """What to know before trusting it, and what a person corrected."""
+    """Limits of the evidence, and the corrections of a person."""
     drawn: tuple[DrawnBox, ...] = ()
-    """What a person drew, the first box first."""
+    """Boxes that a person drew, oldest first."""
 
     @cached_property
     def pixels(self) -> UInt8[np.ndarray, "height width"]:
-        """The whole film in 8 bit, worked out only when somebody draws it."""
+        """The whole film in 8 bit."""
         return eight_bit(self.shown.pixels)
 
     @property
     def film(self) -> FilmSize:
-        """Size of the original film, the frame of ``peak`` and boxes."""
+        """Size of the original film, in whose pixels peaks and boxes are given."""
         return self.grid.film
 
     def __repr__(self) -> str:
-        from medgrape.explain.notebook import in_short
-
-        return in_short(self)
+        found = ", ".join(f"{evidence.concept.name}: {evidence.words}" for evidence in self.concepts[:4])
+        return f"Explanation({format_probabilities(self.probabilities)}; {found})"
 
     def _repr_mimebundle_(self, **_formats: object) -> tuple[dict[str, str], dict[str, Any]]:
-        """The picture, in a notebook."""
-        from medgrape.explain.notebook import explained
+        """Return the picture for a notebook."""
+        from medgrape.explain.notebook import show
 
-        return explained(self)
+        return show(lambda: self, repr(self), complete=True)
 
     def save(self, path: Path | str) -> None:
-        """The evidence as one picture."""
-        from medgrape.explain.render import save_picture  # drawing is not needed to explain
+        """Draw the evidence into a PNG file."""
+        from medgrape.explain.render import save_picture  # matplotlib is slow to import
 
         save_picture(self, Path(path))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, without pixels."""
-
-        return listed(self)
-
-
-def tells(evidence: ConceptEvidence) -> bool:
-    """Whether the concept's score can part films with it from films without it."""
-    return parts(evidence.score, evidence.absent_score, evidence.present_score)
-
-
-def in_words(evidence: ConceptEvidence) -> Words:
-    """How strongly a concept is seen, as one would say it."""
-    if evidence.rejected:
-        return "rejected"
-    return seen(evidence.score, evidence.absent_score, evidence.present_score)
-
-
-def listed(explanation: Explanation) -> dict[str, Any]:
-    """Everything but pixels, ready for JSON; a figure that is not a number becomes null."""
-    return {
-        "notice": NOTICE,
-        "film": {"width": explanation.film.width, "height": explanation.film.height},
-        "grid": {"rows": explanation.grid.rows, "columns": explanation.grid.columns},
-        "warnings": list(explanation.warnings),
-        "drawn": [
-            {"concept": one.concept, "positive": one.positive, "box": _box(one.box)} for one in explanation.drawn
-        ],
-        "probabilities": {name: _number(value) for name, value in explanation.probabilities.items()},
-        "concepts": [_concept(evidence, explanation.grid) for evidence in explanation.concepts],
-        "attention": _attention(explanation),
-    }
+        """Return plain data, without pixels; numbers that are not finite become null."""
+        return {
+            "notice": NOTICE,
+            "film": {"width": self.film.width, "height": self.film.height},
+            "grid": {"rows": self.grid.rows, "columns": self.grid.columns},
+            "warnings": list(self.warnings),
+            "drawn": [
+                {"concept": drawn.concept, "positive": drawn.positive, "box": _box_to_json(drawn.box)}
+                for drawn in self.drawn
+            ],
+            "probabilities": {name: _round(value) for name, value in self.probabilities.items()},
+            "concepts": [evidence.to_json(self.grid) for evidence in self.concepts],
+            "attention": None if self.attention is None else [
+                {"listener": self.concept_names[row], "speaker": self.concept_names[column], "weight": _round(weight)}
+                for (row, column), weight in np.ndenumerate(self.attention) if weight != 0
+            ],
+        }  # fmt: skip
 
 
-def _concept(evidence: ConceptEvidence, grid: PatchGrid) -> dict[str, Any]:
-    x, y = peak(evidence.mean, grid)
-    return {
-        "name": evidence.concept.name,
-        "title": evidence.concept.title,
-        "score": _number(evidence.score),
-        "absent_score": _number(evidence.absent_score),
-        "present_score": _number(evidence.present_score),
-        "strength": _number(evidence.strength) if tells(evidence) else None,
-        "words": in_words(evidence),
-        "rejected": evidence.rejected,
-        "peak": {"x": _number(x, 2), "y": _number(y, 2)},
-        "mean": [[_number(value) for value in row] for row in evidence.mean.tolist()],
-        "disagreement": [[_significant(value) for value in row] for row in evidence.disagreement.tolist()],
-        "moves": None if evidence.moves is None else {name: _number(by) for name, by in evidence.moves.items()},
-        "exemplars": [_exemplar(exemplar) for exemplar in evidence.exemplars],
-    }
+def _box_to_json(box: Box) -> dict[str, float | None]:
+    return {name: _round(value, 2) for name, value in zip(("x1", "y1", "x2", "y2"), box.corners, strict=True)}
 
 
-def _exemplar(exemplar: Exemplar) -> dict[str, Any]:
-    return {
-        "film": exemplar.film,
-        "prototype": int(exemplar.prototype),
-        "similarity": _number(exemplar.similarity),
-        "picture": exemplar.picture,
-        "thumbnail_side": int(exemplar.thumbnail.shape[0]),
-        "patch": _box(exemplar.patch),
-    }
-
-
-def _box(box: Box) -> dict[str, float | None]:
-    return {"x1": _number(box.x1, 2), "y1": _number(box.y1, 2), "x2": _number(box.x2, 2), "y2": _number(box.y2, 2)}
-
-
-def _attention(explanation: Explanation) -> list[dict[str, Any]] | None:
-    """Every edge along which something was heard, or None where the head has no attention."""
-    if explanation.attention is None:
-        return None
-    names = explanation.concept_names
-    return [
-        {"listener": names[listener], "speaker": names[speaker], "weight": _number(weight)}
-        for (listener, speaker), weight in np.ndenumerate(explanation.attention)
-        if weight != 0
-    ]
-
-
-def _number(value: float, digits: int = 4) -> float | None:
+def _round(value: float, digits: int = 4) -> float | None:
     return round(float(value), digits) if math.isfinite(value) else None
 
 
-def _significant(value: float) -> float | None:
-    """Four digits that count: variances that matter may be as small as 0.0002."""
+def _round_significant(value: float) -> float | None:
+    """Round to four significant digits, as relevant variances may be as small as 0.0002."""
     return float(f"{value:.4g}") if math.isfinite(value) else None

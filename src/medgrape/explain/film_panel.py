@@ -1,4 +1,4 @@
-"""The film itself, large, with an outline and a letter for each concept that is seen."""
+"""The film with an outline and a letter for each visible concept, and the boxes of a person."""
 
 import math
 from collections.abc import Iterator
@@ -9,22 +9,21 @@ from jaxtyping import Bool
 from PIL import Image, ImageDraw
 
 from medgrape.concepts import OKABE_ITO, colour
-from medgrape.explain.explanation import ConceptEvidence, Explanation, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.layout import badge, framed, stamped, title_of
-from medgrape.explain.maps import fitted, inside, outline, resized
+from medgrape.explain.maps import fitted, outline, resized, strong_pixels
 from medgrape.explain.words import PERHAPS
 from medgrape.geometry import Box, FilmSize, peak
 
-MOST_ROWS = 4
-"""Concepts that get an outline and a row of their own; the others are listed."""
+MOST_ROWS = 4  # concepts with an outline and a row of their own; the others are listed
 FILM = FilmSize(800, 860)
 _BADGE = 30
-Spot = tuple[float, float]
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Marked:
-    """A concept with the letter and the colour it has throughout a picture."""
+class ConceptMark:
+    """A concept with its letter and colour in a picture."""
 
     letter: str
     ink: str
@@ -32,87 +31,82 @@ class Marked:
 
     @property
     def title(self) -> str:
-        """As people read it."""
+        """The title as it can be drawn."""
         return title_of(self.evidence.concept)
 
     @property
     def seen(self) -> bool:
-        """Whether there is a place to point at."""
-        return tells(self.evidence) and self.evidence.strength >= PERHAPS
+        """Whether the concept is strong enough to be outlined."""
+        return self.evidence.is_informative and self.evidence.strength >= PERHAPS
 
 
-def marked(explanation: Explanation) -> list[Marked]:
-    """The concepts that are shown, strongest first; a concept keeps its colour from film to film if colours suffice."""
-    names = sorted({evidence.concept.name for evidence in explanation.concepts} - {*explanation.concept_names})
-    names = [*explanation.concept_names, *names]  # those that were added to the model come last
+def mark_concepts(explanation: Explanation) -> list[ConceptMark]:
+    """Return the strongest concepts; each keeps its colour from film to film, unless there are more than colours."""
+    names = [*explanation.concept_names]
+    names += sorted({evidence.concept.name for evidence in explanation.concepts}.difference(names))  # added later
     enough = len(names) <= len(OKABE_ITO)
     return [
-        Marked(chr(ord("A") + rank), colour(names.index(evidence.concept.name) if enough else rank), evidence)
+        ConceptMark(chr(ord("A") + rank), colour(names.index(evidence.concept.name) if enough else rank), evidence)
         for rank, evidence in enumerate(explanation.concepts[:MOST_ROWS])
     ]
 
 
-def film_panel(explanation: Explanation, shown: list[Marked]) -> Image.Image:
-    """The film in a black frame of fixed width."""
+def film_panel(explanation: Explanation, marks: list[ConceptMark]) -> Image.Image:
+    """Return the film in a black frame of fixed width, with outlines, boxes and letters."""
     size = fitted(explanation.film, FILM)
     film = Image.fromarray(resized(explanation.pixels, size)).convert("RGB")
-    pointed = [concept for concept in shown if concept.seen]
-    for concept in reversed(pointed):  # the strongest lies on top
-        outline(film, concept.evidence, concept.ink)
-    inks = {concept.evidence.concept.name: concept.ink for concept in shown}
+    visible = [mark for mark in marks if mark.seen]
+    for mark in reversed(visible):  # the strongest is drawn last, on top
+        outline(film, mark.evidence, mark.ink)
+    inks = {mark.evidence.concept.name: mark.ink for mark in marks}
     for drawn in explanation.drawn:
-        on_film = drawn.box.clipped(explanation.film)
-        if on_film is not None:
+        box = drawn.box.clipped(explanation.film)
+        if box is not None:
             ink = inks.get(drawn.concept or "", "white")
-            _frame(film, on_film.moved(explanation.film, size), ink, positive=drawn.positive)
+            _draw_box(film, box.moved(explanation.film, size), ink, positive=drawn.positive)
     panel = framed(film, FILM.width, 4 * _BADGE, "black")
     left, top = (panel.width - size.width) // 2, (panel.height - size.height) // 2
-    findings = np.zeros((panel.height, panel.width), np.bool_)
-    for concept in pointed:
-        findings[top : top + size.height, left : left + size.width] |= inside(concept.evidence, size)
-    shown_grid, taken = replace(explanation.grid, film=size), list[Spot]()
-    for concept in pointed:
-        x, y = peak(concept.evidence.mean, shown_grid)
-        taken.append(_point_at(panel, concept, (left + x, top + y), _free_place((left + x, top + y), findings, taken)))
+    covered = np.zeros((panel.height, panel.width), np.bool_)
+    for mark in visible:
+        covered[top : top + size.height, left : left + size.width] |= strong_pixels(mark.evidence, size)
+    pen, grid, letters = ImageDraw.Draw(panel), replace(explanation.grid, film=size), list[Point]()
+    for mark in visible:
+        x, y = peak(mark.evidence.mean, grid)
+        dot = left + x, top + y
+        letters.append(_place_letter(dot, covered, letters))
+        pen.line((*dot, *letters[-1]), fill="black", width=4)
+        pen.line((*dot, *letters[-1]), fill=mark.ink, width=2)
+        stamped(panel, badge("", mark.ink, 10), dot)
+        stamped(panel, badge(mark.letter, mark.ink, _BADGE), letters[-1])
     return panel
 
 
-def _frame(film: Image.Image, box: Box, ink: str, *, positive: bool) -> None:
-    """A person's box; one that says what is not there is crossed out."""
+def _draw_box(film: Image.Image, box: Box, ink: str, *, positive: bool) -> None:
+    """Draw a person's box; a negative one is crossed out."""
     pen = ImageDraw.Draw(film)
     x1, y1, x2, y2 = box.corners
-    crosses = [] if positive else [(x1, y1, x2, y2), (x1, y2, x2, y1)]
-    for colour_of_line, width in (("black", 6), (ink, 3)):
-        pen.rectangle(box.corners, outline=colour_of_line, width=width)
-        for line in crosses:
-            pen.line(line, fill=colour_of_line, width=width)
+    for line_ink, width in (("black", 6), (ink, 3)):
+        pen.rectangle(box.corners, outline=line_ink, width=width)
+        if not positive:
+            pen.line((x1, y1, x2, y2), fill=line_ink, width=width)
+            pen.line((x1, y2, x2, y1), fill=line_ink, width=width)
 
 
-def _point_at(panel: Image.Image, concept: Marked, spot: Spot, place: Spot) -> Spot:
-    """A dot at the peak and a line from there to the letter."""
-    pen = ImageDraw.Draw(panel)
-    pen.line((*spot, *place), fill="black", width=4)
-    pen.line((*spot, *place), fill=concept.ink, width=2)
-    stamped(panel, badge("", concept.ink, 10), spot)
-    stamped(panel, badge(concept.letter, concept.ink, _BADGE), place)
-    return place
-
-
-def _free_place(spot: Spot, findings: Bool[np.ndarray, "height width"], taken: list[Spot]) -> Spot:
-    """Near the peak, on no other letter, and if that can be had on no finding."""
-    height, width = findings.shape
+def _place_letter(dot: Point, covered: Bool[np.ndarray, "height width"], letters: list[Point]) -> Point:
+    """Return a place near the dot on the panel, if possible away from other letters and from findings."""
+    height, width = covered.shape
     half = _BADGE // 2 + 1
-    on_panel = [(x, y) for x, y in _around(spot) if half <= x <= width - half and half <= y <= height - half]
-    apart = [place for place in on_panel if all(math.dist(place, other) > 1.1 * _BADGE for other in taken)]
+    on_panel = [(x, y) for x, y in _around(dot) if half <= x <= width - half and half <= y <= height - half]
+    apart = [place for place in on_panel if all(math.dist(place, other) > 1.1 * _BADGE for other in letters)]
     clear = (
-        (x, y) for x, y in apart if not findings[int(y) - half : int(y) + half, int(x) - half : int(x) + half].any()
+        (x, y) for x, y in apart if not covered[int(y) - half : int(y) + half, int(x) - half : int(x) + half].any()
     )
-    return next(clear, (apart or on_panel or [spot])[0])
+    return next(clear, (apart or on_panel or [dot])[0])
 
 
-def _around(spot: Spot) -> Iterator[Spot]:
-    """Places in rings, up and to the right first."""
+def _around(dot: Point) -> Iterator[Point]:
+    """Yield places in rings, up and to the right first."""
     for ring in range(2, 21):
         for eighth in (7, 5, 1, 3, 6, 0, 4, 2):
-            turn, away = eighth * math.pi / 4, ring * 0.7 * _BADGE
-            yield spot[0] + away * math.cos(turn), spot[1] + away * math.sin(turn)
+            angle, distance = eighth * math.pi / 4, ring * 0.7 * _BADGE
+            yield dot[0] + distance * math.cos(angle), dot[1] + distance * math.sin(angle)

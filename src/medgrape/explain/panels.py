@@ -1,13 +1,13 @@
-"""What the model says in words and bars: the classes, the concepts that are outlined, and who listens to whom."""
+"""Panels beside and below the film: classes, findings, attention, and a row for each of the strongest concepts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation, in_words, tells
-from medgrape.explain.film_panel import MOST_ROWS, Marked
+from medgrape.explain.explanation import Exemplar, Explanation
+from medgrape.explain.film_panel import MOST_ROWS, ConceptMark
 from medgrape.explain.layout import (
     BACKGROUND,
     FAINT,
@@ -19,6 +19,7 @@ from medgrape.explain.layout import (
     SMALL,
     badge,
     beside,
+    exemplar_tile,
     font,
     framed,
     paragraph,
@@ -27,83 +28,77 @@ from medgrape.explain.layout import (
     stamped,
     title_of,
 )
-from medgrape.explain.maps import HEAT, SPREAD, disagreement, fitted, scale, seen
+from medgrape.explain.maps import HEAT, SPREAD, colour_scale, disagreement_picture, fitted, similarity_picture
 from medgrape.explain.words import CLEARLY, PERHAPS
 from medgrape.geometry import FilmSize
 
-TEXT, SEEN, UNSURE, TILE, GAP = 340, FilmSize(300, 320), FilmSize(220, 320), 196, 24
+TEXT, SIMILARITY, DISAGREEMENT, TILE, GAP = 340, FilmSize(300, 320), FilmSize(220, 320), 196, 24
 MOST_EXEMPLARS = 3
-_FILMS = MOST_EXEMPLARS * TILE + (MOST_EXEMPLARS - 1) * 10
-WIDTH = TEXT + SEEN.width + UNSURE.width + _FILMS + 3 * GAP
+_EXEMPLARS = MOST_EXEMPLARS * TILE + (MOST_EXEMPLARS - 1) * 10
+WIDTH = TEXT + SIMILARITY.width + DISAGREEMENT.width + _EXEMPLARS + 3 * GAP
 _LOW, _HIGH = -0.25, 1.5
-_GROUNDS = ("#2A2A33", "#45454F", "#666672")
+_METER_INKS = ("#2A2A33", "#45454F", "#666672")
 
 
 def columns_panel(widest: float) -> Image.Image:
-    """What each column shows, with its scale of colours."""
-    heads = [
-        _head("Finding, and how strong it is", TEXT),
-        _head("Where it is seen", SEEN.width, HEAT, ("as films without it", "with it")),
-        _head("Where its prototypes disagree", UNSURE.width, SPREAD, ("agree", f"variance {widest:.2g}")),
-        _head("Training films it is reminded of", _FILMS),
+    """Return the headings of the columns, with their colour scales."""
+    ends = "agree", f"variance {widest:.2g}"
+    headings = [
+        _column_heading("Finding, and how strong it is", TEXT),
+        _column_heading("Where it is seen", SIMILARITY.width, HEAT, ("as films without it", "with it")),
+        _column_heading("Where its prototypes disagree", DISAGREEMENT.width, SPREAD, ends),
+        _column_heading("Training films it is reminded of", _EXEMPLARS),
     ]
-    return beside(heads, gap=GAP, low=True)
+    return beside(headings, gap=GAP, low=True)
 
 
-def _head(title: str, width: int, colours: str = "", ends: tuple[str, str] = ("", "")) -> Image.Image:
-    head = paragraph(title, width, size=SMALL, bold=True, most=2)
+def _column_heading(title: str, width: int, colours: str = "", ends: tuple[str, str] = ("", "")) -> Image.Image:
+    heading = paragraph(title, width, size=SMALL, bold=True, most=2)
     if not colours:
-        return head
-    left, letters = paragraph(ends[0], width, size=SMALL, ink=FAINT), font(SMALL)
-    ImageDraw.Draw(left).text((width - 1, SMALL), ends[1], fill=FAINT, font=letters, anchor="rs")
-    return stacked([head, scale(colours, width, 12), left], gap=4)
+        return heading
+    labels = paragraph(ends[0], width, size=SMALL, ink=FAINT)
+    ImageDraw.Draw(labels).text((width - 1, SMALL), ends[1], fill=FAINT, font=font(SMALL), anchor="rs")
+    return stacked([heading, colour_scale(colours, width, 12), labels], gap=4)
 
 
-def concept_row(explanation: Explanation, concept: Marked, widest: float) -> Image.Image:
-    """Everything about one concept on one film."""
-    film, evidence = explanation.pixels, concept.evidence
-    where = seen(film, evidence, fitted(explanation.film, SEEN))
-    unsure = disagreement(film, evidence, fitted(explanation.film, UNSURE), widest)
-    panels = [
-        _words(concept),
-        framed(where, SEEN.width, 0),
-        framed(unsure, UNSURE.width, 0),
-        _exemplars(concept),
-    ]
-    return beside(panels, gap=GAP)
+def concept_row(explanation: Explanation, mark: ConceptMark, widest: float) -> Image.Image:
+    """Return one concept in words, its two maps, and its training films."""
+    film, evidence, size = explanation.pixels, mark.evidence, explanation.film
+    similarity = similarity_picture(film, evidence, fitted(size, SIMILARITY))
+    disagreement = disagreement_picture(film, evidence, fitted(size, DISAGREEMENT), widest)
+    panels = [framed(similarity, SIMILARITY.width, 0), framed(disagreement, DISAGREEMENT.width, 0)]
+    return beside([_words(mark), *panels, _exemplars(mark)], gap=GAP)
 
 
-def _words(concept: Marked) -> Image.Image:
-    evidence = concept.evidence
-    name = paragraph(concept.title, TEXT - 44, size=22, bold=True, most=3)
-    line = Image.new("RGB", (TEXT, max(name.height, 32)), BACKGROUND)
-    line.paste(name, (44, 0))
-    stamped(line, badge(concept.letter, concept.ink, 32), (16, 16))
-    told = [line, paragraph(in_words(evidence), TEXT, size=22, ink=INK if concept.seen else FAINT)]
-    if tells(evidence):
-        told.append(_meter(evidence.strength, concept.ink))
-        told.append(paragraph(_figures(evidence), TEXT, size=SMALL, ink=FAINT, most=2))
+def _words(mark: ConceptMark) -> Image.Image:
+    evidence = mark.evidence
+    name = paragraph(mark.title, TEXT - 44, size=22, bold=True, most=3)
+    title = Image.new("RGB", (TEXT, max(name.height, 32)), BACKGROUND)
+    title.paste(name, (44, 0))
+    stamped(title, badge(mark.letter, mark.ink, 32), (16, 16))
+    panels = [title, paragraph(evidence.words, TEXT, size=22, ink=INK if mark.seen else FAINT)]
+    if evidence.is_informative:
+        usual = f"(without {evidence.absent_score:.2f}, with {evidence.present_score:.2f})"
+        scores = paragraph(f"score {evidence.score:.2f} {usual}", TEXT, size=SMALL, ink=FAINT, most=2)
+        panels += [_meter(evidence.strength, mark.ink), scores]
     else:
-        told.append(paragraph("What films score with and without it is alike, or not known.", TEXT, size=SMALL, most=2))
-    told.append(paragraph(evidence.concept.description, TEXT, size=SMALL, ink=FAINT, most=5))
-    return stacked(told, gap=8)
-
-
-def _figures(evidence: ConceptEvidence) -> str:
-    return f"score {evidence.score:.2f} (without {evidence.absent_score:.2f}, with {evidence.present_score:.2f})"
+        text = "What films score with and without it is alike, or not known."
+        panels.append(paragraph(text, TEXT, size=SMALL, most=2))
+    panels.append(paragraph(evidence.concept.description, TEXT, size=SMALL, ink=FAINT, most=5))
+    return stacked(panels, gap=8)
 
 
 def _meter(strength: float, ink: str) -> Image.Image:
-    """Where the film lies between films without the concept and films with it."""
+    """Return the strength on a scale that marks films without and with the concept."""
 
     def across(value: float) -> int:
         return round((min(max(value, _LOW), _HIGH) - _LOW) / (_HIGH - _LOW) * (TEXT - 17)) + 8
 
     meter = Image.new("RGB", (TEXT, 48), BACKGROUND)
     pen = ImageDraw.Draw(meter)
-    ends = (across(_LOW), across(PERHAPS), across(CLEARLY), across(_HIGH))
-    for (left, right), ground in zip(pairwise(ends), _GROUNDS, strict=True):
-        pen.rectangle((left, 6, right, 18), fill=ground)
+    ends = pairwise((across(_LOW), across(PERHAPS), across(CLEARLY), across(_HIGH)))
+    for (left, right), section_ink in zip(ends, _METER_INKS, strict=True):
+        pen.rectangle((left, 6, right, 18), fill=section_ink)
     for value, words in ((0.0, "without it"), (1.0, "with it")):
         pen.line((across(value), 4, across(value), 26), fill=FAINT, width=1)
         pen.text((across(value), 42), words, fill=FAINT, font=font(SMALL), anchor="ms")
@@ -111,53 +106,44 @@ def _meter(strength: float, ink: str) -> Image.Image:
     return meter
 
 
-def _exemplars(concept: Marked) -> Image.Image:
-    shown = concept.evidence.exemplars[:MOST_EXEMPLARS]
-    if not shown:
-        words = paragraph("no film to show", _FILMS, ink=FAINT)
-        return framed(words, _FILMS, words.height)
-    tiles = beside([_exemplar(exemplar, concept.ink) for exemplar in shown], gap=10)
-    sheet = Image.new("RGB", (_FILMS, tiles.height), BACKGROUND)
+def _exemplars(mark: ConceptMark) -> Image.Image:
+    exemplars = mark.evidence.exemplars[:MOST_EXEMPLARS]
+    if not exemplars:
+        return paragraph("no film to show", _EXEMPLARS, ink=FAINT)
+    tiles = beside([_exemplar(exemplar, mark.ink) for exemplar in exemplars], gap=10)
+    sheet = Image.new("RGB", (_EXEMPLARS, tiles.height), BACKGROUND)
     sheet.paste(tiles, (0, 0))
     return sheet
 
 
 def _exemplar(exemplar: Exemplar, ink: str) -> Image.Image:
     side = exemplar.thumbnail.shape[0]
-    film = Image.fromarray(exemplar.thumbnail).convert("RGB").resize((TILE, TILE), Image.Resampling.BICUBIC)
-    x1, y1, x2, y2 = exemplar.patch.moved(FilmSize(side, side), FilmSize(TILE, TILE)).corners
-    pen = ImageDraw.Draw(film)
-    pen.rectangle((x1 - 4, y1 - 4, x2 + 4, y2 + 4), outline="black", width=1)
-    pen.rectangle((x1 - 3, y1 - 3, x2 + 3, y2 + 3), outline=ink, width=2)
-    letters, like = font(SMALL), "like film "
-    name = like + shortened(exemplar.film, letters, TILE - letters.getlength(like))
-    told = (name, f"similarity {exemplar.similarity:.2f}")
-    return stacked([film, *(paragraph(line, TILE, size=SMALL) for line in told)], gap=3)
+    patch = exemplar.patch.moved(FilmSize(side, side), FilmSize(TILE, TILE))
+    letters, prefix = font(SMALL), "like film "
+    name = prefix + shortened(exemplar.film, letters, TILE - letters.getlength(prefix))
+    captions = [paragraph(text, TILE, size=SMALL) for text in (name, f"similarity {exemplar.similarity:.2f}")]
+    return stacked([exemplar_tile(exemplar.thumbnail, TILE, patch, ink), *captions], gap=3)
 
 
 _NAME, _PER_CENT, _TRACK, _MUTED = 290, 84, "#2A2A33", "#7C7C8A"
-_CAPITALS = {"tb": "TB"}
-_MOST_EDGES, _MOST_SPEAKERS, _HEARD = 6, 3, 0.005
+_MOST_EDGES, _MOST_SPEAKERS, _LEAST_WEIGHT = 6, 3, 0.005
 
 
-def heading(text: str, width: int) -> Image.Image:
-    """What a part of the picture answers."""
-    return paragraph(text, width, size=HEADING, ink=FAINT, bold=True)
+def _section(title: str, width: int, panels: Sequence[Image.Image]) -> Image.Image:
+    return stacked([paragraph(title, width, size=HEADING, ink=FAINT, bold=True), *panels], gap=8)
 
 
 def titles(explanation: Explanation) -> dict[str, str]:
-    """Names of concepts and classes as people read them."""
-    known = {evidence.concept.name: title_of(evidence.concept) for evidence in explanation.concepts}
-    return {name: _spoken(name) for name in (*explanation.concept_names, *explanation.probabilities)} | known
-
-
-def _spoken(name: str) -> str:
-    words = " ".join(_CAPITALS.get(word, word) for word in name.replace("_", " ").split())
-    return words[:1].upper() + words[1:]
+    """Return the titles of concepts and classes; a class has its name in words, with TB in capitals."""
+    readable = {}
+    for name in (*explanation.concept_names, *explanation.probabilities):
+        text = " ".join("TB" if word == "tb" else word for word in name.replace("_", " ").split())
+        readable[name] = text[:1].upper() + text[1:]
+    return readable | {evidence.concept.name: title_of(evidence.concept) for evidence in explanation.concepts}
 
 
 def per_cent(probability: float) -> str:
-    """A probability as people say it; none is called certain that is not."""
+    """Format a probability; only exactly 0 and 1 are shown as 0 % and 100 %."""
     if not np.isfinite(probability):
         return "not known"
     if probability != round(probability) and not 0.005 <= probability < 0.995:
@@ -165,82 +151,75 @@ def per_cent(probability: float) -> str:
     return f"{probability * 100:.0f}{NO_BREAK}%"
 
 
-def _bar(share: float, width: int, height: int, ink: str) -> Image.Image:
+def _bar(fraction: float, width: int, height: int, ink: str) -> Image.Image:
     bar = Image.new("RGB", (width, height), _TRACK)
-    full = round(width * min(max(float(np.nan_to_num(share)), 0.0), 1.0))
+    full = round(width * min(max(float(np.nan_to_num(fraction)), 0.0), 1.0))
     if full:
         ImageDraw.Draw(bar).rectangle((0, 0, full - 1, height), fill=ink)
     return bar
 
 
 def prediction_panel(explanation: Explanation, width: int) -> Image.Image:
-    """The most likely class in large letters, and a bar for each."""
+    """Return the most probable class in large letters, and a bar for each class."""
     names = titles(explanation)
-    ranked = sorted(explanation.probabilities.items(), key=lambda entry: -float(np.nan_to_num(entry[1])))
+    ranked = sorted(explanation.probabilities.items(), key=lambda item: -float(np.nan_to_num(item[1])))
     first, probability = ranked[0]
     lines = [paragraph(f"{names[first]}: {per_cent(probability)}", width, size=HEADLINE, bold=True, most=2)]
-    lines += [_class_line(names[name], value, width, leads=name == first) for name, value in ranked]
-    return stacked([heading("The model's answer", width), *lines], gap=8)
+    lines += [_class_line(names[name], value, width, is_first=name == first) for name, value in ranked]
+    return _section("The model's answer", width, lines)
 
 
-def _class_line(name: str, probability: float, width: int, *, leads: bool) -> Image.Image:
-    ink = INK if leads else FAINT
-    bar = _bar(probability, width - _NAME - _PER_CENT - 20, 16, INK if leads else _MUTED)
-    top = Image.new("RGB", (bar.width, 4), BACKGROUND)
-    told = paragraph(per_cent(probability), _PER_CENT, ink=ink, bold=leads)
-    name = shortened(name, font(PLAIN, bold=leads), _NAME)
-    return beside([paragraph(name, _NAME, ink=ink, bold=leads), stacked([top, bar]), told], gap=10)
+def _class_line(name: str, probability: float, width: int, *, is_first: bool) -> Image.Image:
+    ink = INK if is_first else FAINT
+    bar = _bar(probability, width - _NAME - _PER_CENT - 20, 16, INK if is_first else _MUTED)
+    space = Image.new("RGB", (bar.width, 4), BACKGROUND)
+    value = paragraph(per_cent(probability), _PER_CENT, ink=ink, bold=is_first)
+    name = shortened(name, font(PLAIN, bold=is_first), _NAME)
+    return beside([paragraph(name, _NAME, ink=ink, bold=is_first), stacked([space, bar]), value], gap=10)
 
 
-def key_panel(shown: list[Marked], width: int) -> Image.Image:
-    """Which letter and colour on the film stands for which concept."""
-    return stacked(
-        [heading("Findings, outlined where seen", width), *(_key_line(concept, width) for concept in shown)], gap=8
-    )
+def key_panel(marks: list[ConceptMark], width: int) -> Image.Image:
+    """Return the letter, colour and words of each outlined concept."""
+    lines = []
+    for mark in marks:
+        words, ink = f"{mark.title}: {mark.evidence.words}", INK if mark.seen else FAINT
+        text = paragraph(words, width - 40, ink=ink, most=2)
+        line = Image.new("RGB", (width, max(text.height, 28)), BACKGROUND)
+        line.paste(text, (40, max(0, (28 - text.height) // 2)))
+        stamped(line, badge(mark.letter, mark.ink, 26), (13, 14))
+        lines.append(line)
+    return _section("Findings, outlined where seen", width, lines)
 
 
-def _key_line(concept: Marked, width: int) -> Image.Image:
-    told = paragraph(
-        f"{concept.title}: {in_words(concept.evidence)}", width - 40, ink=INK if concept.seen else FAINT, most=2
-    )
-    line = Image.new("RGB", (width, max(told.height, 28)), BACKGROUND)
-    line.paste(told, (40, max(0, (28 - told.height) // 2)))
-    stamped(line, badge(concept.letter, concept.ink, 26), (13, 14))
-    return line
-
-
-def attention_panel(explanation: Explanation, shown: list[Marked], width: int) -> Image.Image:
-    """Who listens to whom: everybody where there are few concepts, else the strongest voices."""
-    title = heading("Which findings listen to each other", width)
-    weights = explanation.attention
+def attention_panel(explanation: Explanation, marks: list[ConceptMark], width: int) -> Image.Image:
+    """Return which concepts attend to which: all of them if they are few, otherwise the strongest edges."""
+    weights, names = explanation.attention, explanation.concept_names
     if weights is None:
         lines = [paragraph("This model does not tell.", width, ink=FAINT)]
-    elif len(explanation.concept_names) <= MOST_ROWS:
-        inks = {concept.evidence.concept.name: concept.ink for concept in shown}
-        lines = [_listener(explanation, weights[row], row, inks, width) for row in _order(explanation, shown)]
+    elif len(names) <= MOST_ROWS:
+        inks = {mark.evidence.concept.name: mark.ink for mark in marks}
+        rows = [names.index(name) for name in inks if name in names]  # a concept that was added later has no row
+        lines = [_attention_row(explanation, weights[row], row, inks, width) for row in rows]
     else:
         lines = _strongest_edges(explanation, weights, width)
-    return stacked([title, *lines], gap=8)
+    return _section("Which findings listen to each other", width, lines)
 
 
-def _order(explanation: Explanation, shown: list[Marked]) -> list[int]:
-    """Rows of the attention, in the order of the letters; a concept that was added later has none."""
-    names = [concept.evidence.concept.name for concept in shown]
-    return [explanation.concept_names.index(name) for name in names if name in explanation.concept_names]
-
-
-def _listener(
+def _attention_row(
     explanation: Explanation, weights: np.ndarray, row: int, inks: Mapping[str, str], width: int
 ) -> Image.Image:
     names, title = explanation.concept_names, titles(explanation)
-    speakers = [int(place) for place in np.argsort(-weights, kind="stable") if weights[place] >= _HEARD]
-    told = [f"{'itself' if who == row else title[names[who]]} {weights[who]:.2f}" for who in speakers[:_MOST_SPEAKERS]]
-    words = f"{title[names[row]]} listens to: {', '.join(told) or 'nobody'}"
+    speakers = [int(column) for column in np.argsort(-weights, kind="stable") if weights[column] >= _LEAST_WEIGHT]
+    lines = [
+        f"{'itself' if column == row else title[names[column]]} {weights[column]:.2f}"
+        for column in speakers[:_MOST_SPEAKERS]
+    ]
+    words = f"{title[names[row]]} listens to: {', '.join(lines) or 'nobody'}"
     bar, across = Image.new("RGB", (width, 10), _TRACK), 0.0
     pen = ImageDraw.Draw(bar)
-    for who in speakers:
-        end = across + float(weights[who]) * width
-        pen.rectangle((round(across), 0, round(end) - 2, 10), fill=inks.get(names[who], _MUTED))
+    for column in speakers:
+        end = across + float(weights[column]) * width
+        pen.rectangle((round(across), 0, round(end) - 2, 10), fill=inks.get(names[column], _MUTED))
         across = end
     return stacked([paragraph(words, width, most=2), bar], gap=3)
 
@@ -248,18 +227,12 @@ def _listener(
 def _strongest_edges(explanation: Explanation, weights: np.ndarray, width: int) -> list[Image.Image]:
     names, title = explanation.concept_names, titles(explanation)
     others = np.where(np.eye(len(names), dtype=bool), 0.0, np.nan_to_num(weights))
-    best = [np.unravel_index(place, others.shape) for place in np.argsort(-others, axis=None, kind="stable")]
-    edges = [(int(row), int(column)) for row, column in best[:_MOST_EDGES] if others[row, column] >= _HEARD]
-    if not edges:
-        return [paragraph("On this film no finding listens to another.", width, ink=FAINT)]
-    return [
-        beside(
-            [
-                paragraph(f"{title[names[row]]} listens to {title[names[column]]}", width - 170),
-                paragraph(f"{others[row, column]:.2f}", 50, ink=FAINT),
-                stacked([Image.new("RGB", (100, 7), BACKGROUND), _bar(others[row, column], 100, 10, _MUTED)]),
-            ],
-            gap=10,
-        )
-        for row, column in edges
-    ]
+    lines = []
+    for place in np.argsort(-others, axis=None, kind="stable")[:_MOST_EDGES]:
+        row, column = (int(index) for index in np.unravel_index(place, others.shape))
+        if others[row, column] >= _LEAST_WEIGHT:
+            words = paragraph(f"{title[names[row]]} listens to {title[names[column]]}", width - 170)
+            value = paragraph(f"{others[row, column]:.2f}", 50, ink=FAINT)
+            bar = stacked([Image.new("RGB", (100, 7), BACKGROUND), _bar(others[row, column], 100, 10, _MUTED)])
+            lines.append(beside([words, value, bar], gap=10))
+    return lines or [paragraph("On this film no finding listens to another.", width, ink=FAINT)]

@@ -32,7 +32,7 @@ from pydicom.sr.coding import Code
 
 from medgrape.concepts import ConceptSet
 from medgrape.corrections.statements import BoxCorrection, Correction
-from medgrape.explain.explanation import ConceptEvidence, Explanation, in_words, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.words import NOTICE
 from medgrape.geometry import Box
 from medgrape.hospital.codes import Provenance, class_code, finding_code, private_code
@@ -103,9 +103,9 @@ def _finding_group(
 ) -> Group:
     """Return the group of a finding, with a reference to its map if it has one."""
     scores = {"score": evidence.score, "score_without": evidence.absent_score, "score_with": evidence.present_score}
-    if tells(evidence):
+    if evidence.is_informative:
         scores["strength"] = evidence.strength
-    seen = QualitativeEvaluation(private_code("seen"), private_code(in_words(evidence).replace(" ", "_")))
+    seen = QualitativeEvaluation(private_code("seen"), private_code(evidence.words.replace(" ", "_")))
     content: dict[str, Any] = {
         "tracking_identifier": TrackingIdentifier(identifier=f"finding {evidence.concept.name}"),
         "finding_type": finding_code(evidence.concept),

@@ -17,7 +17,7 @@ from pydicom.encaps import encapsulate
 from pydicom.sr.codedict import codes
 from pydicom.uid import RLELossless
 
-from medgrape.explain.explanation import ConceptEvidence, Explanation, tells
+from medgrape.explain.explanation import ConceptEvidence, Explanation
 from medgrape.explain.words import NOTICE, strength
 from medgrape.hospital.codes import Provenance, code_meaning, finding_code
 from medgrape.hospital.source import SourceFilm
@@ -32,7 +32,7 @@ _DESCRIPTION = (
 
 def mapped_concepts(explanation: Explanation) -> tuple[ConceptEvidence, ...]:
     """Return the findings with a map; without a scale from training films a finding has none."""
-    return tuple(evidence for evidence in explanation.concepts if tells(evidence))
+    return tuple(evidence for evidence in explanation.concepts if evidence.is_informative)
 
 
 def build_segmentation(explanation: Explanation, source: SourceFilm, provenance: Provenance) -> Dataset | None:

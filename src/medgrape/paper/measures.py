@@ -27,8 +27,8 @@ from medgrape.evaluation.statistics import ROUNDS as RESAMPLINGS
 from medgrape.evaluation.statistics import interval
 from medgrape.progress import Track
 from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
-from medgrape.safety.boxes import look
-from medgrape.safety.claims import Alarms, Claims, alarms, always, commonest
+from medgrape.safety.boxes import measure_boxes
+from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 T = TypeVar("T")
 Figures = dict[str, Any]  # name, in dotted parts, to figure; None if the figure is not defined
@@ -215,31 +215,31 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
     run, dataset = loaded.run, Dataset.load(data)
     check_concepts(run.concepts, dataset)
     cached = cached_films(run.config, dataset, data, track)
-    looks = look(run, dataset, cached, "test", track)
+    looks = measure_boxes(run, dataset, cached, "test", track)
     if not looks:
         return {}
-    claims = Claims.on(looks, dataset)
+    claims = SimulatedClaims.on(looks, dataset)
     rules = {f"eta.{eta:.2f}": SafetyRule.plain(eta, math.inf) for eta in ETAS}
     rules |= {f"gate.{gate:g}": SafetyRule.plain(ETA, gate) for gate in GATES}
     if run.safety is not None:
         rules["calibrated"] = SafetyRule.of(run)
     ungated = rules["mean"] = SafetyRule.plain(ETA, math.inf)
     checks = {name: alarms(looks, run.concepts, dataset.concepts, rule) for name, rule in rules.items()}
-    highest = look(run, dataset, cached, "test", track, highest=True)
+    highest = measure_boxes(run, dataset, cached, "test", track, highest=True)
     checks["max"] = alarms(highest, run.concepts, dataset.concepts, ungated)
-    answer = commonest(dataset)
+    answer = most_frequent_concept(dataset)
     if answer is not None:
-        checks["majority"] = always(answer, claims)
-    validation = look(run, dataset, cached, "val", track)
+        checks["majority"] = majority_alarms(answer, claims)
+    validation = measure_boxes(run, dataset, cached, "val", track)
     if validation:
         validation_alarms = alarms(validation, run.concepts, dataset.concepts, ungated)
-        bound = float(Claims.on(validation, dataset).false_alarms(validation_alarms).mean())
+        bound = float(SimulatedClaims.on(validation, dataset).false_alarms(validation_alarms).mean())
         checks |= _dropout(run, dataset, cached, bound, track)
     return {
         "boxes": len(looks),
         "patients": len({box.patient for box in looks}),
         "passes": PASSES,
-        "commonest": answer,
+        "most_frequent_concept": answer,
         "checks": {name: asdict(check_figures(name, name, claims, alarm)) for name, alarm in checks.items()},
         "rates": [miscorrected(claims, checks["mean"], rate) for rate in RATES],
         "majority_rates": [miscorrected(claims, checks["majority"], rate) for rate in RATES] if answer else [],
@@ -258,7 +258,7 @@ def _dropout(run: Run, dataset: Dataset, cached: CachedFilms, bound: float, trac
     }
 
 
-def miscorrected(claims: Claims, warned: Alarms, rate: float) -> Figures:
+def miscorrected(claims: SimulatedClaims, warned: Alarms, rate: float) -> Figures:
     """Return shares caught and false alarms if a share ``rate`` of the boxes, drawn at random, is claimed wrongly.
 
     Shares are means over all rounds. Each round also draws the patients anew, which the intervals include.

@@ -27,7 +27,7 @@ from medgrape.geometry import Box, FilmSize, PatchGrid, peak
 from medgrape.paper.measures import evenly_spaced
 from medgrape.reader import Reader
 from medgrape.runs.checkpoint import LoadedRun
-from medgrape.safety.claims import commonest
+from medgrape.safety.claims import most_frequent_concept
 
 FILMS, QUALITY = 3, 88
 SMALL_ROOM, LARGE_ROOM = FilmSize(260, 260), FilmSize(420, 420)
@@ -50,7 +50,7 @@ def draw_methods(
 ) -> dict[str, Any]:
     """Draw all pictures as ``NAME-*.jpg`` in ``folder``; correction and warning are drawn with the model ``main``."""
     dataset = Dataset.load(data)
-    concept = commonest(dataset)
+    concept = most_frequent_concept(dataset)
     cached = cached_films(main.run.config, dataset, data)
     boxes: dict[int, tuple[Box, ...]] = {}
     for place in cached.readable():

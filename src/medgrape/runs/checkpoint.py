@@ -258,7 +258,7 @@ class SafetyRule:
 
     lead: Callable[[str], float]  # Lead over this concept that warns (eta). Negative: a warning unless it leads
     gate: float  # Highest variance of the leading concept for a warning (theta_V)
-    unbelieved: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
+    untrained: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
     calibrated: bool = False
     origin: str = "The thresholds are the paper's."  # Their source, in one sentence
 

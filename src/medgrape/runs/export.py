@@ -96,7 +96,7 @@ def _safety_rule(run: Run) -> dict[str, Any]:
     return {
         "lead": {name: rule.lead(name) for name in run.concepts.names},
         "gate": None if rule.gate == float("inf") else rule.gate,
-        "never_leads": sorted(rule.unbelieved),
+        "never_leads": sorted(rule.untrained),
         "origin": rule.origin,
     }
 

@@ -1,103 +1,86 @@
-"""What a model sees inside every box of a data set: what a safety check learns from, and what it is judged on."""
+"""Measurements of a model inside the boxes of a data set, on which the safety check is calibrated and evaluated."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from medgrape.datasets.cache import CachedFilms, cached_films, fingerprint
-from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, check_concepts
+from medgrape.datasets.cache import CachedFilms, fingerprint
+from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord
 from medgrape.geometry import Box, BoxOutsideError, PatchGrid
 from medgrape.model.evidence import disagreement_maps, mean_maps
 from medgrape.progress import Track, quietly
-from medgrape.runs.checkpoint import LoadedRun, Run
+from medgrape.runs.checkpoint import Run
 from medgrape.safety.check import inside
 
 BATCH = 32
 
 
 @dataclass(frozen=True)
-class BoxSeen:
-    """One box that somebody drew, and every concept that the model knows inside it."""
+class MeasuredBox:
+    """A box of a data set, with the mean of every concept's maps inside it."""
 
     film: FilmRecord
-    concept: str
-    """What the box is said to show."""
+    concept: str  # the concept that the box was drawn for
     box: Box
-    means: Float[Tensor, " k"]
-    """Of ``mu`` over the box, in the order of the run's concepts."""
-    variances: Float[Tensor, " k"]
-    """The same of ``U``."""
+    means: Float[Tensor, " k"]  # means of ``mu``, in the order of the run's concepts
+    variances: Float[Tensor, " k"]  # means of ``U``, likewise
 
     @property
     def patient(self) -> str:
-        """Whose film it is; a film of nobody known is a patient of its own."""
+        """The patient of the film; a film without one counts as a patient of its own."""
         return self.film.patient or self.film.id
 
 
-def boxes_seen(
-    loaded: LoadedRun, dataset: Dataset, data: Path, split: str, track: Track = quietly
-) -> tuple[BoxSeen, ...]:
-    """Every box on the readable films of a split, film by film."""
-    check_concepts(loaded.run.concepts, dataset)
-    return look(loaded.run, dataset, cached_films(loaded.run.config, dataset, data, track), split, track)
-
-
 @torch.no_grad()
-def look(
+def measure_boxes(
     run: Run, dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly, *, highest: bool = False
-) -> tuple[BoxSeen, ...]:
-    """The same on films that were decoded already; ``highest`` takes the maximum of ``mu`` over a box for its mean."""
-    found: list[BoxSeen] = []
+) -> tuple[MeasuredBox, ...]:
+    """Measure every box of a split; ``highest`` takes the maximum of ``mu`` over a box instead of its mean."""
+    measured: list[MeasuredBox] = []
     for films, greys in boxed_films(dataset, cached, split, track):
         patches, prototypes = run.model.patches(greys), run.model.atlas.in_use
-        means, variances = mean_maps(patches, prototypes), disagreement_maps(patches, prototypes)
-        for place, film in enumerate(films):
+        maps = zip(films, mean_maps(patches, prototypes), disagreement_maps(patches, prototypes), strict=True)
+        for film, mean, disagreement in maps:
             for drawn in boxes_on(dataset, film):
-                inner = (highest_within if highest else within)(means[place], film, drawn.box)
-                found.append(BoxSeen(film, drawn.concept, drawn.box, inner, within(variances[place], film, drawn.box)))
-    return tuple(found)
+                means = within(mean, film, drawn.box, highest=highest)
+                variances = within(disagreement, film, drawn.box)
+                measured.append(MeasuredBox(film, drawn.concept, drawn.box, means, variances))
+    return tuple(measured)
 
 
 def boxed_films(
     dataset: Dataset, cached: CachedFilms, split: str, track: Track = quietly
 ) -> Iterator[tuple[Sequence[FilmRecord], Float[Tensor, "b 1 side side"]]]:
-    """The films of a split that have boxes, as a model sees them, a small batch at a time."""
-    wanted = [place for place in cached.readable() if _has_boxes(dataset, dataset.pictured[place], split)]
+    """Yield the films of a split that have boxes, in batches, with their pixels as the model reads them."""
+    films = dataset.pictured
+    wanted = [place for place in cached.readable() if films[place].split == split and boxes_on(dataset, films[place])]
     batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
     for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
         greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
-        yield [dataset.pictured[place] for place in batch], greys
+        yield [films[place] for place in batch], greys
 
 
 def boxes_on(dataset: Dataset, film: FilmRecord) -> list[DrawnBox]:
-    """The boxes of a film, but for those that lie beside it, of which medgrape data check tells."""
-    return [drawn for drawn in dataset.boxes_by_film[film.id] if drawn.box.clipped(film.size) is not None]
+    """Return the boxes of a film, without those outside it, which ``medgrape data check`` reports."""
+    return [drawn for drawn in dataset.boxes_by_film.get(film.id, ()) if drawn.box.clipped(film.size) is not None]
 
 
-def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
-    """Mean of each map over a box of the data set; one that lies beside its film is refused by the film's name."""
+def within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box, *, highest: bool = False) -> Float[Tensor, " k"]:
+    """Return the mean of each map over a box of a film, or with ``highest`` the maximum over the patches it touches."""
+    grid = PatchGrid(film.size, maps.shape[-2], maps.shape[-1])
+    if highest:
+        return maps[:, torch.from_numpy(grid.overlap(box)) > 0].amax(dim=-1)
     try:
-        return inside(maps, PatchGrid(film.size, maps.shape[-2], maps.shape[-1]), box)
+        return inside(maps, grid, box)
     except BoxOutsideError as error:
         raise BoxOutsideError(f"Film {film.id!r}, in boxes.csv: {error}") from None
 
 
-def highest_within(maps: Float[Tensor, "k h w"], film: FilmRecord, box: Box) -> Float[Tensor, " k"]:
-    """Maximum of each map over the patches that a box touches."""
-    touched = torch.from_numpy(PatchGrid(film.size, maps.shape[-2], maps.shape[-1]).overlap(box)) > 0
-    return maps[:, touched].amax(dim=-1)
-
-
-def known_films(films: Collection[str], dataset: Dataset, cached: CachedFilms, asked: Collection[str]) -> int:
-    """How many of the films the model has learnt from or was chosen on, whatever they are called now."""
-    learnt, contents = set(films), zip(dataset.pictured, cached.contents, strict=True)
-    return sum(film.id in asked and fingerprint(content) in learnt for film, content in contents)
-
-
-def _has_boxes(dataset: Dataset, film: FilmRecord, split: str) -> bool:
-    return film.split == split and film.id in dataset.boxes_by_film and bool(boxes_on(dataset, film))
+def known_films(learnt_from: Collection[str], dataset: Dataset, cached: CachedFilms, films: Collection[str]) -> int:
+    """Count the films that the model was trained or selected on, recognised by their content."""
+    fingerprints, contents = set(learnt_from), zip(dataset.pictured, cached.contents, strict=True)
+    return sum(film.id in films and fingerprint(content) in fingerprints for film, content in contents)

@@ -1,101 +1,136 @@
-"""Does the model see inside a box what somebody says is there? (Paper, Module B.)
+"""The concept-mismatch check: does the model see inside a box what a person says is there? (Paper, Module B.)
 
-How odd boxes are taken:
-
-- A box that reaches over the edge of the film counts with the part that lies on it.
-- One that lies outside altogether is refused: nobody can have meant it.
-- One smaller than a patch counts as much of each patch as it covers, so it sees the patch or patches it lies in.
-- One that covers the film is checked like any other, against means over the whole film, and the reason says so.
+- A box over the edge of the film counts with the part on the film.
+- A box outside the film is an error.
+- A box smaller than a patch weighs each patch by the fraction of it that the box covers.
+- A box over the whole film is compared with means over the whole film, and the reason says so.
 """
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
+from pydantic import BeforeValidator, Field, PlainSerializer
 from torch import Tensor
 
 from medgrape.concepts import ConceptSet
 from medgrape.geometry import Box, PatchGrid, on_film
 from medgrape.model.evidence import Evidence
+from medgrape.records import Record
 from medgrape.runs.checkpoint import SafetyRule
 
-ALL_OF_IT = 0.99
-"""A box over this much of the film is said to cover it."""
+WHOLE_FILM = 0.99  # a box over at least this fraction of the film covers the whole film
 
 
-@dataclass(frozen=True)
-class ConceptInBox:
-    """One concept inside a box."""
+class ConceptInBox(Record):
+    """Measurements of one concept inside a box."""
 
     name: str
     mean: float
     """Mean of ``mu`` over the box, patches weighted by overlap."""
     variance: float
-    """The same of ``U``."""
+    """Mean of ``U`` over the box, likewise."""
 
 
-@dataclass(frozen=True)
-class SafetyCheck:
-    """What the model sees inside a box that somebody says shows ``claimed``."""
+Gate = Annotated[
+    float,
+    BeforeValidator(lambda gate: math.inf if gate is None else gate),
+    PlainSerializer(lambda gate: None if gate == math.inf else gate),
+]
+"""A limit of the variance; in JSON, null is no limit."""
+
+
+class SafetyCheck(Record):
+    """What the model sees inside a box, compared with the concept that a person claims."""
 
     claimed: str
     dominant: str
     """The concept with the highest mean."""
     rival: str
-    """The strongest of the other concepts; the claimed one where there is no other to be believed."""
+    """The strongest other concept with training films; the claimed one if there is no other."""
     gap: float
-    """By how much the rival leads over the claimed concept; below 0 where the claimed one leads itself."""
+    """Lead of the rival over the claimed concept; negative if the claimed one leads."""
     allowed: float
-    """A lead up to this is no warning (eta)."""
-    gate: float
-    """The rival is believed up to this variance (theta_V)."""
+    """Largest lead without a warning (eta)."""
+    gate: Gate
+    """Highest variance of the rival for a warning (theta_V)."""
     silenced: bool
-    """The lead is large enough for a warning, but the gate holds it back."""
+    """The lead is large enough for a warning, but the rival's variance is above the gate."""
     mismatch: bool
     calibrated: bool
-    """Whether the thresholds were learnt from boxes, and since then no concept that may lead."""
+    """Whether the thresholds were learnt from boxes, and no concept was added since."""
     origin: str
-    """Where the thresholds come from, in one sentence."""
-    concepts: tuple[ConceptInBox, ...] = field(repr=False)
+    """Source of the thresholds, in one sentence."""
+    concepts: tuple[ConceptInBox, ...] = Field(repr=False)
     """Every concept, the highest mean first."""
     reason: str
-    """In one sentence."""
+    """The result in one sentence."""
 
     def _repr_html_(self) -> str:
-        """In a notebook: the verdict, and what is inside the box."""
+        """Return the result as a table for a notebook."""
         from medgrape.explain.notebook import table
 
         verdict = "Mismatch" if self.mismatch else "No mismatch"
-        rows = [(one.name, f"{one.mean:.3f}", f"{one.variance:.2g}") for one in self.concepts]
-        told = f"{self.reason} {self.origin}"
-        return table(f"{verdict}: {self.claimed} claimed", ("inside the box", "mean", "variance"), rows, told)
+        rows = [(concept.name, f"{concept.mean:.3f}", f"{concept.variance:.2g}") for concept in self.concepts]
+        heading, columns = f"{verdict}: {self.claimed} claimed", ("inside the box", "mean", "variance")
+        return table(heading, columns, rows, f"{self.reason} {self.origin}")
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data; a gate that is always open is null."""
-        told = asdict(self) | {"concepts": [asdict(one) for one in self.concepts]}
-        return told | {"gate": None if self.gate == float("inf") else self.gate}
 
-    @classmethod
-    def from_json(cls, told: dict[str, Any]) -> "SafetyCheck":
-        """The inverse of ``to_json``."""
-        concepts = tuple(ConceptInBox(**one) for one in told["concepts"])
-        gate = float("inf") if told["gate"] is None else told["gate"]
-        return cls(**told | {"concepts": concepts, "gate": gate})
+@dataclass(frozen=True)
+class Comparison:
+    """The strongest other concept inside each box, compared with each concept that the box may be claimed to show."""
+
+    rival: Int[np.ndarray, "boxes claims"]  # index among the model's concepts; the claimed one if no other can lead
+    gap: Float[np.ndarray, "boxes claims"]  # mean of the rival minus mean of the claimed concept
+    trusted: Bool[np.ndarray, "boxes claims"]  # whether there is a rival whose variance is within the gate
+    allowed: Float[np.ndarray, " claims"]
+
+    @property
+    def lead(self) -> Float[np.ndarray, "boxes claims"]:
+        """The gap; minus infinity if the rival is not trusted."""
+        return np.where(self.trusted, self.gap, -np.inf)
+
+    @property
+    def warns(self) -> Bool[np.ndarray, "boxes claims"]:
+        """Whether the check warns."""
+        return self.trusted & (self.gap > self.allowed)
+
+
+def compare(
+    means: Float[np.ndarray, "boxes k"],
+    variances: Float[np.ndarray, "boxes k"],
+    concepts: ConceptSet,
+    claimed: Sequence[str],
+    rule: SafetyRule,
+) -> Comparison:
+    """Apply the rule to what was measured inside boxes, for every claim; of equal rivals the first one counts."""
+    rows = np.array([concepts.index(name) for name in claimed])
+    trained = np.array([name not in rule.untrained for name in concepts.names])
+    can_lead = trained & (np.arange(len(concepts)) != rows[:, None])
+    strongest = np.where(can_lead, means[:, None], -np.inf).argmax(axis=2)
+    rival = np.where(can_lead.any(axis=1), strongest, rows)
+    gap = np.take_along_axis(means, rival, axis=1) - means[:, rows]
+    trusted = (rival != rows) & (np.take_along_axis(variances, rival, axis=1) <= rule.gate)
+    return Comparison(rival, gap, trusted, np.array([rule.lead(name) for name in claimed]))
 
 
 def check_box(evidence: Evidence, box: Box, claimed: str, rule: SafetyRule | None = None) -> SafetyCheck:
-    """Flag a box where another concept beats ``claimed`` by more than the rule allows.
+    """Check whether another concept leads over ``claimed`` inside the box by more than the rule allows.
 
-    Compares spatial means, not maxima: one stray patch must neither raise nor hide a warning.
+    Compares means, not maxima, so that one stray patch can neither cause nor hide a warning.
     """
     means = inside(evidence.mean, evidence.grid, box)
     variances = inside(evidence.disagreement, evidence.grid, box)
-    return judge(means, variances, evidence.concepts, claimed, rule or SafetyRule.plain(), whole=_covers(box, evidence))
+    whole = on_film(box, evidence.grid).area >= WHOLE_FILM * evidence.grid.film.pixels
+    return judge(means, variances, evidence.concepts, claimed, rule or SafetyRule.plain(), whole=whole)
 
 
 def inside(maps: Float[Tensor, "k h w"], grid: PatchGrid, box: Box) -> Float[Tensor, " k"]:
-    """Mean of each map over a box, patches weighted by how much of them it covers."""
+    """Return the mean of each map over a box, patches weighted by overlap."""
     weights = torch.from_numpy(grid.overlap(on_film(box, grid))).to(maps.dtype)
     return (maps * weights).sum(dim=(-2, -1)) / weights.sum()
 
@@ -109,49 +144,42 @@ def judge(
     *,
     whole: bool = False,
 ) -> SafetyCheck:
-    """The rule itself, on what was measured inside a box."""
-    row = concepts.index(claimed)
-    rivals = [k for k, name in enumerate(concepts.names) if name not in rule.unbelieved and k != row]
-    rival = max(rivals, key=lambda k: float(means[k]), default=row)
-    gap, allowed = float(means[rival]) - float(means[row]), rule.lead(claimed)
-    leads, believed = rival != row and gap > allowed, float(variances[rival]) <= rule.gate
-    found = [ConceptInBox(n, float(m), float(v)) for n, m, v in zip(concepts.names, means, variances, strict=True)]
+    """Apply the rule to what was measured inside one box; ``whole`` says that it covers the whole film."""
+    compared = compare(means[None].double().numpy(), variances[None].double().numpy(), concepts, [claimed], rule)
+    gap, allowed, mismatch = float(compared.gap.item()), float(compared.allowed.item()), bool(compared.warns.item())
+    rival = concepts.concepts[int(compared.rival.item())]
+    exceeds = rival.name != claimed and gap > allowed
+    measured = zip(concepts.names, means.tolist(), variances.tolist(), strict=True)
+    measured_concepts = [ConceptInBox(name=name, mean=mean, variance=variance) for name, mean, variance in measured]
+    where = "The box covers the whole film, where" if whole else "Inside the box"
+    reason = _reason(concepts[claimed].title, rival.title, gap, allowed, exceeds=exceeds, mismatch=mismatch)
     return SafetyCheck(
         claimed=claimed,
-        dominant=concepts.names[rival if gap > 0 else row],
-        rival=concepts.names[rival],
+        dominant=rival.name if gap > 0 else claimed,
+        rival=rival.name,
         gap=gap,
         allowed=allowed,
         gate=rule.gate,
-        silenced=leads and not believed,
-        mismatch=leads and believed,
+        silenced=exceeds and not mismatch,
+        mismatch=mismatch,
         calibrated=rule.calibrated,
         origin=rule.origin,
-        concepts=tuple(sorted(found, key=lambda one: -one.mean)),
-        reason=_reason(concepts, row, rival, gap, allowed, leads=leads, believed=believed, whole=whole),
+        concepts=tuple(sorted(measured_concepts, key=lambda concept: -concept.mean)),
+        reason=f"{where} {reason}",
     )
 
 
-def _reason(
-    concepts: ConceptSet, row: int, rival: int, gap: float, allowed: float, *, leads: bool, believed: bool, whole: bool
-) -> str:
-    claimed, other = concepts.concepts[row].title, concepts.concepts[rival].title
-    where = "The box covers the whole film, where" if whole else "Inside the box"
-    if gap <= 0 and not leads:
-        return f"{where} nothing looks more like a finding than {claimed}, as claimed."
-    lead = f"{where} {other} leads over {claimed} by {gap:.3f}"
-    least = f"more than the {allowed:.3f} that correct boxes may show"
-    if gap <= 0:
-        lead = f"{where} {claimed} leads over {other} by {-gap:.3f} only"
-        least = f"less than the {-allowed:.3f} that correct boxes show"
-    if not leads:
-        return f"{lead}, which is no more than the {allowed:.3f} that correct boxes may show."
-    if not believed:
+def _reason(claimed: str, rival: str, gap: float, allowed: float, *, exceeds: bool, mismatch: bool) -> str:
+    if gap <= 0 and not exceeds:
+        return f"nothing looks more like a finding than {claimed}, as claimed."
+    if gap > 0:
+        lead = f"{rival} leads over {claimed} by {gap:.3f}"
+        limit = f"more than the {allowed:.3f} that correct boxes may show"
+    else:
+        lead = f"{claimed} leads over {rival} by {-gap:.3f} only"
+        limit = f"less than the {-allowed:.3f} that correct boxes show"
+    if mismatch:
+        return f"{lead}, {limit}: look again before you confirm."
+    if exceeds:
         return f"{lead}, but its prototypes disagree too much there to be believed, so there is no warning."
-    return f"{lead}, {least}: look again before you confirm."
-
-
-def _covers(box: Box, evidence: Evidence) -> bool:
-    film = evidence.grid.film
-    on_film = box.clipped(film)
-    return on_film is not None and on_film.area >= ALL_OF_IT * film.pixels
+    return f"{lead}, which is no more than the {allowed:.3f} that correct boxes may show."

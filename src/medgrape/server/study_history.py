@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medgrape.corrections.statements import Change, Correction, correction_from_json
+from medgrape.corrections.statements import Correction, StudyChange, correction_from_json
 from medgrape.server.errors import Problem
 from medgrape.server.storage.events import Event
 from medgrape.study import NoSuchCorrectionError, Study
@@ -20,19 +20,19 @@ class StudyState:
 
     revision: int = 0  # number of steps
     corrections: tuple[Correction, ...] = ()
-    done: tuple[Change, ...] = ()  # changes that can be undone, the last one last
-    undone: tuple[Change, ...] = ()  # changes that can be redone, the one undone last at the end
+    done: tuple[StudyChange, ...] = ()  # changes that can be undone, the last one last
+    undone: tuple[StudyChange, ...] = ()  # changes that can be redone, the one undone last at the end
 
-    def do(self, change: Change) -> "StudyState":
+    def do(self, change: StudyChange) -> "StudyState":
         """Return the state after a change; nothing can be redone after it."""
-        return StudyState(self.revision + 1, change.done(self.corrections), (*self.done, change))
+        return StudyState(self.revision + 1, change.apply(self.corrections), (*self.done, change))
 
     def undo(self) -> "StudyState":
         """Return the state after the last change is undone."""
         if not self.done:
             raise Problem(409, "nothing_to_undo", "There is no correction to undo; this is the model's own reading.")
         *done, last = self.done
-        return StudyState(self.revision + 1, last.undone(self.corrections), tuple(done), (*self.undone, last))
+        return StudyState(self.revision + 1, last.revert(self.corrections), tuple(done), (*self.undone, last))
 
     def redo(self) -> "StudyState":
         """Return the state after the change that was undone last is done again."""
@@ -47,7 +47,7 @@ class HistoryEntry:
     """A step in the log."""
 
     event: Event
-    change: Change  # the change that was made, undone or redone
+    change: StudyChange  # the change that was made, undone or redone
     state: StudyState  # after the step
 
 
@@ -116,11 +116,11 @@ def redo(_study: Study, state: StudyState) -> Outcome:
     return Outcome(state.redo(), REDONE, {})
 
 
-def _change_of(event: Event, corrections: tuple[Correction, ...]) -> Change:
+def _change_of(event: Event, corrections: tuple[Correction, ...]) -> StudyChange:
     payload = event.payload
     if event.kind == WITHDRAWN:
-        return Change("withdrawn", payload["number"], corrections[payload["number"]])
+        return StudyChange("withdrawn", payload["number"], corrections[payload["number"]])
     correction = correction_from_json(payload["correction"])
     if event.kind == REDRAWN:
-        return Change("redrawn", payload["number"], correction, corrections[payload["number"]])
-    return Change("corrected", len(corrections), correction)
+        return StudyChange("redrawn", payload["number"], correction, corrections[payload["number"]])
+    return StudyChange("corrected", len(corrections), correction)

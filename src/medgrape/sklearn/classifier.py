@@ -18,15 +18,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from medgrape.baselines.methods import BaselineRun, load_any
-from medgrape.config import RECIPES, Config, ConfigError, load_config, parse_config, put, recipe_names
+from medgrape.config import Config, ConfigError, load_config, parse_config, put
 from medgrape.datasets.dataset import Dataset, SplitRule, checksum
-from medgrape.errors import UserError, nearest
+from medgrape.errors import UserError
 from medgrape.files import whole_folder
 from medgrape.films.decoder import DecoderPool, Request
 from medgrape.films.film import FilmError
 from medgrape.reader import Reader
 from medgrape.runs.checkpoint import LoadedRun, Run
-from medgrape.sklearn.inputs import Given, LabelledFilm, class_names, column, gathered, label_column
+from medgrape.sklearn.inputs import FitInput, LabelledFilm, class_names, column, gather_dataset, label_column
 from medgrape.training.films import learnt_contents
 from medgrape.training.run import TrainingJob, train
 
@@ -36,7 +36,9 @@ _BATCH = 16
 
 def configured(config: Config | Path | str | None, settings: Mapping[str, Any] | None, seed: int | None) -> Config:
     """Load the settings of a file or of a packaged recipe, and override some of them."""
-    tables = _load(config).model_dump()
+    if not isinstance(config, Config | Path | str | None):
+        raise ConfigError(f"config is a TOML file, the name of a recipe or a Config, not {config!r}.")
+    tables = (config if isinstance(config, Config) else load_config(config)).model_dump()
     if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
         raise ConfigError("Give settings by name, such as settings={'model.tau': 0.2}.")
     for key, value in (settings or {}).items():
@@ -57,40 +59,23 @@ def searchable(tables: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     return params
 
 
-def _load(config: Config | Path | str | None) -> Config:
-    if isinstance(config, Config):
-        return config
-    if not isinstance(config, Path | str | None):
-        raise ConfigError(f"config is a TOML file, the name of a recipe or a Config, not {config!r}.")
-    if config is None or Path(config).is_file():
-        return load_config(config)
-    if str(config) in recipe_names():
-        return load_config(RECIPES / f"{config}.toml")
-    raise ConfigError(
-        f"There are no settings at {config}, and no recipe of medgrape has that name"
-        f"{nearest(str(config), recipe_names())}."
-    )
-
-
 @torch.no_grad()
 def probabilities(run: Run | BaselineRun, films: Iterable[Path]) -> Float[np.ndarray, "films classes"]:
     """Predict films that are decoded in child processes; raise for the first one that cannot be read."""
     limits, preprocessing = run.config.limits, run.config.preprocessing
-    found = [np.empty((0, len(run.classes)))]
+    rows = [np.empty((0, len(run.classes)))]
     with DecoderPool() as decoders:
         decoded = iter(decoders.read_all(Request(film, limits, preprocessing) for film in films))
         while batch := list(islice(decoded, _BATCH)):
-            found.append(_predict(run, batch))
-    return np.concatenate(found)
-
-
-def _predict(run: Run | BaselineRun, batch: Sequence[Any]) -> Float[np.ndarray, "films classes"]:
-    for film in batch:
-        if isinstance(film, FilmError):
-            raise film
-    greys = torch.from_numpy(np.stack([film.pixels for film in batch])).unsqueeze(1).float().div(255.0)
-    logits = run.model.read(greys)[0] if isinstance(run, BaselineRun) else run.model.look(greys)[0].logits
-    return np.asarray(logits.double().softmax(dim=-1).numpy())
+            pixels = []
+            for film in batch:
+                if isinstance(film, FilmError):
+                    raise film
+                pixels.append(film.pixels)
+            greys = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float().div(255.0)
+            logits = run.model.read(greys)[0] if isinstance(run, BaselineRun) else run.model.look(greys)[0].logits
+            rows.append(logits.double().softmax(dim=-1).numpy())
+    return np.concatenate(rows)
 
 
 class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -157,15 +142,15 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``patients`` has the patient of each film. A folder or a ``Dataset`` is used with its own train and val splits;
         its test films are not read.
         """
-        config, room = self._configured(), self._room()
-        room.mkdir(parents=True, exist_ok=True)
-        data, labels, named = self._data(X, y, patients, room)
+        config, folder = self._configured(), self._runs_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        data, labels, class_of_label = self._data(X, y, patients, folder)
         name, memory = _fit_name(config, data), None if self.memory is None else Path(self.memory)
-        with FileLock(room / f".{name}.fit.lock"):  # parallel calls of the same fit train once
-            self.run_ = train(TrainingJob(config, data, room / name, memory))
+        with FileLock(folder / f".{name}.fit.lock"):  # parallel calls of the same fit train once
+            self.run_ = train(TrainingJob(config, data, folder / name, memory))
         self._loaded = load_any(self.run_)
         self.classes_ = np.unique(self._loaded.run.classes if labels is None else labels)
-        self._named = named or {name: name for name in self._loaded.run.classes}
+        self._class_of_label = class_of_label or {name: name for name in self._loaded.run.classes}
         return self
 
     @property
@@ -179,7 +164,7 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Float[np.ndarray, "films classes"]:  # noqa: N803, ANN401
         """Return a row for each film and a column for each of ``classes_``; raise if a film cannot be read."""
         check_is_fitted(self, "run_")
-        columns = [self._loaded.run.classes.index(self._named[label]) for label in self.classes_.tolist()]
+        columns = [self._loaded.run.classes.index(self._class_of_label[label]) for label in self.classes_.tolist()]
         return probabilities(self._loaded.run, _paths(X))[:, columns]
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803, ANN401
@@ -196,37 +181,38 @@ class GrapeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _configured(self) -> Config:
         return configured(self.config, self.settings, self.seed)
 
-    def _room(self) -> Path:
-        """The folder of runs; a temporary one is deleted with the classifier."""
+    def _runs_folder(self) -> Path:
+        """Return the folder of runs; a temporary one is deleted with the classifier."""
         if self.runs is not None:
             return Path(self.runs)
-        room = tempfile.mkdtemp(prefix="medgrape-fit-")
-        weakref.finalize(self, shutil.rmtree, room, ignore_errors=True)
-        return Path(room)
+        folder = tempfile.mkdtemp(prefix="medgrape-fit-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     def _data(
         self,
-        films: Any,  # noqa: ANN401
+        X: Any,  # noqa: N803, ANN401
         y: Sequence[Any] | None,
         patients: Sequence[str] | None,
-        room: Path,
+        folder: Path,
     ) -> tuple[Path, np.ndarray | None, dict[Any, str] | None]:
-        """The folder of a data set, the given labels, and the class of each label in that data set."""
-        if isinstance(films, str | Path | Dataset):
+        """Return the folder of a data set, the labels, and the class of each label in that data set."""
+        if isinstance(X, str | Path | Dataset):
             if y is not None or patients is not None:
                 raise UserError("A data set knows its own classes and patients; leave y and patients out.")
-            return (_kept(films, room) if isinstance(films, Dataset) else Path(films)), None, None
-        given = list(column(films, "films"))
+            return (_save_once(X, folder) if isinstance(X, Dataset) else Path(X)), None, None
+        films = list(column(X, "films"))
         if y is None:
-            if not all(isinstance(film, LabelledFilm) for film in given):
+            if not all(isinstance(film, LabelledFilm) for film in films):
                 raise UserError("The class of a path is unknown: give y, or films of labelled_films().")
-            y = [film.record.class_name for film in given]
-        labels = label_column(y, len(given))
-        names = None if patients is None else [str(name) for name in column(patients, "patients", len(given))]
-        named = class_names(given, labels)
+            y = [film.record.class_name for film in films]
+        labels = label_column(y, len(films))
+        names = None if patients is None else [str(name) for name in column(patients, "patients", len(films))]
+        class_of_label = class_names(films, labels)
         rule = SplitRule(validation=self.validation, seed=self._configured().seed)
-        described = Given(given, [named[label] for label in labels.tolist()], names)
-        return _kept(gathered(described, tuple(named.values()), self.normal, rule), room), labels, named
+        fit_input = FitInput(films, [class_of_label[label] for label in labels.tolist()], names)
+        dataset = gather_dataset(fit_input, tuple(class_of_label.values()), self.normal, rule)
+        return _save_once(dataset, folder), labels, class_of_label
 
 
 def _fit_name(config: Config, data: Path) -> str:
@@ -235,17 +221,17 @@ def _fit_name(config: Config, data: Path) -> str:
     return hashlib.sha256("/".join(parts).encode()).hexdigest()[:16]
 
 
-def _kept(dataset: Dataset, room: Path) -> Path:
+def _save_once(dataset: Dataset, folder: Path) -> Path:
     """Save a data set under a name made of its checksum, so that the same films are saved once."""
     with tempfile.TemporaryDirectory() as draft:
         dataset.save(Path(draft))
-        folder = room / f"films-{checksum(Path(draft))[:16]}"
-    room.mkdir(parents=True, exist_ok=True)
-    with FileLock(room / f".{folder.name}.lock"):  # parallel fits share the folder
-        if not folder.exists():
-            with whole_folder(folder) as place:
+        target = folder / f"films-{checksum(Path(draft))[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f".{target.name}.lock"):  # parallel fits share the folder
+        if not target.exists():
+            with whole_folder(target) as place:
                 dataset.save(place)
-    return folder
+    return target
 
 
 def _paths(films: Any) -> Iterator[Path]:  # noqa: ANN401

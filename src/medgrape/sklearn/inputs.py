@@ -33,12 +33,9 @@ class LabelledFilm:
 class LabelledFilms:
     """Three columns of the same length."""
 
-    films: np.ndarray
-    """Array of ``LabelledFilm`` objects: ``X`` of scikit-learn."""
-    classes: np.ndarray
-    """Names of classes: ``y``."""
-    patients: np.ndarray
-    """Names of patients: ``groups``, so that no patient is on both sides of a fold."""
+    films: np.ndarray  # array of ``LabelledFilm`` objects: ``X`` of scikit-learn
+    classes: np.ndarray  # names of classes: ``y``
+    patients: np.ndarray  # names of patients: ``groups``, so that no patient is on both sides of a fold
 
 
 def labelled_films(data: Path | str | Dataset, *splits: str) -> LabelledFilms:
@@ -119,7 +116,7 @@ def normal_names(normal: Any, classes: Sequence[str]) -> set[str]:  # noqa: ANN4
 
 
 @dataclass(frozen=True)
-class Given:
+class FitInput:
     """Films, the class of each, and the patient of each if known."""
 
     films: Sequence[Any]
@@ -127,28 +124,28 @@ class Given:
     patients: Sequence[str] | None
 
 
-def gathered(given: Given, classes: tuple[str, ...], normal: Sequence[str], rule: SplitRule) -> Dataset:
+def gather_dataset(fit_input: FitInput, classes: tuple[str, ...], normal: Sequence[str], rule: SplitRule) -> Dataset:
     """Make a data set with the findings and boxes of labelled films; for paths, the classes are the findings."""
-    kinds = {isinstance(film, LabelledFilm) for film in given.films}
+    kinds = {isinstance(film, LabelledFilm) for film in fit_input.films}
     if len(kinds) != 1:
         raise UserError("Give either films of labelled_films() or paths, not both at once, and at least one.")
-    films, concepts = _labelled(given) if kinds == {True} else _paths(given, classes, normal)
+    films, concepts = _labelled(fit_input) if kinds == {True} else _paths(fit_input, classes, normal)
     records = split_films([record for record, _ in films], rule)
     boxes = tuple(box for _, drawn in films for box in drawn)
     return Dataset(NAME, classes, concepts, ROOT, records, boxes, Source("scikit-learn", "", {}, (str(rule),)))
 
 
-def _labelled(given: Given) -> tuple[Films, ConceptSet]:
-    concepts = {film.concepts for film in given.films}
+def _labelled(fit_input: FitInput) -> tuple[Films, ConceptSet]:
+    concepts = {film.concepts for film in fit_input.films}
     if len(concepts) > 1:
         raise UserError("These films are from data sets with different concepts; prepare one data set of them first.")
-    seen, films = Counter[str](), Films()
-    for place, (film, class_name) in enumerate(zip(given.films, given.classes, strict=True)):
+    occurrences, films = Counter[str](), Films()
+    for place, (film, class_name) in enumerate(zip(fit_input.films, fit_input.classes, strict=True)):
         name = film.record.id
-        seen[name] += 1
-        if seen[name] > 1:  # bootstrapping draws films repeatedly
-            name = f"{name}~{seen[name]}"
-        patient = film.record.patient if given.patients is None else given.patients[place]
+        occurrences[name] += 1
+        if occurrences[name] > 1:  # bootstrapping draws films repeatedly
+            name = f"{name}~{occurrences[name]}"
+        patient = film.record.patient if fit_input.patients is None else fit_input.patients[place]
         record = replace(
             film.record, id=name, path=str(film.path), class_name=class_name, patient=patient, split="train"
         )
@@ -156,14 +153,14 @@ def _labelled(given: Given) -> tuple[Films, ConceptSet]:
     return films, concepts.pop()
 
 
-def _paths(given: Given, classes: tuple[str, ...], normal: Sequence[str]) -> tuple[Films, ConceptSet]:
+def _paths(fit_input: FitInput, classes: tuple[str, ...], normal: Sequence[str]) -> tuple[Films, ConceptSet]:
     healthy = normal_names(normal, classes)
     shown = _concepts([name for name in classes if name not in healthy])
     films = Films()
-    for place, (path, class_name) in enumerate(zip(given.films, given.classes, strict=True)):
+    for place, (path, class_name) in enumerate(zip(fit_input.films, fit_input.classes, strict=True)):
         labels = {concept.name: known == class_name for known, concept in shown.items()}
         resolved = Path(path).resolve()
-        patient = str(resolved) if given.patients is None else given.patients[place]  # a path may occur twice
+        patient = str(resolved) if fit_input.patients is None else fit_input.patients[place]  # a path may occur twice
         size = upright_size(resolved).size
         films.append((FilmRecord(f"{place:06d}", str(resolved), class_name, patient, size, labels), ()))
     return films, ConceptSet(tuple(shown.values()))

@@ -24,8 +24,8 @@ from medgrape.files import plain
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import Run, SafetyRule
 from medgrape.runs.manifest import version_of
-from medgrape.safety.boxes import known_films, look
-from medgrape.safety.claims import Claims, alarms, always, commonest
+from medgrape.safety.boxes import known_films, measure_boxes
+from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,15 @@ def write_audit(audit: Audit, folder: Path) -> ReportFiles:
 
 
 def _check_alarms(run: Run, dataset: Dataset, read: SplitReadings, split: str, track: Track) -> CheckAlarms | None:
-    """Apply the run's safety check to every box, and a check that always answers the commonest finding."""
-    boxes = look(run, dataset, read.films, split, track)
+    """Apply the run's safety check to every box, and a check that always answers the most_frequent_concept finding."""
+    boxes = measure_boxes(run, dataset, read.films, split, track)
     if not boxes:
         return None
-    claims, answer = Claims.on(boxes, dataset), commonest(dataset)
+    claims, answer = SimulatedClaims.on(boxes, dataset), most_frequent_concept(dataset)
     own = alarms(boxes, run.concepts, dataset.concepts, SafetyRule.of(run))
     if answer is None:
         return CheckAlarms(claims, own, None)
-    return CheckAlarms(claims, own, always(answer, claims), f"always “{dataset.concepts[answer].title}”")
+    return CheckAlarms(claims, own, majority_alarms(answer, claims), f"always “{dataset.concepts[answer].title}”")
 
 
 def _faithfulness_areas(

@@ -21,7 +21,7 @@ from medgrape.evaluation.classification import BINS, confusion_cells, macro_f1, 
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import Readings, training_frequencies, true_classes
 from medgrape.evaluation.statistics import ratio
-from medgrape.safety.claims import Alarms, Claims
+from medgrape.safety.claims import Alarms, SimulatedClaims
 
 Confusions = Float[np.ndarray, "n c c"]
 
@@ -30,7 +30,7 @@ Confusions = Float[np.ndarray, "n c c"]
 class CheckAlarms:
     """Warnings of the run's safety check at claims about boxes, and those of a check that ignores the film."""
 
-    claims: Claims
+    claims: SimulatedClaims
     own: Alarms
     trivial: Alarms | None  # None if no training film has a box
     trivial_title: str = ""

@@ -110,7 +110,7 @@ def get_model(model: ModelVersion, services: Services) -> ModelCard:
     loaded, run = reader.loaded, reader.loaded.run
     rule = SafetyRule.of(run)
     leads = {name: rule.lead(name) for name in run.concepts.names}
-    unbelieved = [name for name in run.concepts.names if name in rule.unbelieved]
+    unbelieved = [name for name in run.concepts.names if name in rule.untrained]
     return ModelCard(
         **model_response(row, in_use).model_dump(), fingerprint=loaded.manifest.fingerprint, classes=run.classes,
         calibrated=run.safety is not None, safety=None if run.safety is None else run.safety.to_json(),

@@ -32,8 +32,8 @@ from reportlab.platypus import (
 from reportlab.platypus import Image as ImageFlowable
 
 from medgrape import __version__
-from medgrape.explain.explanation import ConceptEvidence, Explanation, in_words, tells
-from medgrape.explain.film_panel import Marked, film_panel, marked
+from medgrape.explain.explanation import ConceptEvidence, Explanation
+from medgrape.explain.film_panel import ConceptMark, film_panel, mark_concepts
 from medgrape.explain.layout import is_bright, legible, title_of, typeface
 from medgrape.explain.panels import per_cent, titles
 from medgrape.explain.render import draw
@@ -71,7 +71,7 @@ _KEY = (
 
 def reading_pdf(reading: ReadingResponse, explained: Explanation, warnings: tuple[str, ...]) -> bytes:
     """Return a reading as PDF; ``warnings`` are those of film and model, without corrections."""
-    shown, study = marked(explained), reading.study
+    shown, study = mark_concepts(explained), reading.study
     notes = list(warnings)
     if study.at < study.revision:
         notes.append(f"This is the reading after {study.at} of {study.revision} steps, not its present state.")
@@ -164,7 +164,7 @@ def _classes(reading: ReadingResponse, explained: Explanation, width: float) -> 
     return Table([[table], [_paragraph(f"{rest} less likely classes are in reading.json.", faint=True)]])
 
 
-def _findings(explained: Explanation, shown: Sequence[Marked]) -> list[Flowable]:
+def _findings(explained: Explanation, shown: Sequence[ConceptMark]) -> list[Flowable]:
     """List every finding in words and figures."""
     likeliest = next(iter(explained.probabilities))
     heads = ["", "Finding", "In words", "Strength", f"Moves {titles(explained)[likeliest]}", "Strongest at x, y"]
@@ -179,9 +179,11 @@ def _findings(explained: Explanation, shown: Sequence[Marked]) -> list[Flowable]
     return [LongTable(rows, widths, style=style, repeatRows=1), Spacer(1, 1 * mm), _paragraph(_KEY, 7, faint=True)]
 
 
-def _finding(evidence: ConceptEvidence, explained: Explanation, likeliest: str, mark: Marked | None) -> list[object]:
+def _finding(
+    evidence: ConceptEvidence, explained: Explanation, likeliest: str, mark: ConceptMark | None
+) -> list[object]:
     x, y = peak(evidence.mean, explained.grid)
-    known = tells(evidence)
+    known = evidence.is_informative
     letter = _paragraph("")
     if mark is not None:
         ink = "black" if is_bright(mark.ink) else "white"
@@ -189,7 +191,7 @@ def _finding(evidence: ConceptEvidence, explained: Explanation, likeliest: str, 
     return [
         letter,
         _paragraph(title_of(evidence.concept), bold=mark is not None),
-        _paragraph(in_words(evidence)),
+        _paragraph(evidence.words),
         _paragraph(f"{evidence.strength:.2f}".replace("-", "−") if known else "–", right=True),
         _paragraph("not heard" if evidence.moves is None else _points(evidence.moves[likeliest]), right=True),
         _paragraph(f"{x:.0f}, {y:.0f}" if known and not evidence.rejected else "–", right=True),

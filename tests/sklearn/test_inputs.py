@@ -6,7 +6,7 @@ import pytest
 import medgrape as mg
 from medgrape.datasets.dataset import Dataset, SplitRule
 from medgrape.errors import UserError
-from medgrape.sklearn.inputs import Given, class_names, column, gathered, label_column, normal_names
+from medgrape.sklearn.inputs import FitInput, class_names, column, gather_dataset, label_column, normal_names
 
 RULE = SplitRule(validation=0.3, seed=1)
 
@@ -17,7 +17,7 @@ def films(drawn_dataset):
 
 
 def test_no_patient_is_in_training_and_validation(films):
-    dataset = gathered(Given(films.films, films.classes, None), tuple(sorted(set(films.classes))), (), RULE)
+    dataset = gather_dataset(FitInput(films.films, films.classes, None), tuple(sorted(set(films.classes))), (), RULE)
     learnt, chosen = ({film.patient for film in dataset.in_split(split)} for split in ("train", "val"))
 
     assert learnt
@@ -26,9 +26,9 @@ def test_no_patient_is_in_training_and_validation(films):
     assert not dataset.in_split("test")
 
 
-def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, drawn_dataset):
+def test_a_film_that_occurs_twice_keeps_its_boxes_and_its_patient(films, drawn_dataset):
     boxed = [film for film in films.films if film.boxes][:1] * 2
-    dataset = gathered(Given(boxed, ["ill", "ill"], None), ("ill",), (), RULE)
+    dataset = gather_dataset(FitInput(boxed, ["ill", "ill"], None), ("ill",), (), RULE)
     one, other = dataset.films
 
     assert one.id != other.id
@@ -40,16 +40,16 @@ def test_a_film_that_is_drawn_twice_keeps_its_boxes_and_its_patient(films, drawn
 
 def test_for_paths_the_classes_are_the_findings_except_normal_ones(films):
     paths = [film.path for film in films.films[:4]]
-    dataset = gathered(Given(paths, ["well", "ill", "ill", "3"], None), ("3", "ill", "well"), ["well"], RULE)
+    dataset = gather_dataset(FitInput(paths, ["well", "ill", "ill", "3"], None), ("3", "ill", "well"), ["well"], RULE)
 
     assert dataset.concepts.names == ("finding_3", "ill")
     assert [film.labels["ill"] for film in dataset.films] == [False, True, True, False]
     assert len({film.patient for film in dataset.films}) == 4
 
 
-def test_a_path_that_is_drawn_twice_is_one_patient_in_one_split(films):
+def test_a_path_that_occurs_twice_is_one_patient_in_one_split(films):
     paths = [film.path for film in films.films[:12]] * 3
-    dataset = gathered(Given(paths, ["ill"] * 36, None), ("ill",), (), RULE)
+    dataset = gather_dataset(FitInput(paths, ["ill"] * 36, None), ("ill",), (), RULE)
     learnt, chosen = ({film.path for film in dataset.in_split(split)} for split in ("train", "val"))
 
     assert learnt
@@ -69,13 +69,13 @@ def test_an_unknown_split_is_refused(drawn_dataset, films):
 def test_labels_that_are_spelled_alike_are_findings_of_their_own(films, labels):
     paths = [film.path for film in films.films[:2]]
     names = class_names(paths, label_column(labels, 2))
-    dataset = gathered(Given(paths, [names[label] for label in labels], None), tuple(names.values()), (), RULE)
+    dataset = gather_dataset(FitInput(paths, [names[label] for label in labels], None), tuple(names.values()), (), RULE)
 
     assert len(set(dataset.concepts.names)) == 2
     assert [sum(film.labels.values()) for film in dataset.films] == [1, 1]
 
 
-def test_labels_are_called_as_their_films_call_them_if_each_is_one_class(films):
+def test_labels_have_the_class_names_of_their_films_if_each_is_one_class(films):
     number = np.unique(films.classes, return_inverse=True)[1]
     merged = np.where(films.classes == "healthy", "well", "ill")
 

@@ -1,4 +1,4 @@
-"""What moved the classes: what a rejection would take away, for every concept at once."""
+"""Contributions of the concepts to the classes."""
 
 import json
 
@@ -19,7 +19,7 @@ def told(one):
 
 @given(st.lists(st.builds(BoxCorrection, boxes(), st.sampled_from([*CONCEPTS.names, None]), st.booleans()), max_size=2))
 @settings(deadline=None, max_examples=25)
-def test_each_move_is_what_rejecting_the_concept_takes_away(corrections):
+def test_a_contribution_is_what_rejecting_the_concept_takes_away(corrections):
     opened = study(RUN).correct(*corrections, confirmed=True)
     for name, moves in told(opened).items():
         without = opened.reject(name).prediction
@@ -28,11 +28,11 @@ def test_each_move_is_what_rejecting_the_concept_takes_away(corrections):
         assert sum(moves.values()) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_the_moves_of_an_untaught_model_are_there_to_be_seen():
+def test_every_concept_of_an_untrained_model_contributes_to_the_classes():
     assert all(max(map(abs, moves.values())) > 1e-3 for moves in told(study(RUN)).values())
 
 
-def test_a_rejected_concept_moves_nothing_and_the_others_are_told_as_they_stand_without_it():
+def test_a_rejected_concept_contributes_nothing_and_the_others_are_computed_without_it():
     gone = study(RUN).apply(LEFT, "cavity").reject("cavity")
     moves = told(gone)
     assert moves["cavity"] == dict.fromkeys(gone.prediction, 0.0)
@@ -43,7 +43,7 @@ def test_a_rejected_concept_moves_nothing_and_the_others_are_told_as_they_stand_
     assert all(moved == dict.fromkeys(gone.prediction, 0.0) for moved in emptied.values())
 
 
-def test_all_concepts_are_asked_about_in_one_go(monkeypatch):
+def test_all_contributions_are_computed_in_one_batch(monkeypatch):
     opened, asked = study(RUN).rule_out(RIGHT, "effusion"), []
     assert opened.prediction
     real = RUN.model.judge
@@ -53,13 +53,13 @@ def test_all_concepts_are_asked_about_in_one_go(monkeypatch):
     assert asked == [3]
 
 
-def test_moves_are_listed_as_plain_data():
+def test_contributions_are_in_the_json():
     listed = json.loads(json.dumps(study(RUN).explain().to_json(), allow_nan=False))
     for one in listed["concepts"]:
         assert one["moves"] == pytest.approx(dict(study(RUN).moves[one["name"]]), abs=1e-4)
 
 
-def test_asking_what_moved_the_classes_changes_nothing():
+def test_computing_contributions_changes_nothing():
     opened = study(RUN)
     before = opened.judged.scores.clone()
     opened.explain()

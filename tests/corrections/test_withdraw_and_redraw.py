@@ -1,4 +1,4 @@
-"""A person thinks again about any correction, not only the last: withdraws it, or draws its box elsewhere."""
+"""Withdrawing and redrawing any correction, not only the last; undo; the log."""
 
 import json
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from correcting_scenes import CONCEPTS, LEFT, RIGHT, boxes, study, untaught
 from medgrape.concepts import ConceptError
-from medgrape.corrections.statements import BoxCorrection, Change, Rejection
+from medgrape.corrections.statements import BoxCorrection, Rejection, StudyChange
 from medgrape.errors import UserError
 from medgrape.geometry import Box, BoxOutsideError
 from medgrape.study import ConceptMismatchError, NoSuchCorrectionError, NothingToUndoError
@@ -65,7 +65,7 @@ def test_redrawing_a_box_is_withdrawing_it_and_drawing_another(some, old, new, d
 
 @given(st.data())
 @settings(deadline=None, max_examples=40)
-def test_undo_walks_back_over_every_kind_of_step(data):
+def test_undo_reverts_every_kind_of_change(data):
     history = [study(RUN)]
     for _ in range(6):
         now = history[-1]
@@ -75,8 +75,8 @@ def test_undo_walks_back_over_every_kind_of_step(data):
     told = [entry["prediction_after"] for entry in history[-1].log]
     assert told == [dict(one.prediction) for one in history[1:]]
     for now, before in zip(history[:0:-1], history[-2::-1], strict=True):
-        assert now.change.undone(now.corrections) == before.corrections
-        assert now.change.done(before.corrections) == now.corrections
+        assert now.change.revert(now.corrections) == before.corrections
+        assert now.change.apply(before.corrections) == now.corrections
         assert now.undo() is before
         assert same(before, study(RUN).resumed(before.corrections))
     with pytest.raises(NothingToUndoError):
@@ -91,7 +91,7 @@ def _step(now, kind, boxed, data):
     return now.redraw(data.draw(st.sampled_from(boxed)), data.draw(boxes()), data.draw(names), confirmed=True)
 
 
-def test_what_is_not_named_stays_as_it_was_when_a_box_is_redrawn():
+def test_omitted_arguments_of_redraw_keep_their_values():
     made = study(RUN).apply(LEFT, "cavity").rule_out(RIGHT, "nodule")
     dragged = made.redraw(1, TOP)
     assert (dragged.corrections[1].box, dragged.corrections[1].concept) == (TOP, "nodule")
@@ -113,7 +113,7 @@ def test_what_is_not_named_stays_as_it_was_when_a_box_is_redrawn():
     ],
     ids=["dragged", "renamed", "turned"],
 )
-def test_a_box_that_the_model_doubts_is_not_redrawn_until_it_is_confirmed(redraw):
+def test_a_box_with_a_warning_is_not_redrawn_until_it_is_confirmed(redraw):
     made = study(RUN).apply(LEFT, "cavity").rule_out(RIGHT, "cavity")
     told = made.corrections
     with pytest.raises(ConceptMismatchError, match="Nothing was changed"):
@@ -121,7 +121,7 @@ def test_a_box_that_the_model_doubts_is_not_redrawn_until_it_is_confirmed(redraw
     assert made.corrections == told
 
 
-def test_a_confirmation_holds_for_the_box_that_was_confirmed_and_no_other():
+def test_a_confirmation_does_not_hold_for_the_redrawn_box():
     made = study(RUN).apply(RIGHT, "cavity", confirmed=True)
     with pytest.raises(ConceptMismatchError):
         made.redraw(0, Box(110, 0, 200, 200))
@@ -130,7 +130,7 @@ def test_a_confirmation_holds_for_the_box_that_was_confirmed_and_no_other():
     assert moved.corrections[0].check == made.check(LEFT, "cavity")
 
 
-def test_no_correction_talks_the_model_into_agreeing_with_a_redrawn_box():
+def test_the_check_of_a_redrawn_box_ignores_other_corrections():
     persuaded = study(RUN).rule_out(RIGHT, "effusion").rule_out(RIGHT, "nodule").apply(LEFT, "cavity")
     with pytest.raises(ConceptMismatchError):
         persuaded.redraw(2, RIGHT)
@@ -142,7 +142,7 @@ def test_a_box_counts_again_once_the_rejection_before_it_is_withdrawn():
 
 
 @pytest.mark.parametrize("number", [-1, 2, 99])
-def test_a_number_under_which_there_is_nothing_is_told_so(number):
+def test_the_number_of_a_missing_correction_is_an_error(number):
     made = study(RUN).apply(LEFT, "cavity").reject("nodule")
     for asked in (made.withdraw, made.redraw):
         with pytest.raises(NoSuchCorrectionError, match=rf"^There is no correction {number}: .* numbered 0 to 1\.$"):
@@ -158,7 +158,7 @@ def test_a_rejection_is_withdrawn_but_not_redrawn():
     assert same(made.withdraw(0), study(RUN))
 
 
-def test_a_redrawn_box_is_refused_like_any_other_that_makes_no_sense():
+def test_an_invalid_redrawn_box_is_an_error():
     made = study(RUN).apply(LEFT, "cavity")
     with pytest.raises(BoxOutsideError):
         made.redraw(0, Box(300, 0, 400, 10), confirmed=True)
@@ -166,7 +166,7 @@ def test_a_redrawn_box_is_refused_like_any_other_that_makes_no_sense():
         made.redraw(0, concept="cavty", confirmed=True)
 
 
-def test_the_log_tells_what_was_withdrawn_and_what_was_redrawn_in_place_of_what():
+def test_the_log_holds_withdrawn_and_redrawn_corrections():
     opened = study(RUN)
     made = opened.apply(LEFT, "cavity").reject("nodule").redraw(0, TOP, None).withdraw(1)
     log = json.loads(json.dumps(made.log, allow_nan=False))
@@ -182,7 +182,7 @@ def test_the_log_tells_what_was_withdrawn_and_what_was_redrawn_in_place_of_what(
     assert made.undo().log == made.log[:-1]
 
 
-def test_the_explanation_tells_only_what_is_still_in_force():
+def test_the_explanation_names_only_corrections_in_force():
     made = study(RUN).apply(LEFT, "cavity").reject("nodule")
     (told,) = made.withdraw(0).explain().warnings
     assert told == "A person corrected this reading: Nodule rejected."
@@ -191,8 +191,8 @@ def test_the_explanation_tells_only_what_is_still_in_force():
     assert box.box == TOP
 
 
-def test_a_change_leaves_equal_corrections_beside_it_in_their_places():
+def test_a_change_affects_only_its_position_among_equal_corrections():
     twin = Rejection("cavity")
-    change = Change("redrawn", 1, Rejection("nodule"), twin)
-    assert change.done((twin, twin, twin)) == (twin, Rejection("nodule"), twin)
-    assert change.undone((twin, Rejection("nodule"), twin)) == (twin, twin, twin)
+    change = StudyChange("redrawn", 1, Rejection("nodule"), twin)
+    assert change.apply((twin, twin, twin)) == (twin, Rejection("nodule"), twin)
+    assert change.revert((twin, Rejection("nodule"), twin)) == (twin, twin, twin)

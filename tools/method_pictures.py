@@ -17,7 +17,8 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from medgrape import load
 from medgrape.concepts import colour
-from medgrape.explain.explanation import ConceptEvidence, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence
 from medgrape.explain.maps import HEAT, painted, strengths, upsampled
 from medgrape.explain.words import describe_score
 from medgrape.geometry import Box, FilmSize, peak

@@ -12,7 +12,8 @@ from medgrape.corrections.effects import rejected, revise, revised_scores
 from medgrape.corrections.statements import BoxCorrection, Correction, Rejection, StudyChange
 from medgrape.errors import UserError
 from medgrape.explain.assemble import explain
-from medgrape.explain.explanation import DrawnBox, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import DrawnBox
 from medgrape.explain.notebook import MimeBundle, show
 from medgrape.explain.words import format_probabilities
 from medgrape.films.film import Film

@@ -81,5 +81,5 @@ def _cut_settings(configs: Path) -> Iterator[None]:
         stack.enter_context(mock.patch("medgrape.cli.demo.QUICK_FILMS", QUICK_FILMS))
         for where, file in PACKAGE_SETTINGS.items():
             stack.enter_context(mock.patch(where, configs / file))
-        stack.enter_context(mock.patch("medgrape.paper.suites.real_films.RECIPES", configs))
+        stack.enter_context(mock.patch("medgrape.paper.real_films.RECIPES", configs))
         yield

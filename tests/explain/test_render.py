@@ -6,7 +6,8 @@ import pytest
 from PIL import Image, ImageColor, ImageDraw
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence, Exemplar
 from medgrape.explain.film_panel import FILM, film_panel, mark_concepts
 from medgrape.explain.layout import BACKGROUND, NO_BREAK, PictureError, font, legible, title_of, wrapped
 from medgrape.explain.maps import ENLARGED, fitted, resized, similarity_picture, strengths

@@ -22,7 +22,7 @@ from dicom_scenes import (
 )
 from medgrape.concepts import ConceptSet
 from medgrape.config import FilmLimits
-from medgrape.explain.explanation import ConceptEvidence
+from medgrape.explain.film_evidence import ConceptEvidence
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.hospital.codes import Provenance
 from medgrape.hospital.objects import write_objects

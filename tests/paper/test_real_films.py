@@ -17,9 +17,9 @@ from medgrape.evaluation.few_shot import ConceptTrial, Shots, VocabularyTrial
 from medgrape.evaluation.localisation import Pair, Pointed
 from medgrape.paper.jobs import software
 from medgrape.paper.pictures import random_pairs
+from medgrape.paper.real_films import RealFilms, one_shot_figures
 from medgrape.paper.recipes import load_variants
 from medgrape.paper.reproduce import reproduce
-from medgrape.paper.suites.real_films import RealFilms, one_shot_figures
 from medgrape.paper.training_cost import train_in_child
 from medgrape.progress import quietly, unwatched
 from medgrape.training.run import TrainingJob

@@ -2,10 +2,10 @@ import pytest
 
 from medgrape.config import RECIPES, load_config
 from medgrape.errors import UserError
+from medgrape.paper.real_film_tables import Summary, page
+from medgrape.paper.real_films import RealFilms
 from medgrape.paper.recipes import Variant, chosen_variants, load_variants
 from medgrape.paper.reproduce import reproduce
-from medgrape.paper.suites.real_film_tables import Summary, page
-from medgrape.paper.suites.real_films import RealFilms
 
 
 def variant(**given):

@@ -4,11 +4,12 @@ import numpy as np
 from reading_room import corners
 
 from medgrape.concepts import ConceptSet
-from medgrape.explain.explanation import ConceptEvidence, Exemplar, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence, Exemplar
 from medgrape.explain.words import NOTICE
 from medgrape.films.film import Film, FilmFacts
 from medgrape.geometry import Box, FilmSize, PatchGrid
-from medgrape.server.api.exports import ReadingResponse
+from medgrape.server.api.reading import ReadingResponse
 
 NIH = ConceptSet.built_in("nih").concepts
 WHEN = "2026-11-18T09:30:00.000000Z"

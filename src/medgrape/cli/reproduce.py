@@ -125,9 +125,9 @@ def _print_report(report: dict[str, Any]) -> None:
 def _real_films(
     sources: dict[str, Path | None], out: Path, variants: list[str], seeds: tuple[int, ...], *, as_json: bool
 ) -> None:
+    from medgrape.paper.real_films import RealFilms
     from medgrape.paper.recipes import load_variants
     from medgrape.paper.reproduce import reproduce as run
-    from medgrape.paper.suites.real_films import RealFilms
 
     request = RealFilms(load_variants(), sources, out, tuple(variants), seeds)
     report = run(request, tell=_tell(as_json), track=track, watch=watch)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from medgrape.explain.explanation import ConceptEvidence, DrawnBox, Exemplar, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence, DrawnBox, Exemplar
 from medgrape.films.film import Film
 from medgrape.geometry import FilmSize, PatchGrid
 from medgrape.model.evidence import Evidence

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from PIL import Image, ImageDraw
 
 from medgrape.concepts import OKABE_ITO, colour
-from medgrape.explain.explanation import ConceptEvidence, Explanation
+from medgrape.explain.film_evidence import ConceptEvidence, FilmEvidence
 from medgrape.explain.layout import badge, framed, stamped, title_of
 from medgrape.explain.maps import fitted, outline, resized, strong_pixels
 from medgrape.explain.words import PERHAPS
@@ -40,7 +40,7 @@ class ConceptMark:
         return self.evidence.is_informative and self.evidence.strength >= PERHAPS
 
 
-def mark_concepts(explanation: Explanation) -> list[ConceptMark]:
+def mark_concepts(explanation: FilmEvidence) -> list[ConceptMark]:
     """Return the strongest concepts; each keeps its colour from film to film, unless there are more than colours."""
     names = [*explanation.concept_names]
     names += sorted({evidence.concept.name for evidence in explanation.concepts}.difference(names))  # added later
@@ -51,7 +51,7 @@ def mark_concepts(explanation: Explanation) -> list[ConceptMark]:
     ]
 
 
-def film_panel(explanation: Explanation, marks: list[ConceptMark]) -> Image.Image:
+def film_panel(explanation: FilmEvidence, marks: list[ConceptMark]) -> Image.Image:
     """Return the film in a black frame of fixed width, with outlines, boxes and letters."""
     size = fitted(explanation.film, FILM)
     film = Image.fromarray(resized(explanation.pixels, size)).convert("RGB")

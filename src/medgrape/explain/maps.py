@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, UInt8
 from matplotlib import colormaps
 from PIL import Image
 
-from medgrape.explain.explanation import ConceptEvidence
+from medgrape.explain.film_evidence import ConceptEvidence
 from medgrape.explain.layout import halo, is_bright
 from medgrape.explain.words import PERHAPS
 from medgrape.geometry import FilmSize

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from medgrape.errors import first_line
-from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import FilmEvidence
 from medgrape.explain.words import NOTICE
 
 MimeBundle = tuple[dict[str, str], dict[str, Any]]  # data by MIME type, and metadata by MIME type
 PIXELS, SHOWN = 1200, 860  # width in pixels of a picture that is stored in a notebook, and its displayed width
 
 
-def show(explain: Callable[[], Explanation], text: str, *, complete: bool) -> MimeBundle:
+def show(explain: Callable[[], FilmEvidence], text: str, *, complete: bool) -> MimeBundle:
     """Return a picture of all evidence (``complete``) or of the film and classes alone, with a text alternative.
 
     If that fails, return only ``text`` and the error.
@@ -35,7 +35,7 @@ def show(explain: Callable[[], Explanation], text: str, *, complete: bool) -> Mi
         return {"text/plain": f"{text}\n(no picture: {type(error).__name__}: {first_line(error)})"}, {}
 
 
-def _text_alternative(explanation: Explanation) -> str:
+def _text_alternative(explanation: FilmEvidence) -> str:
     """Describe the picture in sentences."""
     ranked = sorted(explanation.probabilities.items(), key=lambda item: -item[1])
     classes = ", ".join(f"{name.replace('_', ' ')} {probability:.0%}" for name, probability in ranked)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from PIL import Image, ImageDraw
 
-from medgrape.explain.explanation import Exemplar, Explanation
+from medgrape.explain.film_evidence import Exemplar, FilmEvidence
 from medgrape.explain.film_panel import MOST_ROWS, ConceptMark
 from medgrape.explain.layout import (
     BACKGROUND,
@@ -61,7 +61,7 @@ def _column_heading(title: str, width: int, colours: str = "", ends: tuple[str, 
     return stacked([heading, colour_scale(colours, width, 12), labels], gap=4)
 
 
-def concept_row(explanation: Explanation, mark: ConceptMark, widest: float) -> Image.Image:
+def concept_row(explanation: FilmEvidence, mark: ConceptMark, widest: float) -> Image.Image:
     """Return one concept in words, its two maps, and its training films."""
     film, evidence, size = explanation.pixels, mark.evidence, explanation.film
     similarity = similarity_picture(film, evidence, fitted(size, SIMILARITY))
@@ -133,7 +133,7 @@ def _section(title: str, width: int, panels: Sequence[Image.Image]) -> Image.Ima
     return stacked([paragraph(title, width, size=HEADING, ink=FAINT, bold=True), *panels], gap=8)
 
 
-def titles(explanation: Explanation) -> dict[str, str]:
+def titles(explanation: FilmEvidence) -> dict[str, str]:
     """Return the titles of concepts and classes; a class has its name in words, with TB in capitals."""
     readable = {}
     for name in (*explanation.concept_names, *explanation.probabilities):
@@ -159,7 +159,7 @@ def _bar(fraction: float, width: int, height: int, ink: str) -> Image.Image:
     return bar
 
 
-def prediction_panel(explanation: Explanation, width: int) -> Image.Image:
+def prediction_panel(explanation: FilmEvidence, width: int) -> Image.Image:
     """Return the most probable class in large letters, and a bar for each class."""
     names = titles(explanation)
     ranked = sorted(explanation.probabilities.items(), key=lambda item: -float(np.nan_to_num(item[1])))
@@ -191,7 +191,7 @@ def key_panel(marks: list[ConceptMark], width: int) -> Image.Image:
     return _section("Findings, outlined where seen", width, lines)
 
 
-def attention_panel(explanation: Explanation, marks: list[ConceptMark], width: int) -> Image.Image:
+def attention_panel(explanation: FilmEvidence, marks: list[ConceptMark], width: int) -> Image.Image:
     """Return which concepts attend to which: all of them if they are few, otherwise the strongest edges."""
     weights, names = explanation.attention, explanation.concept_names
     if weights is None:
@@ -206,7 +206,7 @@ def attention_panel(explanation: Explanation, marks: list[ConceptMark], width: i
 
 
 def _attention_row(
-    explanation: Explanation, weights: np.ndarray, row: int, inks: Mapping[str, str], width: int
+    explanation: FilmEvidence, weights: np.ndarray, row: int, inks: Mapping[str, str], width: int
 ) -> Image.Image:
     names, title = explanation.concept_names, titles(explanation)
     speakers = [int(column) for column in np.argsort(-weights, kind="stable") if weights[column] >= _LEAST_WEIGHT]
@@ -224,7 +224,7 @@ def _attention_row(
     return stacked([paragraph(words, width, most=2), bar], gap=3)
 
 
-def _strongest_edges(explanation: Explanation, weights: np.ndarray, width: int) -> list[Image.Image]:
+def _strongest_edges(explanation: FilmEvidence, weights: np.ndarray, width: int) -> list[Image.Image]:
     names, title = explanation.concept_names, titles(explanation)
     others = np.where(np.eye(len(names), dtype=bool), 0.0, np.nan_to_num(weights))
     lines = []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import FilmEvidence
 from medgrape.explain.film_panel import FILM, MOST_ROWS, ConceptMark, film_panel, mark_concepts
 from medgrape.explain.layout import FAINT, SMALL, beside, bordered, paragraph, save_png, stacked, title_of
 from medgrape.explain.maps import widest_spread
@@ -21,12 +21,12 @@ _LEGEND = (
 )
 
 
-def save_picture(explanation: Explanation, path: Path) -> None:
+def save_picture(explanation: FilmEvidence, path: Path) -> None:
     """Draw the evidence into a PNG file, atomically."""
     save_png(lambda: draw(explanation), path)
 
 
-def draw(explanation: Explanation) -> Image.Image:
+def draw(explanation: FilmEvidence) -> Image.Image:
     """Return the complete picture: warnings, film and classes, a row for each of the strongest concepts, the notice."""
     marks = mark_concepts(explanation)
     widest = widest_spread([mark.evidence for mark in marks])
@@ -36,13 +36,13 @@ def draw(explanation: Explanation) -> Image.Image:
     return bordered(stacked([*_summary(explanation, marks), *rows, *_others(explanation), footer], gap=22), MARGIN)
 
 
-def draw_reading(explanation: Explanation) -> Image.Image:
+def draw_reading(explanation: FilmEvidence) -> Image.Image:
     """Return the film and the classes alone."""
     footer = stacked([_rule(), paragraph(NOTICE, WIDTH, bold=True)], gap=8)
     return bordered(stacked([*_summary(explanation, mark_concepts(explanation)), footer], gap=22), MARGIN)
 
 
-def _summary(explanation: Explanation, marks: list[ConceptMark]) -> list[Image.Image]:
+def _summary(explanation: FilmEvidence, marks: list[ConceptMark]) -> list[Image.Image]:
     """Return warnings, and the film beside classes, findings and attention."""
     texts = [f"Warning: {text}" for text in explanation.warnings]
     warnings = [paragraph(text, WIDTH - 24, ink="black", most=3, paper=_AMBER) for text in texts]
@@ -52,7 +52,7 @@ def _summary(explanation: Explanation, marks: list[ConceptMark]) -> list[Image.I
     return [bordered(stacked(warnings), 12, _AMBER), film] if warnings else [film]
 
 
-def _others(explanation: Explanation) -> list[Image.Image]:
+def _others(explanation: FilmEvidence) -> list[Image.Image]:
     """Return a sentence on the concepts without a row."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for evidence in explanation.concepts[MOST_ROWS:]:

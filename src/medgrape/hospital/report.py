@@ -32,7 +32,8 @@ from pydicom.sr.coding import Code
 
 from medgrape.concepts import ConceptSet
 from medgrape.corrections.statements import BoxCorrection, Correction
-from medgrape.explain.explanation import ConceptEvidence, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence
 from medgrape.explain.words import NOTICE
 from medgrape.geometry import Box
 from medgrape.hospital.codes import Provenance, class_code, finding_code, private_code

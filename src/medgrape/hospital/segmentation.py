@@ -17,7 +17,8 @@ from pydicom.encaps import encapsulate
 from pydicom.sr.codedict import codes
 from pydicom.uid import RLELossless
 
-from medgrape.explain.explanation import ConceptEvidence, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence
 from medgrape.explain.words import NOTICE, strength
 from medgrape.hospital.codes import Provenance, code_meaning, finding_code
 from medgrape.hospital.source import SourceFilm

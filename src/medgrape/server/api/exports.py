@@ -3,50 +3,20 @@
 import io
 import tempfile
 import zipfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import Query, Response
-from pydantic import Field
 
-from medgrape import __version__
 from medgrape.exchange.boxes import MEDIA_TYPES, SUFFIXES, ExportFormat
-from medgrape.explain.words import NOTICE
 from medgrape.hospital.objects import write_objects
-from medgrape.server.accounts import Role, User
-from medgrape.server.api.common import HASH, At, ResponseModel, StudyId, Version, When
-from medgrape.server.api.explanations import ExplanationResponse
-from medgrape.server.api.films import FilmInfo
-from medgrape.server.api.studies import StepResponse, StudyResponse, history_response, study_response
+from medgrape.server.accounts import Role
+from medgrape.server.api.common import At, StudyId
+from medgrape.server.api.reading import ReadingResponse, reading_response
 from medgrape.server.errors import Problem
 from medgrape.server.exports import collect, collect_readings
-from medgrape.server.models import loaded
 from medgrape.server.services import CurrentUser, Services, media_response, router
-from medgrape.server.storage.tables import stamp
 from medgrape.server.studies import StudyView
-
-
-class ExportedModel(ResponseModel):
-    """The model of a study."""
-
-    name: str = Field(examples=["tb"])
-    version: Version
-    fingerprint: str = Field(description="Hash of its weights.", examples=[HASH[:12]])
-
-
-class ReadingResponse(ResponseModel):
-    """A reading: film, model, reader, explanation, and corrections with reasons."""
-
-    notice: str = Field(examples=["Research software, not a medical device."])
-    software: str = Field(examples=["medgrape 0.1.0"])
-    made_at: When
-    film: FilmInfo
-    model: ExportedModel
-    study: StudyResponse
-    explanation: ExplanationResponse
-    history: tuple[StepResponse, ...] = Field(description="Every step up to the one shown.")
-
 
 routes, curating = router("studies", Role.READER), router("boxes", Role.CURATOR)
 PDF = media_response("application/pdf", "A4 sheets.")
@@ -64,7 +34,7 @@ def export_reading(
     """Export a reading as JSON: film, model, reader, findings with maps, and all steps."""
     view = services.studies.get(user, study, at)
     response.headers.update(_attachment(view, at, "json"))
-    return _reading(services, user, view)
+    return reading_response(services, user, view)
 
 
 @routes.get("/studies/{study}/reading.pdf", response_class=Response, responses=PDF)
@@ -73,7 +43,7 @@ def print_reading(study: StudyId, services: Services, user: CurrentUser, at: At 
     from medgrape.server.api.reading_pdf import reading_pdf  # reportlab and matplotlib are slow to import
 
     view = services.studies.get(user, study, at)
-    reading = _reading(services, user, view)
+    reading = reading_response(services, user, view)
     with services.room.decoder_pool.render_slots:
         content = reading_pdf(reading, view.study.explain(), view.first.explain().warnings)
     return Response(content, media_type="application/pdf", headers=_attachment(view, at, "pdf"))
@@ -113,18 +83,6 @@ def export_boxes(
 def export_readings(services: Services, user: CurrentUser) -> Response:
     """Export the result of every study with its reader and times. This adds an event to the log."""
     return _file(collect_readings(services.room.store, user)[1], MEDIA_TYPES["csv"], "medgrape-readings.csv")
-
-
-def _reading(services: Services, user: User, view: StudyView) -> ReadingResponse:
-    manifest = loaded(services.room, view.model).reader.loaded.manifest
-    steps = services.studies.history(user, view.row.id)[: view.state.revision]  # no step written meanwhile
-    return ReadingResponse(
-        notice=NOTICE, software=f"medgrape {__version__}", made_at=stamp(datetime.now(UTC)),
-        film=FilmInfo.model_validate(view.film),
-        model=ExportedModel(name=view.model.name, version=view.model.version, fingerprint=manifest.fingerprint),
-        study=study_response(view), history=history_response(steps),
-        explanation=ExplanationResponse.model_validate(view.study.explain().to_json()),
-    )  # fmt: skip
 
 
 def _attachment(view: StudyView, at: int | None, suffix: str) -> dict[str, str]:

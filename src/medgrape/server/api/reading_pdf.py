@@ -32,14 +32,15 @@ from reportlab.platypus import (
 from reportlab.platypus import Image as ImageFlowable
 
 from medgrape import __version__
-from medgrape.explain.explanation import ConceptEvidence, Explanation
+from medgrape.explain.explanation import Explanation
+from medgrape.explain.film_evidence import ConceptEvidence
 from medgrape.explain.film_panel import ConceptMark, film_panel, mark_concepts
 from medgrape.explain.layout import is_bright, legible, title_of, typeface
 from medgrape.explain.panels import per_cent, titles
 from medgrape.explain.render import draw
 from medgrape.explain.words import NOTICE
 from medgrape.geometry import peak
-from medgrape.server.api.exports import ReadingResponse
+from medgrape.server.api.reading import ReadingResponse
 from medgrape.server.api.studies import CorrectionResponse, StepResponse
 
 PLAIN, BOLD = "medgrape", "medgrape-bold"

@@ -21,9 +21,9 @@ from medgrape.evaluation.safety_check import CALIBRATED, MAJORITY
 from medgrape.paper.jobs import Job, read_json, settings_of, software, write_json, write_text
 from medgrape.paper.measures import pointing_shares
 from medgrape.paper.pictures import draw_hits
+from medgrape.paper.real_film_tables import ALL, Summary, page
 from medgrape.paper.recipes import Variant, chosen_variants
 from medgrape.paper.reproduce import Request
-from medgrape.paper.suites.real_film_tables import ALL, Summary, page
 from medgrape.paper.training_cost import train_in_child
 from medgrape.progress import Track, Watch
 from medgrape.runs.checkpoint import load_run

@@ -187,7 +187,7 @@ def test_two_processes_get_the_same_loss_as_one(trained_run, drawn_dataset, tmp_
 
 def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_dataset, tmp_path, monkeypatch):
     """Every tensor, buffers included."""
-    from medgrape.training import pipeline
+    from medgrape.training import head_stage, pipeline
 
     seen = {}
 
@@ -206,6 +206,7 @@ def test_frozen_parts_are_bit_identical_before_and_after_later_stages(drawn_data
     build = pipeline.build_model
     monkeypatch.setattr(pipeline, "build_model", lambda *given: watched.setdefault("model", build(*given)))
     monkeypatch.setattr(pipeline, "run_stage", keep)
+    monkeypatch.setattr(head_stage, "run_stage", keep)
     train(TrainingJob(small(), drawn_dataset, tmp_path / "run"))
     assert seen == {
         "concepts": ({"backbone", "cam"}, True),

@@ -37,7 +37,7 @@ _START_TIMEOUT = 60.0
 def demo(
     out: Annotated[Path, Option(help="Folder for all output.")] = Path("demo"),
     seed: Annotated[int, Option(min=0, max=MAX_SEED, help="Random seed of the films and the training.")] = 0,
-    quick: Annotated[bool, Option("--quick", help="Smoke test of two minutes: few films, a poor model.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Smoke test of a minute: few films, a poor model.")] = False,
     serve: Annotated[bool, Option("--serve/--no-serve", help="At the end, open the reading room in a browser.")] = True,
     port: Annotated[int, Option(help="Port of the reading room; 0: any free one.")] = 0,
 ) -> None:
@@ -47,8 +47,10 @@ def demo(
     """
     if serve:
         check_installed()
-    name = "tb-quick" if quick else "tb"
-    data = _draw_films(out / f"{name}-films-seed{seed}", QUICK_FILMS if quick else FILMS, seed)
+    name, films, minutes = ("tb-quick", QUICK_FILMS, "one minute") if quick else ("tb", FILMS, "four minutes")
+    room = ", opens the reading room" if serve else ""
+    note(f"Draws {films:,} chest films, trains a model on them, evaluates and audits it{room}: {minutes} on two cores.")
+    data = _draw_films(out / f"{name}-films-seed{seed}", films, seed)
     config = _settings(seed, quick=quick)
     run_check(data, config)
     reader = _train_and_evaluate(config, data, out / f"{name}-model-seed{seed}")

@@ -150,11 +150,11 @@ def test_the_gate_can_only_suppress_warnings(study):
 
 def test_a_calibrated_run_is_evaluated_with_its_own_thresholds(scene, drawn_dataset):
     loaded, data, cached = scene
-    safety = calibrate(loaded, drawn_dataset, max_false_alarms=0.4, confidence=0.6).thresholds
+    safety = calibrate(loaded, drawn_dataset, CalibrationOptions(max_false_alarms=0.4, confidence=0.6)).thresholds
     result = simulate_mistakes(replace(loaded.run, safety=safety), data, cached, "val")
     assert result.main.name == "calibrated"
     assert result.bound == 0.4
-    again = calibrate(loaded, drawn_dataset, max_false_alarms=0.4, confidence=0.6).check
+    again = calibrate(loaded, drawn_dataset, CalibrationOptions(max_false_alarms=0.4, confidence=0.6)).check
     assert result.main.caught.share == pytest.approx(again.caught)
     assert result.main.false_alarms.share == pytest.approx(again.false_alarms)
 

@@ -243,7 +243,7 @@ def test_without_validation_boxes_dropout_is_left_out_with_a_warning(scene):
     result = simulate_mistakes(loaded.run, bare, cached, "test")
     assert [check.name for check in result.checks] == ["paper", "ungated"]
     assert any("MC-dropout" in warning for warning in result.warnings)
-    assert any("no most_frequent_concept finding" in warning for warning in result.warnings)
+    assert any("no commonest finding" in warning for warning in result.warnings)
 
 
 def test_a_check_that_is_no_better_than_a_constant_answer_gets_a_warning(scene, study, drawn_dataset, tmp_path):

@@ -60,6 +60,6 @@ def test_a_page_that_was_not_built_says_so(tmp_path):
 
 
 def test_the_types_of_the_page_are_those_of_this_server():
-    described = runpy.run_path(str(ROOT / "tools" / "openapi.py"))["described"]
+    describe = runpy.run_path(str(ROOT / "tools" / "openapi.py"))["describe"]
     kept = (ROOT / "ui" / "openapi.json").read_text("utf-8")
-    assert json.loads(kept) == json.loads(described()), "describe it anew: make ui-types"
+    assert json.loads(kept) == json.loads(describe()), "update it: make ui-types"

@@ -239,7 +239,7 @@ def _warnings(run: Run, *, has_majority: bool, has_dropout: bool) -> Iterator[st
     if run.safety is None:
         yield "The safety check was never calibrated, so the thresholds of the settings count; see medgrape calibrate."
     if not has_majority:
-        yield "The training films have no box, so there is no most_frequent_concept finding to compare the check with."
+        yield "The training films have no box, so there is no commonest finding to compare the check with."
     if not isinstance(run.model, Grape):
         yield "An exported model cannot read with dropout, so MC-dropout is left out; evaluate its run for it."
     elif not has_dropout:

@@ -239,7 +239,7 @@ def measure_safety(loaded: LoadedRun, data: Path, track: Track) -> Figures:
         "boxes": len(looks),
         "patients": len({box.patient for box in looks}),
         "passes": PASSES,
-        "most_frequent_concept": answer,
+        "commonest": answer,
         "checks": {name: asdict(check_figures(name, name, claims, alarm)) for name, alarm in checks.items()},
         "rates": [miscorrected(claims, checks["mean"], rate) for rate in RATES],
         "majority_rates": [miscorrected(claims, checks["majority"], rate) for rate in RATES] if answer else [],

@@ -113,4 +113,4 @@ def test_an_invalid_date_modality_or_uid_is_one_sentence(words, tmp_path, medgra
     assert code == 2
     assert "--since takes" in complaint or "is not a modality" in complaint
     assert "not a study UID" in medgrape("pacs", "pull", "hospital", "../../etc/passwd")[2]
-    assert "Name studies" in medgrape("pacs", "pull", "hospital")[2]
+    assert "Give either UIDs of studies" in medgrape("pacs", "pull", "hospital")[2]

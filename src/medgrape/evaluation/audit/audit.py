@@ -137,7 +137,7 @@ def write_audit(audit: Audit, folder: Path) -> ReportFiles:
 
 
 def _check_alarms(run: Run, dataset: Dataset, read: SplitReadings, split: str, track: Track) -> CheckAlarms | None:
-    """Apply the run's safety check to every box, and a check that always answers the most_frequent_concept finding."""
+    """Apply the run's safety check to every box, and a check that always answers the commonest finding."""
     boxes = measure_boxes(run, dataset, read.films, split, track)
     if not boxes:
         return None

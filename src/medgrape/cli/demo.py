@@ -47,7 +47,7 @@ def demo(
     """
     if serve:
         check_installed()
-    name, films, minutes = ("tb-quick", QUICK_FILMS, "one minute") if quick else ("tb", FILMS, "four minutes")
+    name, films, minutes = ("tb-quick", QUICK_FILMS, "one minute") if quick else ("tb", FILMS, "three minutes")
     room = ", opens the reading room" if serve else ""
     note(f"Draws {films:,} chest films, trains a model on them, evaluates and audits it{room}: {minutes} on two cores.")
     data = _draw_films(out / f"{name}-films-seed{seed}", films, seed)

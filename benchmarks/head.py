@@ -47,10 +47,10 @@ def _end_to_end(rounds: int, settings: BackboneSettings) -> Iterator[Ratio]:
         ours, theirs = list[float](), list[float]()
         _timed(gat, films), _timed(linear, films)
         for _ in range(max(3, round(rounds * part))):
-            (before, judged), (again, plainly) = _timed(gat, films), _timed(linear, films)
+            (before, graph_seconds), (again, linear_seconds) = _timed(gat, films), _timed(linear, films)
             shared = (before + again) / 2
-            ours.append(shared + judged)
-            theirs.append(shared + plainly)
+            ours.append(shared + graph_seconds)
+            theirs.append(shared + linear_seconds)
         what = f"{settings.name} with GAT head, batch {count}"
         yield Ratio(what, "with linear head", Measured(ours), Measured(theirs), END_TO_END)
 
@@ -59,7 +59,7 @@ def _timed(model: Grape, films: Float[Tensor, "b 1 side side"]) -> tuple[float, 
     """Seconds up to the patches, and from there to the classes: together ``Grape.forward``."""
     made: list[Tensor] = []
     shared = clocked(lambda: made.append(model.patches(films)))
-    return shared, clocked(lambda: model.judge(scores(made[0], model.atlas.prototypes)))
+    return shared, clocked(lambda: model.classify(scores(made[0], model.atlas.prototypes)))
 
 
 def _models(settings: BackboneSettings) -> tuple[Grape, Grape]:

@@ -33,8 +33,8 @@ steps = st.lists(
 
 def answer(one):
     """Everything that a study says, to the last bit."""
-    judged, seen = one.judged, one.evidence
-    tensors = (judged.logits, judged.scores, judged.attention, seen.mean, seen.disagreement, seen.strongest)
+    output, seen = one.output, one.evidence
+    tensors = (output.logits, output.scores, output.attention, seen.mean, seen.disagreement, seen.strongest)
     return [tensor.clone() for tensor in tensors]
 
 
@@ -47,7 +47,7 @@ def test_a_box_changes_prediction_maps_and_attention():
     after = before.apply(LEFT, "cavity").rule_out(RIGHT, "effusion")
     assert after.prediction != before.prediction
     assert not torch.equal(after.evidence.mean, before.evidence.mean)
-    assert not torch.equal(after.judged.attention, before.judged.attention)
+    assert not torch.equal(after.output.attention, before.output.attention)
     assert sum(after.prediction.values()) == pytest.approx(1.0)
 
 
@@ -146,29 +146,29 @@ def test_rejecting_a_concept_gives_the_head_the_scores_of_films_without_it_and_l
     scores = opened.evidence.scores.clone()
     scores[0] = RUN.usual.absent[0]
     with torch.no_grad():
-        expected = RUN.model.judge(scores.unsqueeze(0))
-    assert torch.equal(gone.judged.logits, expected.logits)
+        expected = RUN.model.classify(scores.unsqueeze(0))
+    assert torch.equal(gone.output.logits, expected.logits)
     assert torch.equal(gone.evidence.mean, opened.evidence.mean)
     assert gone.prediction != opened.prediction
 
 
 def test_rejecting_all_findings_reads_the_film_as_one_without_any():
     with torch.no_grad():
-        expected = RUN.model.judge(RUN.usual.absent.unsqueeze(0))
-    assert torch.equal(study(RUN).reject().judged.logits, expected.logits)
+        expected = RUN.model.classify(RUN.usual.absent.unsqueeze(0))
+    assert torch.equal(study(RUN).reject().output.logits, expected.logits)
 
 
 def test_a_box_counts_again_once_the_rejection_of_its_concept_is_undone():
     boxed = study(RUN).apply(LEFT, "cavity")
     rejected = boxed.reject("cavity")
-    assert not torch.equal(rejected.judged.logits, boxed.judged.logits)
-    assert torch.equal(rejected.undo().judged.logits, boxed.judged.logits)
+    assert not torch.equal(rejected.output.logits, boxed.output.logits)
+    assert torch.equal(rejected.undo().output.logits, boxed.output.logits)
 
 
 def test_a_box_for_a_rejected_concept_changes_its_map_and_no_class():
     gone = study(RUN).reject("cavity")
     boxed_too = gone.apply(LEFT, "cavity")
-    assert torch.equal(boxed_too.judged.logits, gone.judged.logits)
+    assert torch.equal(boxed_too.output.logits, gone.output.logits)
     assert torch.equal(boxed_too.evidence.mean, study(RUN).apply(LEFT, "cavity").evidence.mean)
 
 

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import save_file
-from torch import Tensor
 
 from medgrape.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @contextmanager
@@ -143,8 +144,10 @@ def mapped(path: Path) -> np.ndarray:
     return np.asanyarray(array)
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, "Tensor"], metadata: dict[str, str] | None = None) -> None:
     """Write the tensors to a safetensors file atomically."""
+    from safetensors.torch import save_file  # torch is slow to import, and commands such as --help do not need it
+
     on_cpu = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with whole_file(path) as draft:
         try:

@@ -68,16 +68,16 @@ class Study:
         return revise(self.original, self.corrections)
 
     @once
-    def judged(self) -> Prediction:
+    def output(self) -> Prediction:
         """Output of the head for this evidence."""
         scores = revised_scores(self.evidence, self.corrections, self.run.usual.absent)
         with torch.no_grad():
-            return self.run.model.judge(scores.unsqueeze(0))
+            return self.run.model.classify(scores.unsqueeze(0))
 
     @once
     def prediction(self) -> Mapping[str, float]:
         """Class to probability, the most probable first."""
-        probabilities = zip(self.run.classes, self.judged.probabilities[0].tolist(), strict=True)
+        probabilities = zip(self.run.classes, self.output.probabilities[0].tolist(), strict=True)
         return dict(sorted(probabilities, key=lambda item: -item[1]))
 
     @once
@@ -87,7 +87,7 @@ class Study:
         Concepts that are not inputs of the head are left out; rejected ones contribute 0.
         """
         names = rejected(self.original.concepts, self.corrections)
-        return class_contributions(self.run, self.judged.scores[0], self.prediction, names)
+        return class_contributions(self.run, self.output.scores[0], self.prediction, names)
 
     def check(self, box: Box, concept: str) -> SafetyCheck:
         """Check whether the model sees ``concept`` inside the box, by the thresholds of the run.
@@ -172,7 +172,7 @@ class Study:
         drawn = tuple(DrawnBox(box.box, box.concept, box.positive) for box in boxes)
         names, moves = rejected(concepts, self.corrections), self.moves
         return explain(
-            self.run, self.film, self.evidence, self.judged, rejected=names, notes=notes, drawn=drawn, moves=moves
+            self.run, self.film, self.evidence, self.output, rejected=names, notes=notes, drawn=drawn, moves=moves
         )
 
     @property

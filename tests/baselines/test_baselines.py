@@ -30,7 +30,7 @@ def features(backbone):
 
 def test_a_black_box_has_the_map_of_its_answer_for_every_finding(backbone, features):
     model = BlackBox(backbone, concepts=3, classes=2).eval()
-    logits, maps = model.judge(features)
+    logits, maps = model.classify(features)
     every = model.classifier(features)
     torch.testing.assert_close(logits, every.mean(dim=(-2, -1)))
     for film, answer in enumerate(logits.argmax(dim=1)):
@@ -40,9 +40,9 @@ def test_a_black_box_has_the_map_of_its_answer_for_every_finding(backbone, featu
 def test_the_classes_of_a_bottleneck_follow_from_the_findings_alone(backbone, features):
     """Features that move, but leave every finding's logit where it was, change no class."""
     model = ConceptBottleneck(backbone, concepts=3, classes=2).eval()
-    logits, maps = model.judge(features)
+    logits, maps = model.classify(features)
     unseen = torch.linalg.svd(model.findings.maps.weight.detach().flatten(1)).Vh[-1]  # a direction that no map hears
-    moved, moved_maps = model.judge(features + 7.0 * unseen[:, None, None])
+    moved, moved_maps = model.classify(features + 7.0 * unseen[:, None, None])
     torch.testing.assert_close(moved, logits, atol=1e-5, rtol=0)
     torch.testing.assert_close(moved_maps, maps, atol=1e-5, rtol=0)
     torch.testing.assert_close(model.bottleneck(maps), maps.mean(dim=(-2, -1)))
@@ -97,7 +97,7 @@ def test_faint_parts_count_in_training_but_not_in_reading(backbone):
     model = PipNet(backbone, concepts=1, classes=2, parts=0)
     faint = torch.zeros(1, backbone.features, 1, 1)
     faint[0, 0] = 9.0  # one sure part, all others below a tenth
-    learning, reading = model.train().judge(faint).logits, model.eval().judge(faint).logits
+    learning, reading = model.train().classify(faint).logits, model.eval().classify(faint).logits
     assert not torch.equal(learning, reading)
     only = torch.zeros(1, backbone.features)
     only[0, 0] = faint.softmax(dim=1)[0, 0, 0, 0]
@@ -111,5 +111,5 @@ def test_a_concepts_map_is_the_sum_of_correlated_parts(backbone):
     model.name_parts(present, shown)
     torch.testing.assert_close(model.goes_with[0], torch.tensor([1.0, 0.0, 0.0]))
     assert model.goes_with[1, 2] == 0.0, "a part that is always there goes with nothing"
-    maps = model.eval().judge(torch.randn(1, backbone.features, 2, 2)).maps
+    maps = model.eval().classify(torch.randn(1, backbone.features, 2, 2)).maps
     assert maps.shape == (1, 2, 2, 2)

@@ -23,6 +23,11 @@ def medgrape(*words, cwd=None, **environment):
     )
 
 
+def test_commands_and_the_decoder_start_without_importing_torch():
+    code = "import sys, medgrape.cli.app, medgrape.films.decoder; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
 def all_commands():
     found = []
 

@@ -46,8 +46,8 @@ def test_a_rejected_concept_contributes_nothing_and_the_others_are_computed_with
 def test_all_contributions_are_computed_in_one_batch(monkeypatch):
     opened, asked = study(RUN).rule_out(RIGHT, "effusion"), []
     assert opened.prediction
-    real = RUN.model.judge
-    monkeypatch.setattr(RUN.model, "judge", lambda found: asked.append(found.shape[0]) or real(found))
+    real = RUN.model.classify
+    monkeypatch.setattr(RUN.model, "classify", lambda found: asked.append(found.shape[0]) or real(found))
     opened.explain()
     opened.explain()
     assert asked == [3]
@@ -61,7 +61,7 @@ def test_contributions_are_in_the_json():
 
 def test_computing_contributions_changes_nothing():
     opened = study(RUN)
-    before = opened.judged.scores.clone()
+    before = opened.output.scores.clone()
     opened.explain()
-    assert torch.equal(opened.judged.scores, before)
+    assert torch.equal(opened.output.scores, before)
     assert opened.prediction == study(RUN).prediction

@@ -23,8 +23,8 @@ corrections = st.lists(st.one_of(drawn, st.builds(Rejection, names)), min_size=1
 
 def answer(one):
     """Everything that a study says, to the last bit."""
-    judged, seen = one.judged, one.evidence
-    return [judged.logits, judged.scores, judged.attention, seen.similarity, seen.mean, seen.disagreement]
+    output, seen = one.output, one.evidence
+    return [output.logits, output.scores, output.attention, seen.similarity, seen.mean, seen.disagreement]
 
 
 def same(one, other):

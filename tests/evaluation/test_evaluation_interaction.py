@@ -202,7 +202,7 @@ def test_dropout_agrees_with_thirty_separate_passes(scene):
         similarity = torch.einsum("dhw,kmd->kmhw", patches, model.atlas.prototypes)
         grid = PatchGrid(film.size, *patches.shape[-2:])
         means.append(inside(similarity.mean(dim=1), grid, drawn.box))
-        shares.append(model.judge(similarity.amax(dim=(-2, -1)).unsqueeze(0)).probabilities[0])
+        shares.append(model.classify(similarity.amax(dim=(-2, -1)).unsqueeze(0)).probabilities[0])
     assert len(means) == 30
     np.testing.assert_allclose(result.variance[0], torch.stack(means).var(dim=0, correction=0).numpy(), rtol=1e-3)
     mean = torch.stack(shares).mean(dim=0)

@@ -39,7 +39,7 @@ def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(tra
 
     saved = reader.save(tmp_path / "grown").loaded.run
 
-    assert head_sizes(saved.model.head, saved.model.judged) == [3, 4, 5]
+    assert head_sizes(saved.model.head, saved.model.head_concepts) == [3, 4, 5]
     films = torch.rand(2, 1, 64, 64)
     with torch.no_grad():
         (here, maps), (there, same) = (run.model.read(films) for run in (reader.loaded.run, saved))

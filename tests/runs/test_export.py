@@ -198,7 +198,7 @@ def test_a_film_of_any_size_is_brought_to_the_models_own_inside_the_file(exporte
     session = InferenceSession(exported, providers=["CPUExecutionProvider"])
     greys = np.asarray(Image.open(path), dtype=np.float32) / 255.0
     (probabilities,) = session.run(["probabilities"], {"films": greys[None]})
-    np.testing.assert_allclose(probabilities, mg.load(exported).open(path).judged.probabilities.numpy(), atol=apart)
+    np.testing.assert_allclose(probabilities, mg.load(exported).open(path).output.probabilities.numpy(), atol=apart)
 
 
 @pytest.mark.parametrize("size", [(65, 64), (150, 130), (210, 170), (301, 500), (1024, 900)], ids=str)

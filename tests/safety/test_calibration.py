@@ -21,7 +21,7 @@ from medgrape.geometry import Box, FilmSize
 from medgrape.runs.checkpoint import SafetyRule, load_run
 from medgrape.safety.boxes import MeasuredBox, measure_boxes
 from medgrape.safety.calibration import calibrate, keep
-from medgrape.safety.check import check_box, judge
+from medgrape.safety.check import check_box, check_claim
 from medgrape.safety.claims import SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 from medgrape.safety.thresholds import (
     CalibrationError,
@@ -117,7 +117,9 @@ def test_boxes_in_a_batch_are_judged_like_single_boxes_and_like_the_slow_rule(me
     rule = SafetyRule(lambda name: lead * (NAMES.index(name) + 1), gate, frozenset(untaught))
     found = alarms([box(0, "active_tb", means, variances=variances)], THREE, THREE, rule)
 
-    one_by_one = [judge(torch.tensor(means), torch.tensor(variances), THREE, name, rule).mismatch for name in NAMES]
+    one_by_one = [
+        check_claim(torch.tensor(means), torch.tensor(variances), THREE, name, rule).mismatch for name in NAMES
+    ]
     assert found[0].tolist() == one_by_one
     rows = {NAMES.index(name) for name in untaught}
     expected = [slow.warns(means, variances, row, rule.lead(name), gate, rows) for row, name in enumerate(NAMES)]
@@ -309,7 +311,7 @@ def test_the_pooled_rates_are_those_of_the_calibration_boxes(trained_run, drawn_
     calibration = calibrate(loaded, drawn_dataset, LOOSE)
     rule = SafetyRule.of(replace(loaded.run, safety=calibration.thresholds))
     seen = measured(loaded.run, data, drawn_dataset)
-    doubted = [judge(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
+    doubted = [check_claim(one.means, one.variances, loaded.run.concepts, one.concept, rule).mismatch for one in seen]
     assert calibration.check.false_alarms == pytest.approx(np.mean(doubted))
     assert sum(one.boxes for one in calibration.concepts) == calibration.boxes == len(seen)
     assert calibration.majority_answer == most_frequent_concept(data)

@@ -14,9 +14,9 @@ from medgrape.runs.manifest import audit_folder, report_folder
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory, trained_run, drawn_dataset):
+def evaluated(tmp_path_factory, trained_run, drawn_dataset):
     """A run with a report and an audit beside it."""
-    run = shutil.copytree(trained_run, tmp_path_factory.mktemp("judged") / "run")
+    run = shutil.copytree(trained_run, tmp_path_factory.mktemp("evaluated") / "run")
     loaded = load_any(run)
     evaluate_run(loaded, drawn_dataset, report_folder(run, "test"))
     audit_run(loaded, drawn_dataset, audit_folder(run, "test"), attributes("sex,view"))
@@ -24,9 +24,9 @@ def judged(tmp_path_factory, trained_run, drawn_dataset):
 
 
 @pytest.fixture
-def run(judged, tmp_path):
+def run(evaluated, tmp_path):
     """The same, for oneself."""
-    return shutil.copytree(judged.parent, tmp_path / "runs") / "run"
+    return shutil.copytree(evaluated.parent, tmp_path / "runs") / "run"
 
 
 @pytest.fixture

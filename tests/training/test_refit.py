@@ -104,9 +104,9 @@ def test_a_discarded_prototype_cannot_move_the_new_head(fitted, reader):
     scores = torch.rand(5, 3, 4)
     louder = scores.clone()
     louder[:, row, [0, 2]] += 1.0
-    assert torch.equal(model.judge(scores).logits, model.judge(louder).logits)
+    assert torch.equal(model.classify(scores).logits, model.classify(louder).logits)
     louder[:, row, 1] += 1.0
-    assert not torch.equal(model.judge(scores).logits, model.judge(louder).logits)
+    assert not torch.equal(model.classify(scores).logits, model.classify(louder).logits)
 
 
 def test_a_saved_refit_names_its_data_set_and_keeps_its_figures(fitted, tmp_path):
@@ -173,6 +173,6 @@ def test_a_concept_that_the_data_set_does_not_know_moves_the_classes_only_if_the
     scores = torch.rand(5, 4, 4)
     louder = scores.clone()
     louder[:, 3] += 0.5
-    assert torch.equal(model.judge(scores).logits, model.judge(louder).logits) is not joins
+    assert torch.equal(model.classify(scores).logits, model.classify(louder).logits) is not joins
     still = silent.loaded.run.model
-    assert torch.equal(still.judge(scores).logits, still.judge(louder).logits)
+    assert torch.equal(still.classify(scores).logits, still.classify(louder).logits)

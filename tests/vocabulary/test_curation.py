@@ -50,7 +50,7 @@ def test_the_listed_gain_is_the_rise_of_the_class_from_that_prototype_alone(read
     nothing = run.usual.absent.clone()
     speaking = nothing.clone()
     speaking[row, 2] = float(run.exemplars.similarity[row, 2])
-    before, after = (run.model.judge(scores.unsqueeze(0)).probabilities[0] for scores in (nothing, speaking))
+    before, after = (run.model.classify(scores.unsqueeze(0)).probabilities[0] for scores in (nothing, speaking))
     gains = (after - before).tolist()
     assert card.gain == pytest.approx(max(gains), abs=1e-6)
     assert card.raises == run.classes[gains.index(max(gains))]
@@ -89,7 +89,7 @@ def test_the_head_gets_the_usual_score_instead_of_a_discarded_prototype(reader, 
     row = reader.concepts.index("active_tb")
     scores = study.evidence.scores.clone()
     scores[row, 2] = reader.loaded.run.usual.absent[row, 2]
-    expected = reader.loaded.run.model.judge(scores.unsqueeze(0)).probabilities[0]
+    expected = reader.loaded.run.model.classify(scores.unsqueeze(0)).probabilities[0]
     prediction = reader.discard("active_tb", [2]).open(film).prediction
     assert [prediction[name] for name in reader.classes] == pytest.approx(expected.tolist(), abs=1e-6)
     assert prediction != pytest.approx(dict(study.prediction), abs=1e-6)

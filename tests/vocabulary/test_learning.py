@@ -75,7 +75,7 @@ def textless(reader):
 
 def answers(reader, films):
     studies = [reader.study(*film) for film in films]
-    return [(study.evidence, study.judged.probabilities) for study in studies]
+    return [(study.evidence, study.output.probabilities) for study in studies]
 
 
 def assert_old_answers_stay(before, after, films, known=3):
@@ -288,7 +288,7 @@ def test_a_box_beside_the_film_is_refused_and_one_over_its_edge_is_cut(reader, b
 def test_a_grown_head_uses_the_new_concept_and_gives_the_same_classes(reader, shown, test_films):
     grown = shown.grow_head()
     assert_old_answers_stay(shown, grown, test_films, known=4)
-    assert grown.study(*test_films[0]).judged.attention.shape == (1, 4, 4)
+    assert grown.study(*test_films[0]).output.attention.shape == (1, 4, 4)
     old, edges = reader.loaded.run.model.graph.edges, grown.loaded.run.model.graph.edges
     assert torch.equal(edges[:3, :3], old)
     assert edges[3].all()

@@ -72,7 +72,7 @@ def _film_uncertainty(
     flat = rearrange(maps, "passes k h w -> (passes k) h w")
     inner = torch.stack([within(flat, film, drawn.box) for drawn in boxes_on(dataset, film)])
     in_boxes = rearrange(inner, "boxes (passes k) -> passes boxes k", passes=len(maps))
-    probabilities = model.judge(scores(patches, model.atlas.prototypes)).probabilities.mean(dim=0)
+    probabilities = model.classify(scores(patches, model.atlas.prototypes)).probabilities.mean(dim=0)
     return in_boxes.var(dim=0, correction=0), float(torch.special.entr(probabilities).sum())
 
 

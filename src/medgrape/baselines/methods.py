@@ -59,16 +59,16 @@ class Baseline(nn.Module, ABC):
         self.backbone = backbone
 
     @abstractmethod
-    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+    def classify(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
         """Compute classes and maps from the features of the backbone."""
 
     def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> BaselineOutput:
         """Compute classes and maps from the output of the backbone's frozen parts."""
-        return self.judge(self.backbone.late(activations))
+        return self.classify(self.backbone.late(activations))
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
         """Compute classes and maps from films."""
-        return self.judge(self.backbone(films))
+        return self.classify(self.backbone(films))
 
 
 class BlackBox(Baseline):
@@ -82,7 +82,7 @@ class BlackBox(Baseline):
         self._concepts = concepts
         self.classifier = CamHead(backbone.features, classes)
 
-    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+    def classify(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
         """Compute the classes; the map of the predicted class stands for every concept."""
         maps = self.classifier(features)
         logits = pool(maps, "mean")
@@ -99,7 +99,7 @@ class ConceptBottleneck(Baseline):
         self.findings = CamHead(backbone.features, concepts)
         self.classifier = nn.Linear(concepts, classes)
 
-    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+    def classify(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
         """Compute the classes from the bottleneck, and the class activation maps of the concepts."""
         maps = self.findings(features)
         return BaselineOutput(self.classifier(self.bottleneck(maps)), maps)
@@ -135,7 +135,7 @@ class PipNet(Baseline):
         """Compute the logits: the log of the squared votes, by which small weights vanish (published Eq. 5)."""
         return torch.log1p((present @ self.weights.T) ** 2)
 
-    def judge(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
+    def classify(self, features: Float[Tensor, "b c h w"]) -> BaselineOutput:
         """Compute the classes from the parts that are present, and the maps of the concepts."""
         where = self.which_part(features)
         present = presence(where)

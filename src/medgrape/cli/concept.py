@@ -113,7 +113,7 @@ def grow_(
     if data is not None:
         Dataset.load(data)  # an error now is better than one after the work
     original = load(model)
-    can_grow = original.loaded.run.model.judged < len(original.concepts)
+    can_grow = original.loaded.run.model.head_concepts < len(original.concepts)
     changed = original.grow_head() if can_grow or data is None else original
     saved = save_changed(changed, original, out, data)
     print_result(saved, ChangedRun.print, as_json=as_json)

@@ -20,13 +20,13 @@ def class_contributions(
     ``probabilities`` is the head's output for ``scores``. A ``rejected`` concept already scores as on films without it,
     so it contributes 0. Concepts that are not inputs of the head are left out.
     """
-    names = run.concepts.names[: run.model.judged]
+    names = run.concepts.names[: run.model.head_concepts]
     contributions: dict[str, Mapping[str, float]] = {name: dict.fromkeys(probabilities, 0.0) for name in names}
     rows = [row for row, name in enumerate(names) if name not in rejected]
     if rows:
         batch = scores.repeat(len(rows), 1, 1)
         batch[torch.arange(len(rows)), rows] = run.usual.absent[rows]
-        outputs = run.model.judge(batch).probabilities.tolist()
+        outputs = run.model.classify(batch).probabilities.tolist()
         for row, output in zip(rows, outputs, strict=True):
             without = dict(zip(run.classes, output, strict=True))
             contributions[names[row]] = {name: value - without[name] for name, value in probabilities.items()}

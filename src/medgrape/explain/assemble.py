@@ -51,7 +51,7 @@ def explain(
         probabilities=dict(sorted(probabilities, key=lambda item: -item[1])),
         concepts=tuple(sorted(concepts, key=_rank, reverse=True)),
         attention=None if prediction.attention is None else prediction.attention[0].double().numpy(),
-        concept_names=run.concepts.names[: run.model.judged],
+        concept_names=run.concepts.names[: run.model.head_concepts],
         warnings=(*film.facts.warnings, *warnings, *notes),
         drawn=drawn,
     )

@@ -30,7 +30,7 @@ class Prediction:
 
     logits: Float[Tensor, "b classes"]
     scores: Float[Tensor, "b k m"]
-    attention: Float[Tensor, "b judged judged"] | None
+    attention: Float[Tensor, "b used used"] | None
 
     @property
     def probabilities(self) -> Float[Tensor, "b classes"]:
@@ -56,7 +56,7 @@ class ReadingModel(Protocol):
         """The prototypes."""
 
     @property
-    def judged(self) -> int:
+    def head_concepts(self) -> int:
         """Number of concepts, counted from the first, that the head uses."""
 
     @property
@@ -66,7 +66,7 @@ class ReadingModel(Protocol):
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
         """Return every patch of the films in the space of prototypes."""
 
-    def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
+    def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
 
     def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
@@ -107,7 +107,7 @@ class Grape(nn.Module):
         self.head = build_head(settings.head, concepts, settings.prototypes, classes, settings.dropout)
 
     @property
-    def judged(self) -> int:
+    def head_concepts(self) -> int:
         """Number of concepts, counted from the first, that the head uses."""
         return int(self.graph.edges.shape[0])
 
@@ -128,27 +128,27 @@ class Grape(nn.Module):
         """Return every patch of the films in the space of prototypes."""
         return self.projector.patches(self.features(films))
 
-    def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
+    def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
-        masked = self.atlas.heard(found)[:, : self.judged]
+        masked = self.atlas.heard(found)[:, : self.head_concepts]
         output = cast(Head, self.head).classify(self.standard(masked), self.graph)
         return Prediction(output.logits, found, output.attention)
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Prediction:
         """Return the classes for films."""
-        return self.judge(scores(self.patches(films), self.atlas.prototypes))
+        return self.classify(scores(self.patches(films), self.atlas.prototypes))
 
     def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
         patches = self.patches(films)
-        return self.judge(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)
+        return self.classify(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)
 
     def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Return classes and all maps from one pass."""
         features, prototypes = self.features(films), self.atlas.in_use
         patches = self.projector.patches(features)
         maps = Maps(mean_maps(patches, prototypes), strongest_maps(patches, prototypes), self.cam(features))
-        return self.judge(scores(patches, self.atlas.prototypes)), maps
+        return self.classify(scores(patches, self.atlas.prototypes)), maps
 
 
 class GrownHead(AttentionHead):
@@ -181,7 +181,7 @@ class GrownHead(AttentionHead):
 
 def grow_head(model: Grape, settings: ModelSettings, probability: Float[Tensor, "k k"], classes: int) -> None:
     """Extend the head of ``model`` to all concepts of ``probability``, without any effect on the classes yet."""
-    graph, known = ConceptGraph(probability, settings.tau), model.judged
+    graph, known = ConceptGraph(probability, settings.tau), model.head_concepts
     added = build_head(settings.head, len(probability), settings.prototypes, classes, settings.dropout)
     head = GrownHead(model.head, model.graph, added)
     _refuse_nonzero(added, graph, settings)

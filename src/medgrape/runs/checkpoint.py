@@ -115,7 +115,7 @@ class Run:
         write_tensors(folder / "model.safetensors", model.state_dict())
         (folder / "config.toml").write_text(tomli_w.dumps(self.config.model_dump(mode="json")), "utf-8")
         architecture: dict[str, Any] = {
-            "concepts": model.atlas.kept.shape[0], "judged_by_heads": head_sizes(model.head, model.judged),
+            "concepts": model.atlas.kept.shape[0], "judged_by_heads": head_sizes(model.head, model.head_concepts),
             "backbone": model.backbone.describe(),
             "text_width": None if model.anchors is None else model.anchors.text.shape[1],
             "background": model.atlas.ordinary is not None,

@@ -51,7 +51,7 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
         "classes": run.classes, "concepts": run.concepts.to_tables(),
         "preprocessing": run.config.preprocessing.model_dump(mode="json"),
         "config": run.config.model_dump(mode="json"),
-        "judged": run.model.judged, "metrics": run.metrics, "learnt_from": run.learnt_from,
+        "judged": run.model.head_concepts, "metrics": run.metrics, "learnt_from": run.learnt_from,
         "safety": None if run.safety is None else run.safety.to_json(),
         "changes": [asdict(change) for change in run.changes],
         "own_parts": run.own_parts, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
@@ -106,14 +106,14 @@ class ExportedGrape:
         self._head = _session(_head_of(graph))
         self._attends = any(output.name == ATTENTION for output in self._head.get_outputs())
         self.atlas: Atlas = record.atlas()
-        self.judged: int = record.topics["judged"]
+        self.head_concepts: int = record.topics["judged"]
         self.runtime = f"ONNX Runtime, {record.topics['precision']}"
 
     def patches(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b d h w"]:
         """Return every patch of the films in the space of prototypes."""
         return self._compute(films, "patches")["patches"]
 
-    def judge(self, found: Float[Tensor, "b k m"]) -> Prediction:
+    def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
         outputs = _run(self._head, [LOGITS, ATTENTION] if self._attends else [LOGITS], {SCORES: found.numpy()})
         return Prediction(outputs[LOGITS], found, outputs.get(ATTENTION))

@@ -61,7 +61,7 @@ class WholeModel(nn.Module):
         features = self.model.features(films.unsqueeze(1))
         patches = self.model.projector.patches(features)
         scores, *maps = self._compared(patches)
-        prediction = self.model.judge(scores)
+        prediction = self.model.classify(scores)
         maps += [self.model.cam(features), patches, features]
         attention = () if prediction.attention is None else (prediction.attention,)
         return (prediction.logits, prediction.probabilities, scores, *maps, *attention)

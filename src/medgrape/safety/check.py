@@ -126,7 +126,7 @@ def check_box(evidence: Evidence, box: Box, claimed: str, rule: SafetyRule | Non
     means = inside(evidence.mean, evidence.grid, box)
     variances = inside(evidence.disagreement, evidence.grid, box)
     whole = on_film(box, evidence.grid).area >= WHOLE_FILM * evidence.grid.film.pixels
-    return judge(means, variances, evidence.concepts, claimed, rule or SafetyRule.plain(), whole=whole)
+    return check_claim(means, variances, evidence.concepts, claimed, rule or SafetyRule.plain(), whole=whole)
 
 
 def inside(maps: Float[Tensor, "k h w"], grid: PatchGrid, box: Box) -> Float[Tensor, " k"]:
@@ -135,7 +135,7 @@ def inside(maps: Float[Tensor, "k h w"], grid: PatchGrid, box: Box) -> Float[Ten
     return (maps * weights).sum(dim=(-2, -1)) / weights.sum()
 
 
-def judge(
+def check_claim(
     means: Float[Tensor, " k"],
     variances: Float[Tensor, " k"],
     concepts: ConceptSet,

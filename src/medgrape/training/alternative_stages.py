@@ -69,7 +69,7 @@ class _WholeGrape(nn.Module):
         features = self.model.backbone.late(activations)
         maps = self.model.cam(features)
         similarity = scores(self.model.projector.patches(features), self.model.atlas.prototypes)
-        return GrapeOutput(maps, concept_vectors(features, maps), self.model.judge(similarity).logits)
+        return GrapeOutput(maps, concept_vectors(features, maps), self.model.classify(similarity).logits)
 
 
 class EndToEndTraining(_ClassTraining):

@@ -49,7 +49,7 @@ class ValidationFilms:
     def answers(self, model: Grape, scores: KeptScores) -> Int[Tensor, " n"]:
         """Predict the class of each film; the scores may include concepts that were added after ``model``."""
         plain: Float[Tensor, "n k m"] = torch.from_numpy(scores.scores[0][list(self.positions)])
-        return model.judge(plain[:, : model.atlas.kept.shape[0]]).logits.argmax(dim=1)
+        return model.classify(plain[:, : model.atlas.kept.shape[0]]).logits.argmax(dim=1)
 
     def metrics(self, answers: Int[Tensor, " n"]) -> ValidationMetrics:
         """Evaluate predicted classes."""

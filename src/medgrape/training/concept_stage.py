@@ -116,7 +116,7 @@ class ConceptTraining(FilmTraining):
         logits, concept_maps = pool(output, schedule.pooling, schedule.sharpness), output[:, : self._concepts]
         total = losses.concept_loss(logits[:, : self._concepts], targets.labels, self._weights.to(logits.device))
         if schedule.box_weight:
-            boxes = losses.box_loss(concept_maps, targets.overlap, targets.judged, rivals=schedule.box_rivals)
+            boxes = losses.box_loss(concept_maps, targets.overlap, targets.boxes_complete, rivals=schedule.box_rivals)
             total = total + schedule.box_weight * boxes
         if schedule.telling_weight:
             box_classes = losses.box_class_loss(concept_maps, targets.overlap, self._rarity.to(output.device))

@@ -34,7 +34,7 @@ class Targets:
     labels: Float[Tensor, "b k"]  # 1 present, 0 absent, NaN unknown
     classes: Int[Tensor, " b"]
     overlap: Float[Tensor, "b k h w"]  # Fraction of each patch that the boxes of each concept cover
-    judged: Bool[Tensor, "b k"]  # Whether the boxes are complete: the concept has a box, or is absent
+    boxes_complete: Bool[Tensor, "b k"]  # Whether the boxes are complete: the concept has a box, or is absent
 
     def to(self, device: torch.device) -> "Targets":
         """Copy to a device."""

@@ -56,9 +56,9 @@ class HeadTraining(StageTraining):
         logits = learner(self._model.standard(self._heard(batch.scores)), self._model.graph)
         return head_loss(logits, batch.classes, self.schedule, self._weights)
 
-    def _heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b judged m"]:
+    def _heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b used m"]:
         """Return the scores that the head uses, without discarded prototypes and concepts that it does not know."""
-        return self._model.atlas.heard(scores)[:, : self._model.judged]
+        return self._model.atlas.heard(scores)[:, : self._model.head_concepts]
 
     @torch.no_grad()
     def validate(self) -> ValidationResult:
@@ -66,7 +66,7 @@ class HeadTraining(StageTraining):
         scores = torch.from_numpy(self._scores[0][self._validation]).to(self._device)
         truth = self._truth[self._validation]
         with evaluating(self.learner):
-            logits = self._model.judge(scores).logits
+            logits = self._model.classify(scores).logits
         loss = head_loss(logits, truth.to(self._device), self.schedule, self._weights)
         return ValidationResult(macro_f1(logits.argmax(dim=1).cpu(), truth), float(loss), "macro-F1")
 

@@ -80,21 +80,21 @@ def concept_loss(
 def box_loss(
     maps: Float[Tensor, "b k h w"],
     overlap: Float[Tensor, "b k h w"],
-    judged: Bool[Tensor, "b k"],
+    boxes_complete: Bool[Tensor, "b k"],
     inside: float = 5.0,
     *,
     rivals: bool = True,
 ) -> Float[Tensor, ""]:
     """Binary cross-entropy at every patch: is it inside a box of the concept?
 
-    ``judged`` are the films and concepts whose boxes are complete: there is a box, or the concept is absent. Patches
-    inside are few, so their weight is ``inside``. The patch that is covered most is always inside, so that a lesion
+    ``boxes_complete`` marks the films and concepts whose boxes are complete: there is a box, or the concept is absent.
+    Patches inside are few, so their weight is ``inside``. The patch that is covered most is always inside, so that a lesion
     between four patches, or smaller than one, has a target. Without ``rivals`` patches inside boxes of other concepts
     are ignored: a concept then learns to differ from normal tissue here, and from other concepts by ``box_class_loss``.
     """
     most = overlap.amax(dim=(-2, -1), keepdim=True)
     covered = (overlap > MOSTLY) | ((overlap == most) & (most > 0))
-    counts = rearrange(judged, "b k -> b k 1 1").expand_as(covered)
+    counts = rearrange(boxes_complete, "b k -> b k 1 1").expand_as(covered)
     if not rivals:
         counts = counts & (covered | ~covered.any(dim=1, keepdim=True))
     weight = torch.tensor(inside, dtype=maps.dtype, device=maps.device)

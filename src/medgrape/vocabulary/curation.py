@@ -150,11 +150,11 @@ def _cards(run: Run, row: int, usage: Usage | None) -> list[PrototypeCard]:
 @torch.no_grad()
 def _gains(run: Run, row: int) -> list[tuple[str, float]] | None:
     """Return, for each prototype, the class that it raises most and by how much, all others at their usual score."""
-    if row >= run.model.judged:
+    if row >= run.model.head_concepts:
         return None
     usual, nearest = run.usual.absent, torch.from_numpy(run.exemplars.similarity[row])
     scores = repeat(usual, "k m -> n k m", n=usual.shape[1]).clone()
     scores.diagonal(dim1=0, dim2=2)[row] = torch.where(nearest >= -1.0, nearest, usual[row])
-    rise = run.model.judge(scores).probabilities - run.model.judge(usual.unsqueeze(0)).probabilities
+    rise = run.model.classify(scores).probabilities - run.model.classify(usual.unsqueeze(0)).probabilities
     best = rise.max(dim=1)
     return list(zip([run.classes[place] for place in best.indices.tolist()], best.values.tolist(), strict=True))

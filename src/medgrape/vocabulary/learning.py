@@ -143,7 +143,7 @@ def extend_head(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Le
 
     ``probability`` is P(k given j). Without it, a new concept has edges to and from all others.
     """
-    known, count = run.grape.judged, len(run.concepts)
+    known, count = run.grape.head_concepts, len(run.concepts)
     if known == count:
         raise NewConceptError("The head uses every concept already; add one first with: medgrape concept add.")
     if probability is not None and probability.shape != (count, count):

@@ -165,11 +165,11 @@ class KnownConcept(Record):
 
 def known_concepts(run: Run) -> tuple[KnownConcept, ...]:
     """Return all concepts of a run, in its order."""
-    trained, untaught = head_sizes(run.grape.head, run.grape.judged)[0], set(run.metrics["untrained_concepts"])
+    trained, untaught = head_sizes(run.grape.head, run.grape.head_concepts)[0], set(run.metrics["untrained_concepts"])
     return tuple(
         KnownConcept(
             name=concept.name, title=concept.title, description=concept.description, trained=row < trained,
-            judged=row < run.grape.judged, taught_by_films=concept.name not in untaught,
+            judged=row < run.grape.head_concepts, taught_by_films=concept.name not in untaught,
         )
         for row, concept in enumerate(run.concepts)
     )  # fmt: skip

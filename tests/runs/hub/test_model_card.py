@@ -20,16 +20,16 @@ from medgrape.runs.manifest import report_folder, unseal
 
 
 @pytest.fixture(scope="module")
-def judged(trained_run, drawn_dataset, tmp_path_factory):
+def evaluated(trained_run, drawn_dataset, tmp_path_factory):
     """A copy of the trained_run with a report beside it."""
-    reader = mg.load(trained_run).save(tmp_path_factory.mktemp("judged") / "run")
+    reader = mg.load(trained_run).save(tmp_path_factory.mktemp("evaluated") / "run")
     evaluate_run(reader.loaded, drawn_dataset, report_folder(reader.loaded.folder, "test"))
     return reader.loaded.folder
 
 
-def test_figures_on_a_card_are_those_of_the_report_with_the_trivial_answer_beside_them(judged):
-    report = json.loads((report_folder(judged, "test") / "report.json").read_text("utf-8"))
-    card = ModelCard(card_of(judged, repository="org/tb", licence="apache-2.0"))
+def test_figures_on_a_card_are_those_of_the_report_with_the_trivial_answer_beside_them(evaluated):
+    report = json.loads((report_folder(evaluated, "test") / "report.json").read_text("utf-8"))
+    card = ModelCard(card_of(evaluated, repository="org/tb", licence="apache-2.0"))
 
     known = report["classification"]
     figures = {result.metric_name: result.metric_value for result in card.data.eval_results}
@@ -44,20 +44,20 @@ def test_figures_on_a_card_are_those_of_the_report_with_the_trivial_answer_besid
     assert (card.data.license, card.data.library_name) == ("apache-2.0", "medgrape")
 
 
-def test_a_card_counts_the_films_and_says_that_they_were_drawn(judged, drawn_dataset):
+def test_a_card_counts_the_films_and_says_that_they_were_drawn(evaluated, drawn_dataset):
     from medgrape.datasets.dataset import Dataset
 
-    text, films = card_of(judged), Dataset.load(drawn_dataset)
+    text, films = card_of(evaluated), Dataset.load(drawn_dataset)
     assert f"| films | {len(films.in_split('train'))} | {len(films.in_split('val'))} |" in text
     assert "drawn by a program" in text
     assert "not a medical device" in text
     assert all(concept.description in text for concept in films.concepts)
 
 
-def test_a_report_on_another_model_is_not_on_the_card(judged, tmp_path):
-    other = mg.load(judged)
+def test_a_report_on_another_model_is_not_on_the_card(evaluated, tmp_path):
+    other = mg.load(evaluated)
     other = other.changed(replace(other.loaded.run, learnt_from=()), "Forgot.").save(tmp_path / "run")
-    (tmp_path / "run-test").symlink_to(report_folder(judged, "test"))
+    (tmp_path / "run-test").symlink_to(report_folder(evaluated, "test"))
 
     text = card_of(other.loaded.folder)
 
@@ -124,34 +124,36 @@ def test_the_packages_on_the_card_suffice_for_its_example(trained_run):
     assert 'reader.open("film.png")' in text  # a DICOM file would take one more
 
 
-def test_films_that_do_not_go_along_are_not_promised(judged):
-    assert "shows the most similar training films" in card_of(judged)
-    assert "shows the most similar training films" not in card_of(judged, removed=True)
+def test_films_that_do_not_go_along_are_not_promised(evaluated):
+    assert "shows the most similar training films" in card_of(evaluated)
+    assert "shows the most similar training films" not in card_of(evaluated, removed=True)
 
 
 @pytest.mark.parametrize(("split", "known", "tested"), [("test", 0, True), ("test", 2, False), ("val", 16, False)])
-def test_only_films_that_it_never_saw_are_a_test(judged, split, known, tested):
-    measured = measured_beside(judged)
+def test_only_films_that_it_never_saw_are_a_test(evaluated, split, known, tested):
+    measured = measured_beside(evaluated)
     report = {**measured.report, "split": split, "known_films": known}
-    text = card_of_changed(judged, replace(measured, report=report))
+    text = card_of_changed(evaluated, replace(measured, report=report))
 
     assert ("tested on other patients of the data set" in text) == tested
     assert ("model-index" in text) == tested
     assert "| Macro-F1 of the classes |" in text
 
 
-def test_a_packed_folder_is_the_run_and_a_card(judged, tmp_path):
-    packed = pack(judged, tmp_path / "out", Publishing("org/tb", pictures=True))
+def test_a_packed_folder_is_the_run_and_a_card(evaluated, tmp_path):
+    packed = pack(evaluated, tmp_path / "out", Publishing("org/tb", pictures=True))
 
-    assert set(packed.files) == {*unseal(judged).files, "manifest.json", "README.md"}
-    assert all((tmp_path / "out" / name).read_bytes() == (judged / name).read_bytes() for name in unseal(judged).files)
-    assert packed.pictures == len(mg.load(judged).loaded.run.exemplars.films) > 0
+    assert set(packed.files) == {*unseal(evaluated).files, "manifest.json", "README.md"}
+    assert all(
+        (tmp_path / "out" / name).read_bytes() == (evaluated / name).read_bytes() for name in unseal(evaluated).files
+    )
+    assert packed.pictures == len(mg.load(evaluated).loaded.run.exemplars.films) > 0
 
 
-def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judged, drawn_dataset, tmp_path):
-    packed = pack(judged, tmp_path / "out", Publishing("org/tb", pictures=False))
+def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(evaluated, drawn_dataset, tmp_path):
+    packed = pack(evaluated, tmp_path / "out", Publishing("org/tb", pictures=False))
     (packed.folder / "README.md").rename(tmp_path / "README.md")
-    published, before = mg.load(packed.folder), mg.load(judged)
+    published, before = mg.load(packed.folder), mg.load(evaluated)
 
     assert packed.pictures == 0
     names = before.loaded.run.exemplars.films
@@ -166,8 +168,8 @@ def test_without_pictures_no_film_is_shown_or_named_and_every_answer_stays(judge
 
 
 @pytest.mark.parametrize("pictures", [True, False, None])
-def test_who_must_not_be_shown_is_not_named_either(judged, drawn_dataset, tmp_path, pictures):
-    reader = mg.load(judged)
+def test_who_must_not_be_shown_is_not_named_either(evaluated, drawn_dataset, tmp_path, pictures):
+    reader = mg.load(evaluated)
     run = reader.loaded.run
     shown = run.config.exemplars.model_copy(update={"withheld": ("Doe^Jane",), "show": pictures is not None})
     run = replace(run, config=run.config.model_copy(update={"exemplars": shown}))
@@ -191,15 +193,15 @@ def test_who_must_not_be_shown_is_not_named_either(judged, drawn_dataset, tmp_pa
     assert published.open(film).prediction == changed.open(film).prediction
 
 
-def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
-    loaded = mg.load(judged).loaded
+def test_a_card_names_the_packages_whose_code_a_reader_would_run(evaluated):
+    loaded = mg.load(evaluated).loaded
     parts = {
         "backbone": {"name": "pocketnet", "distribution": "clinic", "version": "1.2"},
         "head": {"name": "votes", "distribution": "lab; rm", "version": "3"},
         "text encoder": {"name": "synonyms", "distribution": "words", "version": "4"},
     }
     made = replace(loaded, run=replace(loaded.run, own_parts=parts))
-    text = render_card(made, measured_beside(judged), repository="org/tb", licence="mit", removed=False)
+    text = render_card(made, measured_beside(evaluated), repository="org/tb", licence="mit", removed=False)
 
     (line,) = [line for line in text.splitlines() if "pip install" in line]
     assert line.endswith("\" clinic==1.2 'lab; rm==3'")  # words is needed only by whoever adds a concept
@@ -207,11 +209,11 @@ def test_a_card_names_the_packages_whose_code_a_reader_would_run(judged):
     limits = text.partition("## Limits")[2].partition("\n## ")[0]
     assert "backbone “pocketnet” is code of clinic 1.2" in limits
     assert "text encoder “synonyms” is code of words 4" in limits
-    assert "code of other packages" not in card_of(judged)
+    assert "code of other packages" not in card_of(evaluated)
 
 
-def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(judged, tmp_path):
-    reader = mg.load(judged)
+def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(evaluated, tmp_path):
+    reader = mg.load(evaluated)
     run = reader.loaded.run
     config = run.config.model_copy(update={"text": run.config.text.model_copy(update={"encoder": "/home/dr/encoder"})})
     changed = reader.changed(replace(run, config=config), "Moved.").save(tmp_path / "run")
@@ -221,18 +223,18 @@ def test_a_folder_of_this_machine_in_the_settings_is_pointed_out(judged, tmp_pat
     assert packed.warnings == ("config.toml names a folder on your machine: text.encoder = '/home/dr/encoder'.",)
 
 
-def test_without_a_decision_about_pictures_packing_is_refused(judged, tmp_path):
+def test_without_a_decision_about_pictures_packing_is_refused(evaluated, tmp_path):
     with pytest.raises(UserError, match="--with-pictures"):
-        pack(judged, tmp_path / "out", Publishing())
+        pack(evaluated, tmp_path / "out", Publishing())
     assert not (tmp_path / "out").exists()
 
 
-def test_the_commands_write_the_card_and_the_folder(judged, tmp_path):
+def test_the_commands_write_the_card_and_the_folder(evaluated, tmp_path):
     card = CliRunner().invoke(
-        app, ["hub", "card", str(judged), "--out", str(tmp_path / "c.md")], catch_exceptions=False
+        app, ["hub", "card", str(evaluated), "--out", str(tmp_path / "c.md")], catch_exceptions=False
     )
     assert card.exit_code == 0
-    words = ["hub", "pack", str(judged), "--out", str(tmp_path / "out"), "--with-pictures", "--json"]
+    words = ["hub", "pack", str(evaluated), "--out", str(tmp_path / "out"), "--with-pictures", "--json"]
     done = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
     assert "README.md" in done["files"]
     assert (tmp_path / "c.md").read_text("utf-8").startswith("---\n")
@@ -245,16 +247,16 @@ def test_a_run_with_incomplete_metrics_gets_no_card_but_an_error(trained_run, me
 
 
 @pytest.mark.parametrize("words", [["card"], ["pack", "--out", "published", "--with-pictures"]])
-def test_a_card_is_for_a_name_that_a_hub_could_have(judged, tmp_path, monkeypatch, words):
+def test_a_card_is_for_a_name_that_a_hub_could_have(evaluated, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["hub", words[0], str(judged), *words[1:], "--as", "no slash"])
+    done = CliRunner().invoke(app, ["hub", words[0], str(evaluated), *words[1:], "--as", "no slash"])
     assert "is no repository on a model hub; give ORG/NAME." in str(done.exception)
     assert not list(tmp_path.iterdir())
 
-    done = CliRunner().invoke(app, ["hub", words[0], str(judged), *words[1:], "--as", ""], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["hub", words[0], str(evaluated), *words[1:], "--as", ""], catch_exceptions=False)
     assert done.exit_code == 0
 
 
-def test_the_name_of_a_repository_is_checked_before_anything_else(judged):
-    done = CliRunner().invoke(app, ["hub", "push", str(judged), "no slash", "--with-pictures"])
+def test_the_name_of_a_repository_is_checked_before_anything_else(evaluated):
+    done = CliRunner().invoke(app, ["hub", "push", str(evaluated), "no slash", "--with-pictures"])
     assert "is no repository on a model hub" in str(done.exception)

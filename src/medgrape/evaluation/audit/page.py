@@ -27,12 +27,12 @@ def audit_page(report: dict[str, Any]) -> str:
     """Render the page. All its figures come from ``report``, the content of ``audit.json``."""
     measures = {measure["name"]: measure for measure in report["measures"]}
 
-    def judge(figure: dict[str, Any]) -> Verdict:
+    def verdict_of(figure: dict[str, Any]) -> Verdict:
         gap = figure["gap"]
         return verdict(measures[figure["measure"]]["best"], gap["difference"], flagged=gap["flagged"])
 
     plots = [groups_plot(report, table) for table in range(len(report["tables"]))]
-    return render_report("audit.html", report, measures=measures, judge=judge, plots=plots)
+    return render_report("audit.html", report, measures=measures, verdict_of=verdict_of, plots=plots)
 
 
 def groups_plot(report: dict[str, Any], table: int) -> Plot | None:

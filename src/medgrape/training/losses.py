@@ -88,9 +88,10 @@ def box_loss(
     """Binary cross-entropy at every patch: is it inside a box of the concept?
 
     ``boxes_complete`` marks the films and concepts whose boxes are complete: there is a box, or the concept is absent.
-    Patches inside are few, so their weight is ``inside``. The patch that is covered most is always inside, so that a lesion
-    between four patches, or smaller than one, has a target. Without ``rivals`` patches inside boxes of other concepts
-    are ignored: a concept then learns to differ from normal tissue here, and from other concepts by ``box_class_loss``.
+    Patches inside are few, so their weight is ``inside``. The patch that is covered most is always inside, so that a
+    lesion between four patches, or smaller than one, has a target. Without ``rivals`` patches inside boxes of other
+    concepts are ignored: a concept then learns to differ from normal tissue here, and from other concepts by
+    ``box_class_loss``.
     """
     most = overlap.amax(dim=(-2, -1), keepdim=True)
     covered = (overlap > MOSTLY) | ((overlap == most) & (most > 0))

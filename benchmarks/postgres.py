@@ -15,6 +15,7 @@ from medgrape.errors import UserError
 
 PLACES = "/usr/lib/postgresql/*/bin"
 ACCOUNT = "postgres"
+_TEMPORARY = tempfile.gettempdir()  # as it is before a server of this process puts its own folder there
 """PostgreSQL refuses to run as root; then it runs as this user."""
 
 
@@ -65,7 +66,7 @@ class TemporaryPostgres:
 @contextmanager
 def temporary_postgres() -> Iterator[TemporaryPostgres]:
     """Yield a running cluster and remove it afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="medgrape-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="medgrape-postgres-", dir=_TEMPORARY))
     try:
         cluster = TemporaryPostgres(folder)
         cluster.start()

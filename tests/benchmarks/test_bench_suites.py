@@ -61,6 +61,7 @@ def test_a_suite_that_lacks_something_says_so_and_keeps_what_it_measured_before(
     assert outcome.not_run == "It needs: pip install something."
 
 
+@pytest.mark.slow
 def test_a_suite_runs_in_a_process_of_its_own_and_tells_what_it_lacks_or_how_it_ended():
     lacking = measured_apart(next(suite for suite in SUITES if suite.name == "faithfulness"))
     assert lacking.rows or "pip install quantus" in str(lacking.not_run)

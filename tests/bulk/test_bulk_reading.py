@@ -18,6 +18,7 @@ import pytest
 from bulk_scenes import InProcessEngine, InProcessSlot, copies, kill_when, order, rows
 from filelock import FileLock
 
+from command_line import medgrape
 from medgrape.bulk.film_reader import FilmReader, Job, model_version
 from medgrape.bulk.local import LocalEngine, LocalWorkerSlot
 from medgrape.bulk.run import CRASHED, Order, WorkerDiedError, WorkerSlotLostError, read_in_bulk
@@ -223,7 +224,7 @@ def test_a_film_in_storage_may_be_no_larger_than_one_on_disk():
 
 
 def test_ctrl_c_ends_everything_and_leaves_whole_parts(tiny, films, tmp_path):
-    folder, out = copies(films, tmp_path / "many", 700), tmp_path / "out"
+    folder, out = copies(films, tmp_path / "many", 300), tmp_path / "out"
     command = [sys.executable, "-m", "medgrape", "predict", str(folder), "--model", str(tiny), "--out", str(out)]
     running = subprocess.Popen([*command, "--shard", "4"], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
@@ -237,7 +238,7 @@ def test_ctrl_c_ends_everything_and_leaves_whole_parts(tiny, films, tmp_path):
     assert all(pq.read_table(part).num_rows == 4 for part in out.glob("part-*"))
     assert not (out / "_summary.json").exists()
     ended = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(ended.stdout)["films"] == len({row["film"] for row in rows(out)}) == 700
+    assert json.loads(ended.stdout)["films"] == len({row["film"] for row in rows(out)}) == 300
 
 
 def test_workers_end_when_their_parent_is_killed(tiny, films, tmp_path):
@@ -260,9 +261,7 @@ def test_a_worker_with_another_model_than_its_parent_is_an_error(tiny):
 
 
 def test_invalid_input_of_predict_gives_an_error_of_one_sentence(tiny, films, tmp_path):
-    def typed(*words):
-        command = [sys.executable, "-m", "medgrape", "predict", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    typed = partial(medgrape, "predict", cwd=tmp_path)
 
     ended = typed(films[0], "--model", tiny, "--out", "out", "--address", "127.0.0.1:1")
     assert (ended.returncode, ended.stderr) == (2, "medgrape: --address names a Ray cluster; add --engine ray.\n")

@@ -63,6 +63,7 @@ def once_there(out, count, do) -> threading.Thread:
     return thread
 
 
+@pytest.mark.slow
 def test_a_killed_actor_and_a_lost_node_neither_lose_nor_duplicate_rows(nodes, tiny, films, tmp_path):
     here, other = nodes
     folder, out, killed = copies(films, tmp_path / "many", 600), tmp_path / "out", []

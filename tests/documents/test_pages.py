@@ -21,6 +21,8 @@ LEFT_BEHIND = {
 
 
 LONG = {
+    "docs/how-to/audit.md",
+    "docs/how-to/boxes.md",
     "docs/how-to/export.md",
     "docs/how-to/http.md",
     "docs/how-to/new-concepts.md",
@@ -29,7 +31,7 @@ LONG = {
     "docs/tutorial/first-reading.md",
     "docs/tutorial/own-csv.md",
 }
-"""Pages that take half a minute or more without their slow blocks; only the slow suite runs them."""
+"""Pages that take long even without their slow blocks; only the slow suite runs them."""
 
 
 def with_blocks(*, slow: bool):

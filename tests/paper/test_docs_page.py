@@ -3,12 +3,15 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from medgrape.paper.reproduce import report_again
 from medgrape.paper.suites import SUITES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reproduced"
 
 
+@pytest.mark.slow
 def test_the_committed_report_is_made_from_the_committed_results(tmp_path):
     for name in ("results", "pictures"):
         shutil.copytree(PAGE / name, tmp_path / name)

@@ -158,6 +158,7 @@ def test_a_refused_command_changes_nothing(some_tables, brief, tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.slow
 def test_a_report_contains_the_tables_of_earlier_commands(some_tables):
     request, report = some_tables
     again = reproduce(replace(request, suites=chosen_suites(["latency"])))

@@ -271,6 +271,7 @@ def test_a_file_that_is_no_whole_export_is_refused_in_one_sentence(exported, tmp
         mg.load(tmp_path / "nowhere.onnx")
 
 
+@pytest.mark.slow
 def test_an_export_that_answers_otherwise_than_torch_is_not_written(strict_run, tmp_path, monkeypatch):
     monkeypatch.setattr(export, "CLOSE", -1.0)
     with pytest.raises(UserError, match="differ from torch"):

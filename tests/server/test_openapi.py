@@ -91,7 +91,7 @@ def test_the_document_lists_login_schemes_and_open_routes(described):
 @pytest.mark.parametrize(
     ("database", "times", "least"),
     [
-        ("sqlite", 3, 300),
+        ("sqlite", 1, 100),
         pytest.param("postgresql", 3, 300, marks=pytest.mark.slow),
         pytest.param("sqlite", 17, 2000, marks=pytest.mark.slow),
     ],

@@ -41,7 +41,8 @@ def ended(ready):
     ready.lock.release()
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.mark.slow  # tests/page kills a server, too
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_no_acknowledged_step_is_missing_after_kills_and_every_study_is_as_it_was(
     tmp_path, strict_run, database, request
 ):
@@ -63,6 +64,7 @@ def test_no_acknowledged_step_is_lost_in_twenty_kills_and_ten_thousand_requests(
     assert broken == []
 
 
+@pytest.mark.slow
 def test_many_readers_at_once_meet_no_error(tmp_path, strict_run):
     with server(strict_run, tmp_path, "", port=free_port()) as (_, admin):
         assert crowd(admin, films(), readers=12, boxes=3, pause=0.05, name="reader").errors == 0

@@ -4,12 +4,16 @@ import io
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 
 import pypdf
 import pytest
 from pdf_scenes import NIH, correction, explanation, reading, step, tall, usual, wide
 
+from medgrape.explain.film_panel import film_panel, mark_concepts
+from medgrape.explain.render import draw
 from medgrape.explain.words import NOTICE
+from medgrape.server.api import reading_pdf as pdf
 from medgrape.server.api.reading_pdf import UNPRINTABLE, escaped, reading_pdf
 
 
@@ -19,8 +23,27 @@ def sheets(explained, steps=(), warnings=(), **changes):
     return [re.sub(r"\s+", " ", page.extract_text()) for page in pypdf.PdfReader(io.BytesIO(content)).pages]
 
 
+@cache
+def usual_explanation():
+    return explanation(usual())
+
+
+@cache
+def usual_pictures():
+    """Return film and evidence of the usual explanation; drawing them takes most of the time of a test."""
+    return film_panel(usual_explanation(), mark_concepts(usual_explanation())), draw(usual_explanation())
+
+
+@pytest.fixture
+def drawn_once(monkeypatch):
+    """Do not draw the same film again for each text."""
+    film, evidence = usual_pictures()
+    monkeypatch.setattr(pdf, "film_panel", lambda *_: film)
+    monkeypatch.setattr(pdf, "draw", lambda _: evidence)
+
+
 def of_steps(*reasons, **changes):
-    explained = explanation(usual())
+    explained = usual_explanation()
     steps = [step(number, explained, reason, **changes) for number, reason in enumerate(reasons, 1)]
     return " ".join(sheets(explained, steps)[2:])
 
@@ -48,6 +71,7 @@ def test_every_sheet_has_the_notice_and_its_number():
     assert all("When and who" in page for page in found[2:])
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_a_step_is_printed_with_its_check_its_confirmation_and_its_reason():
     text = of_steps("Seen on the film of last year.")
     assert "A box for Mass at x 310 to 420, y 121 to 261" in text
@@ -57,6 +81,7 @@ def test_a_step_is_printed_with_its_check_its_confirmation_and_its_reason():
     assert "(−0.2)" in text
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_rejections_negative_boxes_and_undone_steps_are_printed():
     rejected = correction(kind="reject", concept=None, box=None, check=None)
     assert "Rejected: every finding" in of_steps(None, correction=rejected)
@@ -67,6 +92,7 @@ def test_rejections_negative_boxes_and_undone_steps_are_printed():
     assert "Check:" not in of_steps(None, kind="undone")
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_removed_and_changed_boxes_are_printed_with_their_former_state():
     assert "Removed: A box for Mass" in of_steps("Wrong film.", kind="withdrawn", about="withdrawn")
     was = correction(concept="nodule")
@@ -77,6 +103,7 @@ def test_removed_and_changed_boxes_are_printed_with_their_former_state():
     assert "Undone: Changed to: A box for Mass" in of_steps(None, kind="undone", about="redrawn", replaced=was)
 
 
+@pytest.mark.usefixtures("drawn_once")
 @pytest.mark.parametrize(
     "typed",
     [
@@ -99,6 +126,7 @@ def test_letters_that_cannot_be_printed_are_replaced_with_a_note():
     assert UNPRINTABLE not in escaped("really?")
 
 
+@pytest.mark.usefixtures("drawn_once")
 @pytest.mark.parametrize("typed", ["W" * 500, "\x00\x07\x1b[31m", "\u202egnitirw", "a\nb\tc", " " * 500])
 def test_no_typed_text_prevents_printing(typed):
     assert "Corrections" in of_steps(typed, typed)

@@ -71,6 +71,7 @@ def test_findings_and_boxes_are_used(fitted, drawn_dataset):
     assert run.metrics["data"]["splits"]["train"]["with_boxes"] > 0
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_searched_with_whole_patients_in_each_fold(films, tmp_path):
     pipeline = Pipeline([("as they are", FunctionTransformer()), ("grape", mg.GrapeClassifier(TINY))])
     pipeline.set_params(grape__validation=0.3, grape__memory=tmp_path / "memory")
@@ -117,6 +118,7 @@ def test_other_films_under_the_same_names_are_another_fit(films, tmp_path):
         train(TrainingJob(classifier._configured(), data, first))
 
 
+@pytest.mark.slow
 def test_classes_keep_their_names_if_a_tool_numbers_them(films, fitted):
     classifier = mg.GrapeClassifier(TINY, settings={"stages.vectors.normal": ("healthy",)}, validation=0.3)
     shares = cross_val_predict(

@@ -137,7 +137,7 @@ def test_a_folder_with_other_files_is_not_overwritten(drawn_dataset, tmp_path):
         train(TrainingJob(small(), drawn_dataset, tmp_path))
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_killed_at_any_moment_a_training_ends_with_the_same_bytes(kills, trained_run, drawn_dataset, tmp_path):
     command = [sys.executable, str(HERE / "killing.py"), str(drawn_dataset), str(tmp_path), str(kills), "7"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280, env=_environment())
@@ -175,6 +175,7 @@ def _environment():
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(HERE.parent), given]))}
 
 
+@pytest.mark.slow  # test_many_processes compares two processes with one as well
 def test_two_processes_get_the_same_loss_as_one(trained_run, drawn_dataset, tmp_path):
     command = [sys.executable, str(HERE / "two_processes.py"), str(drawn_dataset), str(tmp_path / "two")]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250, env=_environment())

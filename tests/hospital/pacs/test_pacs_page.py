@@ -48,6 +48,7 @@ def as_described(tmp_path):
     orthanc.stop()
 
 
+@pytest.mark.slow
 def test_the_page_runs_as_it_is_written(as_described, cabinet, trained_run, tmp_path):
     film = cabinet.film(0).rename(tmp_path / "chest.dcm")
     (tmp_path / "runs").mkdir()

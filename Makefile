@@ -9,7 +9,7 @@ NODE_MODULES := ui/node_modules/.package-lock.json
 NPM := cd ui && PATH="$(abspath $(BIN)):$$PATH" npm
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-ui test-unit test-integration test-browser test-slow check format ui ui-dev ui-types bench docs docs-serve pictures report constraints lint-docker release-check clean
+.PHONY: help setup demo test test-ui test-slow check format ui ui-dev ui-types bench docs docs-serve pictures report constraints lint-docker release-check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,23 +49,11 @@ demo: $(DEMO_STAMP) ## draw films, train on them, evaluate, open the reading roo
 	$(BIN)/medgrape demo
 
 # One thread per process: two test processes that both use all cores slow each other down.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup --durations=15
-INTEGRATION := $(addprefix tests/,bulk cli documents hospital/pacs paper server sklearn tools)
-BROWSER := tests/page
-
-test: test-ui test-unit test-integration test-browser ## all tests except the slow ones
+test: test-ui $(STAMP) $(PAGE) ## all tests except the slow ones: the package, then commands and servers, then the page in a browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n 2 --dist loadgroup --durations=15
 
 test-ui: $(STAMP) $(NODE_MODULES) ## unit tests of the page
 	$(NPM) test
-
-test-unit: $(STAMP) ## tests of the package without servers and commands
-	$(PYTEST) $(addprefix --ignore=,$(INTEGRATION) $(BROWSER))
-
-test-integration: $(STAMP) $(PAGE) ## tests of commands, servers, documents and several processes
-	$(PYTEST) $(INTEGRATION)
-
-test-browser: $(STAMP) $(PAGE) ## tests of the page in a real browser
-	$(PYTEST) $(BROWSER)
 
 test-slow: $(STAMP) $(PAGE) ## the slow tests
 	$(BIN)/python -m pytest -m slow

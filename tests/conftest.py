@@ -17,6 +17,19 @@ from small_settings import small
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell; tests send it to programs
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+INTEGRATION = {"bulk", "cli", "documents", "hospital", "paper", "server", "sklearn", "tools"}
+BROWSER = {"page"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run tests of the package first, then those of commands, servers and documents, then those in a browser."""
+
+    def stage(item: pytest.Item) -> int:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        return 2 if folder in BROWSER else 1 if folder in INTEGRATION else 0
+
+    items.sort(key=stage)
+
 
 @pytest.fixture(scope="session")
 def chest() -> np.ndarray:

@@ -1,5 +1,7 @@
 """The notebooks are stored without outputs, and run from top to bottom."""
 
+import ast
+import importlib
 import os
 from pathlib import Path
 
@@ -40,6 +42,15 @@ def test_a_notebook_explains_itself_and_the_limits_of_its_model(path):
     assert len(prose) >= 6
     assert "Research software, not a medical device" in prose[0]
     assert "**drawn**" in prose[0]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_everything_that_a_notebook_imports_exists(path):
+    code = "\n".join(cell.source for cell in opened(path).cells if cell.cell_type == "code")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("medgrape"):
+            for name in node.names:
+                assert hasattr(importlib.import_module(node.module), name.name), f"{node.module}.{name.name}"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 app = Typer(no_args_is_help=True, help="Publish a run with a model card on a model hub.")
 Licence = Annotated[
-    str, Option("--license", help="License in the model card, such as apache-2.0. other: not a standard license.")
+    str, Option("--license", help="License that the model card states, such as apache-2.0; other: it states none.")
 ]
 _PICTURES = "Publish or remove the run's pictures of training films. Required if the run has some."
 Pictures = Annotated[bool | None, Option("--with-pictures/--without-pictures", help=_PICTURES, show_default=False)]

@@ -22,7 +22,7 @@ def read(
     model: ModelOption,
     box: Annotated[
         list[str] | None,
-        Option(help="CONCEPT:x1,y1,x2,y2: the finding is in this box; all:...: some finding is, not checked."),
+        Option(help="CONCEPT:x1,y1,x2,y2: this concept is in the box; all: some concept is (unchecked)."),
     ] = None,
     not_box: Annotated[
         list[str] | None, Option(help="CONCEPT:x1,y1,x2,y2: it is not in this box; all: no finding is.")

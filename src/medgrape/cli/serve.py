@@ -32,7 +32,7 @@ def serve(
     data: Annotated[Path | None, Option(help="Prepared data set to measure models on.")] = None,
     workers: Annotated[int | None, Option(help="Number of worker processes. (default: 2)")] = None,
     public_url: Annotated[
-        str | None, Option(help="Address that users open if a proxy is in front of the server.")
+        str | None, Option(help="Address that users open if a proxy is in front of the server; needs users.")
     ] = None,
     tls_certificate: Annotated[Path | None, Option(help="PEM file; the server then uses HTTPS.")] = None,
     tls_key: Annotated[Path | None, Option(help="PEM file with the key of the certificate.")] = None,

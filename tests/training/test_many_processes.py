@@ -215,7 +215,7 @@ def test_an_error_is_printed_once_and_torchrun_fails(drawn_dataset, tmp_path):
     with begun(command, tmp_path) as agent:
         assert agent.wait(timeout=60) != 0
     output = (tmp_path / "output.err").read_text()
-    assert output.count("medgrape: There are no settings at") == 1
+    assert output.count("medgrape: Cannot read the settings in") == 1
     assert "Process 1" not in output
 
 

@@ -20,6 +20,7 @@ from medgrape.cli.evaluate import evaluate
 from medgrape.cli.exchange import boxes, readings
 from medgrape.cli.export import export
 from medgrape.cli.film import film
+from medgrape.cli.help_types import use_plain_types
 from medgrape.cli.hub import app as hub
 from medgrape.cli.pacs import app as pacs
 from medgrape.cli.parts import parts
@@ -33,6 +34,7 @@ from medgrape.cli.user import tokens, users
 from medgrape.errors import UserError, os_error_message
 
 _INTERNAL_ERROR = 70
+use_plain_types()
 app = Typer(
     name="medgrape",
     help="Read chest X-rays with concepts (findings) that can be localised, corrected and extended.\n\n"

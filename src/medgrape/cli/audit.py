@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from medgrape.cli.console import note, print_result, print_warnings, table, track
-from medgrape.cli.options import Json, RunArgument, outside_runs
+from medgrape.cli.options import Json, ModelArgument, outside_runs
 
 if TYPE_CHECKING:
     from medgrape.evaluation.audit.audit import Audit
@@ -22,7 +22,7 @@ _MAP_COLUMNS = {
 
 
 def audit(
-    run: RunArgument,
+    run: ModelArgument,
     data: Annotated[Path, Option(help="Prepared data set that states sex, age or view of its films.")],
     by: Annotated[str, Option(help="Attributes to group by: sex, age, view; sex+age: by both.")] = "sex,age,view",
     out: Annotated[Path | None, Option(help="Folder for audit.json and audit.html. (default: RUN-audit-SPLIT)")] = None,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Exit, Option, Typer
 
 from medgrape.cli.console import note, print_json, table
-from medgrape.cli.options import ConfigFile, Json, outside_runs
-from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, check_room, load_settings, open_room
+from medgrape.cli.options import Json, outside_runs
+from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, ServerConfig, check_room, load_settings, open_room
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def verify(
     export: Annotated[Path | None, Argument(help="An exported log. (default: the log of the room)")] = None,
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
     head: Annotated[str | None, Option(help="A last hash that you noted earlier, which must be in the log.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -50,7 +50,7 @@ def verify(
 
 
 @app.command()
-def accept(room: Room = ROOM, database: Database = None, config: ConfigFile = None) -> None:
+def accept(room: Room = ROOM, database: Database = None, config: ServerConfig = None) -> None:
     """Accept the present end of the log, after you have investigated what verify reported. The log records this.
 
     Without it, verify reports a fault at the end of the log every time. Missing events stay missing.
@@ -70,7 +70,7 @@ def export(
     out: Annotated[Path, Argument(help="File to write, with one event as JSON on each line.")],
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
 ) -> None:
     """Write the whole log to a file, which medgrape audit-log verify FILE checks on any machine.
 
@@ -91,7 +91,7 @@ def export(
 def show(
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
     last: Annotated[int, Option(min=1, max=100_000, help="Number of events to show.")] = 20,
     as_json: Json = False,
 ) -> None:

@@ -19,13 +19,16 @@ def calibrate(
     max_false_alarms: Annotated[float | None, Option(help="Largest rate of false alarms. (default: 0.1)")] = None,
     confidence: Annotated[float | None, Option(help="Confidence that the rate is not larger. (default: 0.9)")] = None,
     balanced: Annotated[
-        bool, Option("--balanced", help="Separate right from wrong boxes best; guarantee no rate.")
+        bool, Option("--balanced", help="Separate right from wrong boxes best, without a guaranteed rate.")
     ] = False,
     split: Annotated[str, Option(help="Split to learn from: val, or test of another data set.")] = "val",
-    gate: Annotated[float | None, Option(help="Largest variance of a leading concept. (default: none)")] = None,
+    gate: Annotated[
+        float | None,
+        Option(help="No warning if the variance of the leading concept is above this. (default: no limit)"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Learn from boxes by how much another concept may lead before a box raises a warning; store it in the run.
+    """Learn the thresholds of the safety check from boxes, and store them in the run.
 
     Example: medgrape calibrate runs/demo --data demo/data --max-false-alarms 0.10
     """

@@ -43,7 +43,7 @@ def add(
     seed: Annotated[int, Option(min=0, max=MAX_SEED, help="Random seed of its prototypes.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Teach a model a new concept from its description, from example films, or from both.
+    """Teach a model a concept from a description, and from example films if given.
 
     With --grow or --refit the head uses the concept; otherwise the model only localises it.
 
@@ -100,10 +100,12 @@ def parse_example(text: str) -> Path | tuple[Path, Box]:
 def grow_(
     model: RunOption,
     out: Out,
-    data: Annotated[Path | None, Option(help="Data set to fit the head on; else no prediction changes yet.")] = None,
+    data: Annotated[
+        Path | None, Option(help="Prepared data set to fit the head on. Without it, no prediction changes.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Add the concepts learnt after training to the inputs of the head, and fit the head again.
+    """Add the concepts learnt after training to the inputs of the head; with --data, also fit the head again.
 
     Example: medgrape concept grow --model runs/cavity --out runs/grown --data data/tb
     """

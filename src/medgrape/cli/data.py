@@ -23,7 +23,9 @@ app.add_typer(prepare, name="prepare")
 @app.command("check")
 def check_command(
     folder: Annotated[Path, Argument(help="Folder of a prepared data set.")],
-    tau: Annotated[float, Option(help="Edges of the concept graph: those with P(k given j) above tau.")] = 0.10,
+    tau: Annotated[
+        float, Option(help="Draw an edge from concept j to k if films with j show k more often than this share.")
+    ] = 0.10,
     against: Annotated[Path | None, Option(help="Another prepared data set, to find films that are in both.")] = None,
     out: Annotated[Path | None, Option(help="Folder for the pictures. (default: FOLDER/check)")] = None,
     as_json: Json = False,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from medgrape.cli.console import note, print_result, print_warnings, table, track
-from medgrape.cli.options import Json, RunArgument, outside_runs
+from medgrape.cli.options import Json, ModelArgument, outside_runs
 
 if TYPE_CHECKING:
     from medgrape.evaluation.report import Evaluation, ReportFiles
 
 
 def evaluate(
-    run: RunArgument,
+    run: ModelArgument,
     data: Annotated[Path, Option(help="Prepared data set with the classes and concepts of the run.")],
     out: Annotated[Path | None, Option(help="Folder for report.json and report.html. (default: RUN-SPLIT)")] = None,
     split: Annotated[str, Option(help="Split to read: train, val or test.")] = "test",

@@ -7,9 +7,9 @@ from typing import Annotated
 from typer import Argument, Option, Typer
 
 from medgrape.cli.console import note, print_result, track
-from medgrape.cli.options import ConfigFile, Json, outside_runs
+from medgrape.cli.options import Json, outside_runs
 from medgrape.cli.prepare import AllowMissing, print_dataset
-from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, open_existing_room
+from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, ServerConfig, open_existing_room
 from medgrape.errors import UserError
 from medgrape.files import whole_file
 
@@ -57,7 +57,7 @@ def import_boxes_command(
 
 @boxes.command("collect")
 def collect_boxes(
-    out: OutFile, room: Room = ROOM, database: Database = None, config: ConfigFile = None, as_json: Json = False
+    out: OutFile, room: Room = ROOM, database: Database = None, config: ServerConfig = None, as_json: Json = False
 ) -> None:
     """Write all boxes that people drew in a reading room, as COCO or CSV. The room's log records this.
 
@@ -96,7 +96,7 @@ def export_readings(folder: Readings, out: OutFile, as_json: Json = False) -> No
 
 @readings.command("collect")
 def collect_readings_command(
-    out: CsvFile, room: Room = ROOM, database: Database = None, config: ConfigFile = None, as_json: Json = False
+    out: CsvFile, room: Room = ROOM, database: Database = None, config: ServerConfig = None, as_json: Json = False
 ) -> None:
     """Write the result of every study of a reading room as CSV, one row per study. The room's log records this.
 

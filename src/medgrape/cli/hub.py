@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from medgrape.runs.hub.publish import Packed, Publishing
 
 app = Typer(no_args_is_help=True, help="Publish a run with a model card on a model hub.")
-Licence = Annotated[str, Option("--license", help="License, such as apache-2.0; other: none is stated.")]
+Licence = Annotated[
+    str, Option("--license", help="License that the model card states, such as apache-2.0; other: it states none.")
+]
 _PICTURES = "Publish or remove the run's pictures of training films. Required if the run has some."
 Pictures = Annotated[bool | None, Option("--with-pictures/--without-pictures", help=_PICTURES, show_default=False)]
 CardName = Annotated[str, Option("--as", help="ORG/NAME on the hub; the card shows how to load it.")]

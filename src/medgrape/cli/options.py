@@ -11,7 +11,8 @@ from medgrape.config import MAX_SEED, Config, load_config
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 
-ConfigFile = Annotated[Path | None, Option(help="TOML file of settings; options on the command line override it.")]
+_CONFIG = "Settings file, as for medgrape train; only limits and preprocessing are used."
+ConfigFile = Annotated[Path | None, Option(help=_CONFIG)]
 Json = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
 Size = Annotated[int | None, Option(help="Side of the model's square input, in pixels. (default: 224)")]
 MaxBytes = Annotated[int | None, Option(help="Largest file to open, in bytes. (default: 268435456)")]
@@ -36,9 +37,12 @@ def resolve_run(run: Path) -> Path:
     return folder
 
 
-_RUN = "Folder of a run, written by medgrape train; or ORG/NAME@COMMIT on a model hub."
+_RUN = "Folder of a run, or ORG/NAME@REVISION on a model hub."
 RunArgument = Annotated[Path, Argument(help=_RUN, callback=resolve_run)]
 RunOption = Annotated[Path, Option("--model", help=_RUN, callback=resolve_run)]
+_MODEL = "Folder of a run, an exported .onnx file, or ORG/NAME@REVISION on a model hub."
+ModelArgument = Annotated[Path, Argument(help=_MODEL, callback=resolve_run)]
+ModelOption = Annotated[Path, Option("--model", help=_MODEL, callback=resolve_run)]
 
 
 def check_address(engine: str, address: str | None) -> None:

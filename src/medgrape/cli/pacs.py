@@ -119,7 +119,7 @@ def push(
 @app.command()
 def watch(
     server: ServerName,
-    model: Annotated[Path, Option(help="Folder of a run, or a model in one ONNX file.")],
+    model: Annotated[Path, Option(help="Folder of a run, or an exported .onnx file.")],
     out: Annotated[Path, Option(help="Folder for the readings and the record of all films.")],
     since: Annotated[str, Option(help=f"First study date: {_SINCE}.")] = "7d",
     push: Annotated[bool, Option("--push", help="Store report, maps and boxes of each film on the server.")] = False,

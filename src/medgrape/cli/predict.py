@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from medgrape.cli.console import note, print_result, watch
-from medgrape.cli.options import Address, EngineName, Json, check_address, outside_runs, resolve_run
+from medgrape.cli.options import Address, EngineName, Json, ModelOption, check_address, outside_runs
 
 if TYPE_CHECKING:
     from medgrape.bulk.results import Summary
@@ -16,7 +16,7 @@ def predict(
     paths: Annotated[
         list[str], Argument(help="Films, folders, lists (.txt or .csv), prepared data sets, or storage URLs.")
     ],
-    model: Annotated[Path, Option(help="Run, ONNX file, or ORG/NAME@COMMIT on a model hub.", callback=resolve_run)],
+    model: ModelOption,
     out: Annotated[Path, Option(help="Folder for the table; an interrupted call continues there.")],
     engine: EngineName = "local",
     address: Address = None,

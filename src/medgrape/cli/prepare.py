@@ -22,7 +22,8 @@ Folder = Annotated[Path, Argument(metavar="SOURCE", exists=True, file_okay=False
 Out = Annotated[Path, Option(help="Folder for the prepared data set; it must be new or empty.")]
 AllowMissing = Annotated[bool, Option("--allow-missing", help="Leave out what is missing or contradictory.")]
 Validation = Annotated[float, Option(help="Fraction of the training patients for validation.")]
-Test = Annotated[float, Option(help="Fraction of the patients for testing, if there is no official test split.")]
+_TEST = "Fraction of the patients for testing; ignored if the data set has an official test split."
+Test = Annotated[float, Option(help=_TEST)]
 Seed = Annotated[int, Option(help="Random seed of the split.")]
 
 

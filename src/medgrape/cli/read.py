@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from medgrape.cli.console import err, note, print_json, print_warnings, table
-from medgrape.cli.options import Json, RunOption, check_picture_path, parse_box, parse_concept
+from medgrape.cli.options import Json, ModelOption, check_picture_path, parse_box, parse_concept
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 def read(
     film: Annotated[Path, Argument(help="A PNG, JPEG or DICOM file.")],
-    model: RunOption,
+    model: ModelOption,
     box: Annotated[
-        list[str] | None, Option(help="CONCEPT:x1,y1,x2,y2: it is in this box; all: look in this box.")
+        list[str] | None,
+        Option(help="CONCEPT:x1,y1,x2,y2: this concept is in the box; all: some concept is (unchecked)."),
     ] = None,
     not_box: Annotated[
         list[str] | None, Option(help="CONCEPT:x1,y1,x2,y2: it is not in this box; all: no finding is.")

@@ -26,15 +26,21 @@ _REAL_FILM_COLUMNS = {
 
 
 def reproduce(
-    suites: Annotated[list[str] | None, Argument(help="Suites of tables, or all. (default: list the suites)")] = None,
+    suites: Annotated[
+        list[str] | None, Argument(help="Names of suites, or all, or report, or real-films. (default: list them)")
+    ] = None,
     data: Annotated[Path | None, Option(help="Prepared data set, in place of the paper's TBX11K.")] = None,
-    second: Annotated[Path | None, Option(help="Prepared data set, in place of NIH; for some suites.")] = None,
+    second: Annotated[
+        Path | None, Option(help="Prepared data set, in place of NIH. Without it, its tables are left out.")
+    ] = None,
     out: Annotated[Path, Option(help="Folder for runs, results and the report.")] = Path("reproduced"),
     seeds: Annotated[str, Option(help="Training seeds, such as 0,1,2. (default: 0,1,2,3,42; with --quick: 0,1)")] = "",
-    quick: Annotated[bool, Option("--quick", help="Use a small backbone, few epochs and two seeds.")] = False,
+    quick: Annotated[
+        bool, Option("--quick", help="Smaller films (160 px), partly frozen backbone, few epochs, two seeds.")
+    ] = False,
     config: Annotated[Path | None, Option(help="Base settings. (default: the paper's, on a small backbone)")] = None,
     second_config: Annotated[
-        Path | None, Option(help="Base settings of --second. (default: tau 0.05, half the rates)")
+        Path | None, Option(help="Settings for --second. (default: --config, tau 0.05, half the learning rates)")
     ] = None,
     plan: Annotated[bool, Option("--plan", help="Only list the jobs with their estimated times.")] = False,
     tbx11k: Annotated[Path | None, Option(help="For real-films: official folder of TBX11K.")] = None,

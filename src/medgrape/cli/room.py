@@ -16,6 +16,7 @@ ROOM = Path("reading-room")
 COMMAND_LINE = "command line"
 """Name of the actor in the event log for everything that is done by a command."""
 Room = Annotated[Path, Option(help="The room's folder: films, models and, by default, the database.")]
+ServerConfig = Annotated[Path | None, Option(help="Settings file of the server (docs/reference/server.md).")]
 Database = Annotated[str | None, Option(help="URL of PostgreSQL or SQLite. (default: SQLite in the room)")]
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from medgrape.cli.console import note
-from medgrape.cli.options import ConfigFile, resolve_run
-from medgrape.cli.room import ROOM, Database, Room, import_server, load_settings
+from medgrape.cli.options import resolve_run
+from medgrape.cli.room import ROOM, Database, Room, ServerConfig, import_server, load_settings
 
 if TYPE_CHECKING:
     from medgrape.server.process import Ready
@@ -19,16 +19,21 @@ def _resolve_runs(runs: list[Path]) -> list[Path]:
 
 def serve(
     run: Annotated[
-        list[Path], Argument(help="Runs, or ORG/NAME@COMMIT; the first new one is put to use.", callback=_resolve_runs)
+        list[Path],
+        Argument(
+            help="Folders of runs, or ORG/NAME@REVISION. The first new one becomes active.", callback=_resolve_runs
+        ),
     ],
     room: Room = ROOM,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
     host: Annotated[str | None, Option(help="Address to listen on. (default: 127.0.0.1)")] = None,
     port: Annotated[int | None, Option(help="Port to listen on; 0: any free one. (default: 8000)")] = None,
     database: Database = None,
     data: Annotated[Path | None, Option(help="Prepared data set to measure models on.")] = None,
     workers: Annotated[int | None, Option(help="Number of worker processes. (default: 2)")] = None,
-    public_url: Annotated[str | None, Option(help="URL of the server for its users, behind a proxy.")] = None,
+    public_url: Annotated[
+        str | None, Option(help="Address that users open if a proxy is in front of the server; needs users.")
+    ] = None,
     tls_certificate: Annotated[Path | None, Option(help="PEM file; the server then uses HTTPS.")] = None,
     tls_key: Annotated[Path | None, Option(help="PEM file with the key of the certificate.")] = None,
 ) -> None:

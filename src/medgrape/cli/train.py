@@ -9,28 +9,27 @@ from medgrape.cli.console import note, print_json, table, track, watch
 from medgrape.cli.options import Json
 from medgrape.cli.rank_zero import only_rank_zero_prints
 from medgrape.config import MAX_SEED, load_config
-from medgrape.errors import UserError
 
 
 def train(
-    config: Annotated[Path, Argument(help="TOML file of settings, such as configs/demo.toml.")],
+    config: Annotated[Path, Argument(help="Settings file, or the name of a recipe: demo, tbx11k-real, ...")],
     data: Annotated[Path, Option(help="Folder of a prepared data set.")],
     out: Annotated[Path, Option(help="Folder for the run.")] = Path("runs/latest"),
     seed: Annotated[int | None, Option(min=0, max=MAX_SEED, help="Override the seed of the settings.")] = None,
-    mlflow: Annotated[str | None, Option(help="Also log to MLflow, such as http://host:5000.")] = None,
+    mlflow: Annotated[
+        str | None, Option(help="Also log every epoch to this MLflow server, such as http://host:5000.")
+    ] = None,
     experiment: Annotated[str, Option(help="Name of the MLflow experiment.")] = "medgrape",
     mlflow_files: Annotated[
-        bool, Option("--mlflow-files", help="Also send reports and curves; no weights, no films.")
+        bool, Option("--mlflow-files", help="Also send concepts.json, metrics.json, log.jsonl and curves.png.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Train all stages; an interrupted training continues if the command is repeated.
 
-    Example: medgrape train configs/demo.toml --data demo/data --out runs/demo
+    Example: medgrape train demo --data demo/data --out runs/demo
     """
     with only_rank_zero_prints() as may_print:
-        if not config.is_file():
-            raise UserError(f"There are no settings at {config}; see configs/.")
         settings = load_config(config).overridden(seed=seed)
 
         from medgrape.baselines.methods import load_any  # torch is slow to import

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option, Typer, prompt
 
 from medgrape.cli.console import note, print_json, table
-from medgrape.cli.options import ConfigFile, Json
-from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, open_room
+from medgrape.cli.options import Json
+from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, ServerConfig, open_room
 from medgrape.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def add_user(
     role: RoleOption = "reader",
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
     password_stdin: FromInput = False,
     no_password: Annotated[bool, Option("--no-password", help="For a program that uses a token only.")] = False,
 ) -> None:
@@ -45,7 +45,9 @@ def add_user(
 
 
 @users.command("list")
-def list_users(room: Room = ROOM, database: Database = None, config: ConfigFile = None, as_json: Json = False) -> None:
+def list_users(
+    room: Room = ROOM, database: Database = None, config: ServerConfig = None, as_json: Json = False
+) -> None:
     """List the users.
 
     Example: medgrape user list
@@ -71,7 +73,7 @@ def change_user(
     password_stdin: FromInput = False,
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
 ) -> None:
     """Change the role or password of a user, or disable the account. This ends all sessions of the user.
 
@@ -99,7 +101,7 @@ def create_token(
     days: Annotated[float, Option(min=0.01, max=3650, help="Days until the token expires.")] = 90,
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
 ) -> None:
     """Create a token for a program and print it. It is shown only once: the server stores a hash of it.
 
@@ -116,7 +118,9 @@ def create_token(
 
 
 @tokens.command("list")
-def list_tokens(room: Room = ROOM, database: Database = None, config: ConfigFile = None, as_json: Json = False) -> None:
+def list_tokens(
+    room: Room = ROOM, database: Database = None, config: ServerConfig = None, as_json: Json = False
+) -> None:
     """List the tokens, without their secrets.
 
     Example: medgrape token list
@@ -144,7 +148,7 @@ def revoke_token(
     token: Annotated[str, Argument(help="Id of the token, as medgrape token list shows it.")],
     room: Room = ROOM,
     database: Database = None,
-    config: ConfigFile = None,
+    config: ServerConfig = None,
 ) -> None:
     """Revoke a token: the server refuses it from now on.
 

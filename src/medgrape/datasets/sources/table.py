@@ -63,7 +63,7 @@ def read_table(
     sex: Annotated[str | None, Option("Column with the sex.")] = None,
     age: Annotated[str | None, Option("Column with the age in years.")] = None,
     view: Annotated[str | None, Option("Column with the view, PA or AP.")] = None,
-    split: Annotated[str | None, Option("Column with the word test for test films.")] = None,
+    split: Annotated[str | None, Option("Column with train, val or test; val counts as train.")] = None,
     films: Annotated[Path | None, Option("Folder that the paths are relative to. (default: that of the CSV)")] = None,
     boxes: Annotated[Path | None, Option("CSV file with one row per box.", file=True)] = None,
     box_film: Annotated[str, Option("Column of --boxes with the name or path of the film.")] = "film",

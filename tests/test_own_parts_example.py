@@ -122,7 +122,7 @@ def test_a_run_with_own_parts_reads_is_corrected_learns_and_grows_and_is_the_sam
         assert grown.open(a_film(prepared)).prediction == study.prediction
         again = grown.save(tmp_path / "grown")
         assert again.open(a_film(prepared)).prediction == study.prediction
-        assert again.loaded.run.own_parts == reader.loaded.run.own_parts
+        assert again.loaded.run.plugins == reader.loaded.run.plugins
 
 
 def test_a_run_does_not_load_without_the_package_and_says_which_to_install(run):
@@ -201,7 +201,7 @@ def test_an_export_of_a_run_with_own_parts_answers_as_torch_does_and_needs_no_pa
     reader = mg.load(tmp_path / "own.onnx")
     likely = pytest.approx(expected, abs=1e-3)  # rounding differs by processor
     assert reader.open(a_film(prepared)).prediction == likely
-    assert reader.loaded.run.own_parts["head"] == {"name": "votes", **RECORD}
+    assert reader.loaded.run.plugins["head"] == {"name": "votes", **RECORD}
 
 
 def test_a_baseline_with_an_own_backbone_names_it_and_asks_for_it(site, prepared, tmp_path):
@@ -215,7 +215,7 @@ def test_a_baseline_with_an_own_backbone_names_it_and_asks_for_it(site, prepared
     )
     with on_path(site):
         run = train(TrainingJob(config, prepared, tmp_path / "run"))
-        assert load_any(run).run.own_parts == {"backbone": {"name": "pocketnet", **RECORD}}
+        assert load_any(run).run.plugins == {"backbone": {"name": "pocketnet", **RECORD}}
     with pytest.raises(PluginError, match=r"pip install wardparts==0\.1\.0"):
         load_any(run)
 

@@ -12,7 +12,7 @@ from medgrape.cli.console import note, track
 from medgrape.config import MAX_SEED
 from medgrape.datasets.dataset import SPLITS, Dataset, SplitRule
 from medgrape.datasets.draft import finish
-from medgrape.datasets.sources import DataSource, built_in_sources, read_own
+from medgrape.datasets.sources import DataSource, built_in_sources, read_with_plugin
 from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
 from medgrape.errors import UserError
 from medgrape.phantoms.cohort import Shortcut
@@ -104,7 +104,7 @@ def own(
         if not (key and equals):
             raise UserError(f"--option takes KEY=VALUE, not {text!r}.")
         options[key.replace("-", "_")] = value
-    draft = read_own(name, source, options, track=track)
+    draft = read_with_plugin(name, source, options, track=track)
     print_dataset(finish(draft, out, SplitRule(validation, test, seed), allow_missing=allow_missing), out)
 
 

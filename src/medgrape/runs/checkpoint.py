@@ -97,7 +97,7 @@ class Run:
     learnt_from: tuple[str, ...] = field(repr=False)  # Training and validation films, not to be tested on
     safety: SafetyThresholds | None = None  # None: not calibrated, the thresholds are those of the settings
     changes: tuple[Change, ...] = ()  # Changes after training, oldest first
-    own_parts: Records = field(default_factory=dict)  # The plugins that it was trained with
+    plugins: Records = field(default_factory=dict)  # The plugins that it was trained with
 
     @property
     def grape(self) -> Grape:
@@ -123,7 +123,7 @@ class Run:
         peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
         documents: dict[str, object] = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
-            ARCHITECTURE: architecture | keep_parts(self.own_parts, model, self.config.preprocessing.size),
+            ARCHITECTURE: architecture | keep_parts(self.plugins, model, self.config.preprocessing.size),
             "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
             "thresholds.json": {name: {"absent_peak": low, "present_peak": high} for name, low, high in peaks},
             "absent_scores.json": dict(zip(names, self.usual.absent.tolist(), strict=True)),
@@ -217,7 +217,7 @@ def _load(folder: Path) -> Run:
         learnt_from=tuple(_read(folder / "learnt_from.json")["films"]),
         safety=None if calibrated is None else SafetyThresholds(**calibrated),
         changes=tuple(Change(**change) for change in _read(folder / "changes.json")["changes"]),
-        own_parts=architecture.get(OWN_PARTS, {}),
+        plugins=architecture.get(OWN_PARTS, {}),
     )  # fmt: skip
 
 

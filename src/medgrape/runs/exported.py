@@ -54,7 +54,7 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
         "judged": run.model.head_concepts, "metrics": run.metrics, "learnt_from": run.learnt_from,
         "safety": None if run.safety is None else run.safety.to_json(),
         "changes": [asdict(change) for change in run.changes],
-        "own_parts": run.own_parts, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
+        "own_parts": run.plugins, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
         _TENSORS: base64.b64encode(packed).decode("ascii"),
     }  # fmt: skip
     return {f"{PREFIX}{topic}": json.dumps(value) for topic, value in topics.items()}
@@ -94,7 +94,7 @@ class ExportRecord:
             metrics=topics["metrics"], learnt_from=tuple(topics["learnt_from"]),
             safety=None if safety is None else SafetyThresholds(**safety),
             changes=tuple(Change(**change) for change in topics["changes"]),
-            own_parts=topics.get("own_parts", {}),
+            plugins=topics.get("own_parts", {}),
         )  # fmt: skip
 
 

@@ -144,14 +144,14 @@ def _run(
 ) -> Run | BaselineRun:
     """Assemble the run; calibrate its safety check if the settings say so."""
     config, concepts, classes = job.config, films.dataset.concepts, films.dataset.classes
-    own_parts, calibrate = parts_used(config), config.safety.calibrate
+    plugins, calibrate = parts_used(config), config.safety.calibrate
     metrics = trained.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(trained, TrainedBaseline):
-        return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, own_parts)
+        return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, plugins)
     usual = usual_scores(trained.scores, films)
     exemplars = exemplar_films(trained.scores, films, trained.grid, show=config.exemplars.show)
     run = Run(
-        config, concepts, classes, trained.model, usual, exemplars, metrics, films.fingerprints, own_parts=own_parts
+        config, concepts, classes, trained.model, usual, exemplars, metrics, films.fingerprints, plugins=plugins
     )
     try:
         if calibrate != "none":

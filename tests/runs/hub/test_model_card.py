@@ -200,7 +200,7 @@ def test_a_card_names_the_packages_whose_code_a_reader_would_run(evaluated):
         "head": {"name": "votes", "distribution": "lab; rm", "version": "3"},
         "text encoder": {"name": "synonyms", "distribution": "words", "version": "4"},
     }
-    made = replace(loaded, run=replace(loaded.run, own_parts=parts))
+    made = replace(loaded, run=replace(loaded.run, plugins=parts))
     text = render_card(made, measured_beside(evaluated), repository="org/tb", licence="mit", removed=False)
 
     (line,) = [line for line in text.splitlines() if "pip install" in line]

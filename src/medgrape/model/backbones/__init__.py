@@ -120,7 +120,7 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
     build = built_in("backbone").get(settings.name)
     if build is None:
         part = find_plugin("backbone", settings.name)
-        build = transformers_models.build if part is None else partial(base.build_own, part)
+        build = transformers_models.build if part is None else partial(base.build_plugin, part)
     return Backbone(*build(settings))
 
 

@@ -154,12 +154,12 @@ def render_card(
     environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
     name = repository.rpartition("/")[2] or loaded.folder.name
     extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
-    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
+    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.plugins)}
     try:
         return environment.get_template("card.md").render(
             head=front_matter(loaded, measured, name, licence).strip(),
             name=name, repository=repository, licence=licence, notice=NOTICE, few=FEW,
-            run=run, manifest=loaded.manifest, version=version_of(loaded.folder), parts=run.own_parts,
+            run=run, manifest=loaded.manifest, version=version_of(loaded.folder), parts=run.plugins,
             data=run.metrics.get("data"), stages=_stages(run), measured=measured,
             changed=changed(run), removed=removed, unnamed=unnamed,
             pictures=0 if removed else len(run.exemplars.films),

@@ -129,7 +129,7 @@ def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other
     learnt = films.positions("train")
     maps = mean_maps(run.model.patches(films.pixels(learnt)), run.model.atlas.in_use)
     peaks, shows = maps.amax(dim=(-2, -1))[:, row].numpy(), films.labels[learnt, row].numpy() == 1
-    after, before = fitted.reader.loaded.run.usual, reader.loaded.run.usual
+    after, before = fitted.reader.loaded.run.reference_scores, reader.loaded.run.reference_scores
     assert float(after.present_peak[row]) == pytest.approx(np.median(peaks[shows]), abs=1e-5)
     assert float(after.absent_peak[row]) == pytest.approx(np.median(peaks[~shows]), abs=1e-5)
     assert float(after.present_peak[row]) != pytest.approx(float(before.present_peak[row]), abs=1e-5)

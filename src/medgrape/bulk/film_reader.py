@@ -177,8 +177,8 @@ class FilmReader:
             raise UserError(f"{job.model} is another model here than on the machine that distributes the work.")
         self._run, self._batch = load(job.model).loaded.run, job.batch
         self._columns = Columns(self._run.classes, self._run.concepts.names, job.version)
-        usual = self._run.usual
-        self._usual = list(zip(usual.absent_peak.tolist(), usual.present_peak.tolist(), strict=True))
+        scores = self._run.reference_scores
+        self._reference_peaks = list(zip(scores.absent_peak.tolist(), scores.present_peak.tolist(), strict=True))
         config = self._run.config
         self._films = FilmsAhead(config.limits, config.preprocessing, _BATCHES_AHEAD * job.batch)
 
@@ -213,7 +213,7 @@ class FilmReader:
             grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts
             findings = (
                 Finding(float(mean.max()), *peak(mean, grid), describe_score(float(mean.max()), absent, present))
-                for mean, (absent, present) in zip(maps, self._usual, strict=True)
+                for mean, (absent, present) in zip(maps, self._reference_peaks, strict=True)
             )
             reading = FilmReading(facts.size, tuple(probabilities), tuple(findings), facts.warnings)
             yield self._columns.read(listed, reading)

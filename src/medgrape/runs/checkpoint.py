@@ -91,7 +91,7 @@ class Run:
     concepts: ConceptSet
     classes: tuple[str, ...]
     model: ReadingModel = field(repr=False)
-    usual: ReferenceScores = field(repr=False)
+    reference_scores: ReferenceScores = field(repr=False)
     exemplars: ExemplarFilms = field(repr=False)
     metrics: dict[str, Any] = field(repr=False)  # Validation, chosen epochs, untrained concepts, text encoder
     learnt_from: tuple[str, ...] = field(repr=False)  # Training and validation films, not to be tested on
@@ -120,13 +120,14 @@ class Run:
             "text_width": None if model.anchors is None else model.anchors.text.shape[1],
             "background": model.atlas.ordinary is not None,
         }  # fmt: skip
-        peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
+        scores = self.reference_scores
+        peaks = zip(names, scores.absent_peak.tolist(), scores.present_peak.tolist(), strict=True)
         documents: dict[str, object] = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
             ARCHITECTURE: architecture | keep_parts(self.plugins, model, self.config.preprocessing.size),
             "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
             "thresholds.json": {name: {"absent_peak": low, "present_peak": high} for name, low, high in peaks},
-            "absent_scores.json": dict(zip(names, self.usual.absent.tolist(), strict=True)),
+            "absent_scores.json": dict(zip(names, scores.absent.tolist(), strict=True)),
             "metrics.json": self.metrics,
             "learnt_from.json": {"films": self.learnt_from},
             "safety.json": {"calibrated": None if self.safety is None else self.safety.to_json()},
@@ -208,10 +209,10 @@ def _load(folder: Path) -> Run:
     refuse_changed(architecture, model, config.preprocessing.size, folder)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     rows = [(absent[name], peaks[name]["absent_peak"], peaks[name]["present_peak"]) for name in concepts.names]
-    usual = ReferenceScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
+    reference_scores = ReferenceScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
     calibrated = _read(folder / "safety.json")["calibrated"]
     return Run(
-        config, concepts, classes, model, usual,
+        config, concepts, classes, model, reference_scores,
         exemplars=ExemplarFilms.load(folder),
         metrics=_read(folder / "metrics.json"),
         learnt_from=tuple(_read(folder / "learnt_from.json")["films"]),

@@ -43,7 +43,7 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
     """Return all properties but the seal; ``calibrated`` describes the films that int8 was calibrated on."""
     run, atlas = loaded.run, loaded.run.model.atlas
     tensors = {"prototypes": atlas.prototypes, "kept": atlas.kept, "silent": atlas.silent}
-    tensors |= vars(run.usual)
+    tensors |= vars(run.reference_scores)
     tensors |= {f"{_EXEMPLARS}{name}": tensor for name, tensor in run.exemplars.tensors.items()}
     packed = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
     topics = {
@@ -89,7 +89,7 @@ class ExportRecord:
         return Run(
             config=parse_config(topics["config"]), concepts=ConceptSet.from_tables(topics["concepts"]),
             classes=tuple(topics["classes"]), model=model,
-            usual=ReferenceScores(*(self.tensors[field.name] for field in fields(ReferenceScores))),
+            reference_scores=ReferenceScores(*(self.tensors[field.name] for field in fields(ReferenceScores))),
             exemplars=ExemplarFilms.of(exemplars, topics["exemplars"]),
             metrics=topics["metrics"], learnt_from=tuple(topics["learnt_from"]),
             safety=None if safety is None else SafetyThresholds(**safety),

@@ -148,11 +148,12 @@ def _run(
     metrics = trained.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(trained, TrainedBaseline):
         return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, plugins)
-    usual = usual_scores(trained.scores, films)
+    reference_scores = compute_reference_scores(trained.scores, films)
     exemplars = exemplar_films(trained.scores, films, trained.grid, show=config.exemplars.show)
     run = Run(
-        config, concepts, classes, trained.model, usual, exemplars, metrics, films.fingerprints, plugins=plugins
-    )
+        config, concepts, classes, trained.model, reference_scores, exemplars, metrics, films.fingerprints,
+        plugins=plugins,
+    )  # fmt: skip
     try:
         if calibrate != "none":
             run = replace(run, safety=learn_safety(run, job.data, balanced=calibrate == "balanced", track=track))
@@ -161,7 +162,7 @@ def _run(
     return run
 
 
-def usual_scores(scores: TrainingScores, films: TrainingFilms) -> ReferenceScores:
+def compute_reference_scores(scores: TrainingScores, films: TrainingFilms) -> ReferenceScores:
     """Compute medians over training films with and without each concept; over all films if there are none."""
     training = films.positions("train")
     labels, plain, peaks = films.labels[training].numpy(), scores.scores[0][training], scores.peaks[training]

@@ -1,6 +1,6 @@
 """Curation of the atlas: list prototypes with the films behind them, discard some, restore them.
 
-A discarded prototype remains stored. It is excluded from all maps and explanations, and the head receives its usual
+A discarded prototype remains stored. It is excluded from all maps and explanations, and the head receives its reference
 score on films without the concept instead of its score. Other concepts do not change, to the last bit. The calibrated
 thresholds of the safety check are dropped, as they were learnt on other maps.
 """
@@ -113,7 +113,7 @@ def _with_kept(loaded: LoadedRun, concept: str, numbers: Iterable[int], *, kept:
     if not mask[row].any():
         raise CurationError(f"That would leave {concept} without any prototype; keep at least one.")
     model = deepcopy(run.grape)
-    model.atlas.curated(mask, run.usual.absent)
+    model.atlas.curated(mask, run.reference_scores.absent)
     what = f"{'Restored' if kept else 'Discarded'} prototype{'s' if len(chosen) > 1 else ''} {spelled(chosen)}"
     again = "" if run.safety is None else " The safety check has to be calibrated again."
     return loaded.changed(replace(run, model=model, safety=None), f"{what} of {concept}.{again}")
@@ -137,7 +137,7 @@ def _cards(run: Run, row: int, usage: Usage | None) -> list[PrototypeCard]:
             film=None if film < 0 else films.films[film],
             patch=None if film < 0 else divmod(int(films.patch[place]), films.grid[1]),
             similarity=similarity if similarity >= -1.0 else None,
-            absent=float(run.usual.absent[place]), typical=float(typical[number]), raises=raises, gain=gain,
+            absent=float(run.reference_scores.absent[place]), typical=float(typical[number]), raises=raises, gain=gain,
         )  # fmt: skip
         if usage is not None:
             in_box = None if np.isnan(usage.in_box[place]) else float(usage.in_box[place])
@@ -149,12 +149,12 @@ def _cards(run: Run, row: int, usage: Usage | None) -> list[PrototypeCard]:
 
 @torch.no_grad()
 def _gains(run: Run, row: int) -> list[tuple[str, float]] | None:
-    """Return, for each prototype, the class that it raises most and by how much, all others at their usual score."""
+    """Return, for each prototype, the class that it raises most, and by how much."""
     if row >= run.model.head_concepts:
         return None
-    usual, nearest = run.usual.absent, torch.from_numpy(run.exemplars.similarity[row])
-    scores = repeat(usual, "k m -> n k m", n=usual.shape[1]).clone()
-    scores.diagonal(dim1=0, dim2=2)[row] = torch.where(nearest >= -1.0, nearest, usual[row])
-    rise = run.model.classify(scores).probabilities - run.model.classify(usual.unsqueeze(0)).probabilities
+    reference, nearest = run.reference_scores.absent, torch.from_numpy(run.exemplars.similarity[row])
+    scores = repeat(reference, "k m -> n k m", n=reference.shape[1]).clone()
+    scores.diagonal(dim1=0, dim2=2)[row] = torch.where(nearest >= -1.0, nearest, reference[row])
+    rise = run.model.classify(scores).probabilities - run.model.classify(reference.unsqueeze(0)).probabilities
     best = rise.max(dim=1)
     return list(zip([run.classes[place] for place in best.indices.tolist()], best.values.tolist(), strict=True))

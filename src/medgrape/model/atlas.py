@@ -59,7 +59,7 @@ class Atlas(nn.Module):
         """For each concept, the prototypes that are not discarded."""
         return [vectors[kept] for vectors, kept in zip(self.prototypes, self.kept, strict=True)]
 
-    def heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b k m"]:
+    def mask_discarded(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b k m"]:
         """Replace the scores of discarded prototypes by their reference score on films without the concept."""
         return torch.where(self.kept, scores, self.silent)
 

@@ -130,7 +130,7 @@ class Grape(nn.Module):
 
     def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
-        masked = self.atlas.heard(found)[:, : self.head_concepts]
+        masked = self.atlas.mask_discarded(found)[:, : self.head_concepts]
         output = cast(Head, self.head).classify(self.standard(masked), self.graph)
         return Prediction(output.logits, found, output.attention)
 

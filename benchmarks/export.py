@@ -57,7 +57,7 @@ def _speed(backbone: str, data: Path, folder: Path, rounds: int, *, pretrained: 
 def _race(run: ReadingModel, export: ReadingModel, side: int, batch: int, rounds: int) -> tuple[float, float]:
     """Compute classes and mean maps; a single film is read so quickly that it can be timed more often."""
     films = torch.rand(batch, 1, side, side)
-    return race(lambda: export.look(films), lambda: run.look(films), 3 * rounds if batch == 1 else max(3, rounds // 2))
+    return race(lambda: export.predict_with_mean_maps(films), lambda: run.predict_with_mean_maps(films), 3 * rounds if batch == 1 else max(3, rounds // 2))
 
 
 def _quality(data: Path, folder: Path) -> Iterator[Ratio]:

@@ -96,7 +96,7 @@ def _forward(loaded: LoadedRun, folder: Path) -> Iterator[tuple[str, float]]:
 
     def seconds(model: ReadingModel) -> float:
         with torch.no_grad():
-            return _median(lambda: model.look(films)) / BATCH
+            return _median(lambda: model.predict_with_mean_maps(films)) / BATCH
 
     with one_core():
         yield "torch", seconds(loaded.run.model)

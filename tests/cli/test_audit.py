@@ -106,10 +106,10 @@ def changed_by_hand(run, data):
     films = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float() / 255.0
 
     def answer(some):
-        result = model.read(some)[0]
+        result = model.predict_with_all_maps(some)[0]
         return getattr(result, "logits", result).softmax(dim=-1)
 
-    shown = model.read(films)[1]
+    shown = model.predict_with_all_maps(films)[1]
     return faithfulness(answer, films, getattr(shown, "strongest", shown).amax(dim=1))
 
 

@@ -102,7 +102,7 @@ def test_a_new_concept_leaves_batches_of_films_as_they_were_too(reader, shown, g
     films = torch.rand(5, 1, 64, 64, generator=torch.Generator().manual_seed(1))
     old, new = reader.loaded.run.model, (shown.grow_head() if grown else shown).loaded.run.model
     with torch.no_grad():
-        (before, maps), (after, more) = old.read(films), new.read(films)
+        (before, maps), (after, more) = old.predict_with_all_maps(films), new.predict_with_all_maps(films)
     assert torch.equal(maps.mean, more.mean[:, :3])
     assert torch.equal(maps.strongest, more.strongest[:, :3])
     assert torch.equal(before.logits, after.logits)

@@ -66,7 +66,7 @@ class Baseline(nn.Module, ABC):
         """Compute classes and maps from the output of the backbone's frozen parts."""
         return self.classify(self.backbone.late(activations))
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
+    def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
         """Compute classes and maps from films."""
         return self.classify(self.backbone(films))
 

@@ -207,7 +207,7 @@ class FilmReader:
 
         greys = torch.from_numpy(np.stack([film.pixels for _, film in batch])).unsqueeze(1).float().div_(255.0)
         with torch.inference_mode():
-            prediction, means = self._run.model.look(greys)
+            prediction, means = self._run.model.predict_with_mean_maps(greys)
         outputs = zip(batch, prediction.probabilities.tolist(), means.double().numpy(), strict=True)
         for (listed, film), probabilities, maps in outputs:
             grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts

@@ -118,12 +118,12 @@ class ExportedGrape:
         outputs = _run(self._head, [LOGITS, ATTENTION] if self._attends else [LOGITS], {SCORES: found.numpy()})
         return Prediction(outputs[LOGITS], found, outputs.get(ATTENTION))
 
-    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
         prediction, outputs = self._predict(films, "mean_maps")
         return prediction, outputs["mean_maps"]
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
+    def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Return classes and all maps from one pass."""
         prediction, outputs = self._predict(films, "mean_maps", "strongest_maps", "cam_maps")
         return prediction, Maps(outputs["mean_maps"], outputs["strongest_maps"], outputs["cam_maps"])

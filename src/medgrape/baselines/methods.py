@@ -64,7 +64,7 @@ class Baseline(nn.Module, ABC):
 
     def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> BaselineOutput:
         """Compute classes and maps from the output of the backbone's frozen parts."""
-        return self.classify(self.backbone.late(activations))
+        return self.classify(self.backbone.forward_trainable(activations))
 
     def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
         """Compute classes and maps from films."""

@@ -173,10 +173,10 @@ def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared
     job = TrainingJob(OWN, prepared, tmp_path / "run")
     with on_path(site):
         from medgrape.training import run as running
-        from medgrape.training.plan import agree
+        from medgrape.training.plan import write_or_verify
 
         job.work.mkdir(parents=True)
-        agree(job.work, OWN, prepared, running.cached_films(OWN, running.Dataset.load(prepared), prepared))
+        write_or_verify(job.work, OWN, prepared, running.cached_films(OWN, running.Dataset.load(prepared), prepared))
     with (
         on_path(changed_site(site, tmp_path / "other", "0.2.0", "nothing", "nothing")),
         pytest.raises(TrainingError, match="other versions of the software"),

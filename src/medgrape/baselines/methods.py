@@ -31,10 +31,10 @@ from medgrape.runs.manifest import (
     OWN_PARTS,
     Manifest,
     Records,
-    fitting,
     keep_parts,
     refuse_changed,
     refuse_missing,
+    run_errors,
     seal,
     unseal,
 )
@@ -243,7 +243,7 @@ def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
     if not is_baseline:
         return load_readable(folder)
     manifest = unseal(folder)
-    with fitting(folder):
+    with run_errors(folder):
         return LoadedBaseline(folder, _load(folder), manifest)
 
 

@@ -13,7 +13,7 @@ from medgrape.config import MAX_SEED
 from medgrape.datasets.dataset import SPLITS, Dataset, SplitRule
 from medgrape.datasets.draft import finish
 from medgrape.datasets.sources import DataSource, built_in_sources, read_with_plugin
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.errors import UserError
 from medgrape.phantoms.cohort import Shortcut
 
@@ -129,6 +129,6 @@ def phantom(
     Example: medgrape data prepare phantom --profile tb --films 1200 --out data/tb
     """
     planted = Shortcut(lies=shortcut_lies) if shortcut or shortcut_lies else None
-    order = PhantomOrder(profile, films, size, seed, planted, dicom, masks)
+    options = PhantomOptions(profile, films, size, seed, planted, dicom, masks)
     workers = 1 if films < 200 else os.cpu_count() or 1
-    print_dataset(draw_dataset(order, out, SplitRule(validation, test, seed), workers=workers, track=track), out)
+    print_dataset(draw_dataset(options, out, SplitRule(validation, test, seed), workers=workers, track=track), out)

@@ -69,7 +69,9 @@ class ReadingModel(Protocol):
     def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
 
-    def predict_with_mean_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(
+        self, films: Float[Tensor, "b 1 side side"]
+    ) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
 
     def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
@@ -138,7 +140,9 @@ class Grape(nn.Module):
         """Return the classes for films."""
         return self.classify(scores(self.patches(films), self.atlas.prototypes))
 
-    def predict_with_mean_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(
+        self, films: Float[Tensor, "b 1 side side"]
+    ) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
         patches = self.patches(films)
         return self.classify(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)

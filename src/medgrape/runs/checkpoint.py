@@ -25,14 +25,14 @@ from medgrape.runs.manifest import (
     Manifest,
     Records,
     RunError,
-    fitting,
+    backup_path,
     keep_parts,
     refuse_changed,
     refuse_hub_copy,
     refuse_inside_run,
     refuse_missing,
+    run_errors,
     seal,
-    set_aside,
     unseal,
 )
 
@@ -188,7 +188,7 @@ class LoadedRun:
 def load_run(folder: Path) -> LoadedRun:
     """Load the run in ``folder`` after verifying every checksum."""
     manifest = unseal(folder)
-    with fitting(folder):
+    with run_errors(folder):
         architecture = _read(folder / ARCHITECTURE) if (folder / ARCHITECTURE).is_file() else {}
         if METHOD in architecture:
             raise RunError(
@@ -238,7 +238,7 @@ def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:
 
 def _replace_folder(old: Path, new: Path) -> None:
     """Rename twice; between the two renames, and only there, the run has another name."""
-    aside = set_aside(old)
+    aside = backup_path(old)
     shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was killed at its very end
     old.rename(aside)
     try:
@@ -257,7 +257,7 @@ def _read(path: Path) -> dict[str, Any]:
 class SafetyRule:
     """When the safety check warns about a box."""
 
-    lead: Callable[[str], float]  # Lead over this concept that warns (eta). Negative: a warning unless it leads
+    lead: Callable[[str], float]  # eta: lead of a rival over this concept that may not be exceeded
     gate: float  # Highest variance of the leading concept for a warning (theta_V)
     untrained: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
     calibrated: bool = False

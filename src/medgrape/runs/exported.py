@@ -23,7 +23,7 @@ from medgrape.model.atlas import Atlas
 from medgrape.model.grape import Maps, Prediction, ReadingModel
 from medgrape.runs.checkpoint import Change, LoadedRun, ReferenceScores, Run, SafetyThresholds, load_run
 from medgrape.runs.exemplars import ARRAYS, ExemplarFilms
-from medgrape.runs.manifest import Manifest, RunError, fitting
+from medgrape.runs.manifest import Manifest, RunError, run_errors
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -118,7 +118,9 @@ class ExportedGrape:
         outputs = _run(self._head, [LOGITS, ATTENTION] if self._attends else [LOGITS], {SCORES: found.numpy()})
         return Prediction(outputs[LOGITS], found, outputs.get(ATTENTION))
 
-    def predict_with_mean_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(
+        self, films: Float[Tensor, "b 1 side side"]
+    ) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
         prediction, outputs = self._predict(films, "mean_maps")
         return prediction, outputs["mean_maps"]
@@ -151,7 +153,7 @@ def load_export(path: Path) -> LoadedRun:
         raise RunError(f"{path} is of another version of medgrape; export the run again.")
     if properties.get(SEAL) != seal_of(graph, properties):
         raise RunError(f"{path} was altered after it was exported; copy it again, or export the run again.")
-    with fitting(path):
+    with run_errors(path):
         record = ExportRecord.of(properties)
         return LoadedRun(path, record.run(ExportedGrape(graph, record)), Manifest(**record.topics["manifest"]))
 

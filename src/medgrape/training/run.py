@@ -30,7 +30,7 @@ from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
 from medgrape.training.launchers import process_info
 from medgrape.training.loop import TrainingContext
 from medgrape.training.pipeline import BaselinePipeline, GrapePipeline, TrainedBaseline, TrainedGrape
-from medgrape.training.plan import EVERYTHING, PLAN, agree, fetch, is_same_training, keep
+from medgrape.training.plan import EVERYTHING, PLAN, is_same_training, link_from_cache, link_to_cache, write_or_verify
 from medgrape.training.processes import Barrier, launch
 from medgrape.training.training_log import MlflowLog, Tracking, TrainingLog, open_mlflow, reporting_end
 
@@ -108,8 +108,8 @@ def _lead(fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, w
             mlflow = open_mlflow(tracking, config, job.data, job.work, job.out.name) if tracking else None
             with reporting_end(mlflow, job.out):
                 cached = cached_films(job.config, Dataset.load(job.data), job.data, track)
-                agree(job.work, job.config, job.data, cached)
-                fetch(job.stage_cache, job.work, job.cached_stages)
+                write_or_verify(job.work, job.config, job.data, cached)
+                link_from_cache(job.stage_cache, job.work, job.cached_stages)
                 barrier.wait_for_file(job.work / PLAN)
                 _learn(fabric, barrier, job, track=track, watch=watch, mlflow=mlflow)
             shutil.rmtree(job.work)
@@ -131,7 +131,7 @@ def _learn(
         trained = pipeline(job.config, films, context, track).run()
     if trained is None:
         return
-    keep(job.stage_cache, job.work, job.cached_stages)
+    link_to_cache(job.stage_cache, job.work, job.cached_stages)
     run = _run(job, trained, films, track)
     with whole_folder(job.out) as draft:
         for name in LOG_FILES:

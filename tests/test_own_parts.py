@@ -317,7 +317,9 @@ def test_an_option_with_an_unsupported_type_is_refused(tmp_path, kind):
     code = f"from pathlib import Path\ndef part(folder, *, most: {kind} = None):\n    raise ValueError('called')\n"
     with (
         installed(tmp_path, "source", code),
-        pytest.raises(PluginError, match=r"has the option 'most' of a kind .* this is for clinic to fix"),
+        pytest.raises(
+            PluginError, match=r"has an option 'most' with an unsupported type; use bool.* this is for clinic to fix"
+        ),
     ):
         read_with_plugin("mine", tmp_path, {"most": "7"})
 

@@ -107,7 +107,8 @@ def _check_fit(loaded: Loaded, dataset: Dataset, split: str) -> None:
     check_concepts(run.concepts, dataset)
     if dataset.classes != run.classes:
         raise EvaluationError(
-            f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."
+            f"The model's classes ({', '.join(run.classes)}) differ from the data set's "
+            f"({', '.join(dataset.classes)}). Use a data set with the same classes in the same order."
         )
     if not dataset.in_split(split):
         raise EvaluationError(f"{dataset.name!r} has no films in split {split!r}.")

@@ -32,8 +32,8 @@ class Usage:
     """Statistics of the prototypes on the training films of a data set."""
 
     shown: Int[np.ndarray, " k"]  # Number of training films that show each concept
-    strongest: Int[np.ndarray, "k m"]  # On how many of these each has the highest score; 0 for discarded ones
-    in_box: Float[np.ndarray, "k m"]  # Fraction of those with a box whose best patch overlaps it; NaN if none
+    strongest: Int[np.ndarray, "k m"]  # Number of these films where it scores highest; 0 if discarded
+    in_box: Float[np.ndarray, "k m"]  # Fraction of the films with a box where its best patch overlaps it; NaN if none
 
 
 class PrototypeCard(Record):
@@ -45,11 +45,11 @@ class PrototypeCard(Record):
     film: str | None  # The training film with the nearest patch; None if none may be shown
     patch: tuple[int, int] | None  # Row and column of that patch on the model's grid
     similarity: float | None  # Cosine with that patch; None if no training film shows the concept
-    absent: float  # Usual score on films without the concept
+    absent: float  # Reference score on films without the concept
     typical: float  # Cosine with the mean of its concept's prototypes
     raises: str | None
-    """The class whose probability rises most if this prototype alone has the score of its own film, on a film that
-    shows nothing else; None if the head does not use it."""
+    """The class whose probability rises most when this prototype gets the score of its own film and all others keep
+    their reference scores; None if the head does not use the concept."""
     gain: float | None  # The rise of that probability
     shown: int | None = None
     strongest: int | None = None

@@ -163,8 +163,8 @@ def reference_scores_of_new(
 ) -> ReferenceScores:
     """Return the reference scores of a new concept: `absent` outside the boxes of its examples, `present` inside.
 
-    Without boxes, both peaks are the same, so that no difference is claimed that was not measured; the absent score of
-    a prototype is then its similarity to the nearest known prototype.
+    Without boxes, the difference of the two peaks is not known, so both are the same; the absent score of a prototype
+    is then its similarity to the nearest prototype of the other concepts.
     """
     films = [(similarity(example.patches, [prototypes])[0], example.inside) for example in examples]
     absent, absent_peaks, present_peaks = [], [], []

@@ -96,8 +96,8 @@ def _parse_option(part: Plugin, parameters: Mapping[str, inspect.Parameter], key
         kind = alternatives[0]
     kind = str if kind is inspect.Parameter.empty else kind
     if kind not in _OPTION_TYPES:
-        allowed = "bool, int, float, str or Path, or one of these or None"
-        raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {allowed}")
+        allowed = "use bool, int, float, str or Path, optionally with None"
+        raise part.refuse(f"has an option {key!r} with an unsupported type; {allowed}")
     try:
         return TypeAdapter(kind).validate_python(text)
     except ValidationError:

@@ -127,7 +127,7 @@ def test_a_turned_png_stays_upright(chest, tmp_path):
     path = tmp_path / "film.png"
     Image.fromarray((chest // 16).astype(np.uint8)).save(path, exif=exif)
     _same_film_without_a_name(path, tmp_path)
-    assert clean_film(path, LIMITS).arrival.facts.size.width == chest.shape[0]
+    assert clean_film(path, LIMITS).metadata.facts.size.width == chest.shape[0]
 
 
 def test_a_film_is_cleaned_by_the_process_that_may_die(chest, tmp_path):

@@ -30,7 +30,7 @@ _VOCABULARIES = {"tb": "tbx11k", "nih": "nih"}
 
 @dataclass(frozen=True)
 class PhantomOptions:
-    """What to draw."""
+    """Options of a drawn data set."""
 
     profile: str = "tb"
     films: int = 1200

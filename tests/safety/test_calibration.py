@@ -375,7 +375,7 @@ def test_the_command_prints_what_it_learnt_and_what_it_promises(copy, drawn_data
     for words in (
         "lead allowed",
         "too few of its own: it takes the pooled lead",
-        "were it used for every box",
+        "Pooled threshold: ",
         "kept in",
     ):
         assert words in said.stdout

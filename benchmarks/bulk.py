@@ -21,13 +21,13 @@ from PIL import Image
 from benchmarks import ROOT
 from benchmarks.ratio import Ratio, race
 from benchmarks.untrained import untrained_reader
-from medgrape.bulk.film_reader import Job
+from medgrape.bulk.film_reader import WorkerConfig
 from medgrape.bulk.local import LocalWorkerSlot
-from medgrape.bulk.run import Order, WorkerSlot, read_in_bulk
+from medgrape.bulk.run import BulkRequest, WorkerSlot, read_in_bulk
 from medgrape.concepts import ConceptSet
 from medgrape.config import parse_config
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import draw
@@ -82,14 +82,14 @@ def bench_bulk(
 def _fastest(folder: Path) -> Path:
     """Write an export of the paper's sizes with random weights: as fast as a trained one."""
     data, out = folder / "calibration", folder / "model.onnx"
-    draw_dataset(PhantomOrder(films=40), data, SplitRule(test=0.1))
+    draw_dataset(PhantomOptions(films=40), data, SplitRule(test=0.1))
     config = parse_config({"backbone": {"name": "resnet-50", "pretrained": False}})
     export_onnx(untrained_reader(config, ConceptSet.built_in("tbx11k")).loaded, out, Calibration(data, 16))
     return out
 
 
 def _in_bulk(place: Path, run: Path, engine: "_KeptEngine", outs: Iterator[Path]) -> None:
-    summary = read_in_bulk(Order((str(place),), run, next(outs), BATCH), engine)
+    summary = read_in_bulk(BulkRequest((str(place),), run, next(outs), BATCH), engine)
     if summary.all.refused:
         raise RuntimeError(f"{summary.all.refused} drawn films were refused")
 
@@ -126,10 +126,10 @@ class _KeptEngine:
         for slot in self._slots:
             slot.end()
 
-    def slots(self, job: Job) -> list[WorkerSlot]:
+    def slots(self, config: WorkerConfig) -> list[WorkerSlot]:
         """Return the same workers for every reading: there is one model."""
         if not self._slots:
-            self._slots = [_KeptWorkerSlot(job) for _ in range(self.workers)]
+            self._slots = [_KeptWorkerSlot(config) for _ in range(self.workers)]
         return list(self._slots)
 
 

@@ -18,7 +18,7 @@ def main(run: Path, batch: int) -> None:
         for line in sys.stdin:
             left = int(line)
             while left > 0:
-                loaded.model.look(films[:left])
+                loaded.model.predict_with_mean_maps(films[:left])
                 left -= batch
             sys.stdout.write("done\n")
             sys.stdout.flush()

@@ -11,8 +11,8 @@ from benchmarks.untrained import untrained_reader
 from medgrape.concepts import ConceptSet
 from medgrape.config import RECIPES, Config, load_config, parse_config
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
-from medgrape.evaluation.export_quality import loss_of_export
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
+from medgrape.evaluation.export_quality import compare_export
 from medgrape.model.grape import ReadingModel
 from medgrape.runs.checkpoint import LoadedRun, load_run
 from medgrape.runs.export import Calibration, export_onnx
@@ -35,7 +35,7 @@ def bench_export(rounds: int = 9) -> Iterator[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = folder / "films"
-        draw_dataset(PhantomOrder(films=FILMS), data, SplitRule(validation=0.1, test=TESTED), workers=2)
+        draw_dataset(PhantomOptions(films=FILMS), data, SplitRule(validation=0.1, test=TESTED), workers=2)
         for backbone, pretrained in BACKBONES.items():
             yield from _speed(backbone, data, folder, rounds, pretrained=pretrained)
         yield from _quality(data, folder)
@@ -57,16 +57,20 @@ def _speed(backbone: str, data: Path, folder: Path, rounds: int, *, pretrained: 
 def _race(run: ReadingModel, export: ReadingModel, side: int, batch: int, rounds: int) -> tuple[float, float]:
     """Compute classes and mean maps; a single film is read so quickly that it can be timed more often."""
     films = torch.rand(batch, 1, side, side)
-    return race(lambda: export.look(films), lambda: run.look(films), 3 * rounds if batch == 1 else max(3, rounds // 2))
+    return race(
+        lambda: export.predict_with_mean_maps(films),
+        lambda: run.predict_with_mean_maps(films),
+        3 * rounds if batch == 1 else max(3, rounds // 2),
+    )
 
 
 def _quality(data: Path, folder: Path) -> Iterator[Ratio]:
     """Return the ratio of the loss to the allowed loss; a figure that improved has lost nothing."""
     run = _trained(data, folder / "run")
-    loss = loss_of_export(run, export_onnx(run, folder / "run-int8.onnx", Calibration(data)), data, split="test")
+    comparison = compare_export(run, export_onnx(run, folder / "run-int8.onnx", Calibration(data)), data, split="test")
     for name, allowed in ALLOWED.items():
-        figure = loss.named(name)
-        what = f"int8, {name} {figure.after:.3f} on {loss.films:,} films (torch {figure.before:.3f}): points lost"
+        figure = comparison.named(name)
+        what = f"int8, {name} {figure.after:.3f} on {comparison.films:,} films (torch {figure.before:.3f}): points lost"
         yield Ratio(what, "what it may lose", max(0.0, -100 * figure.change), allowed, 1.0, unit="points")
 
 

@@ -11,7 +11,7 @@ from benchmarks.ratio import Measured, Ratio
 from benchmarks.untrained import untrained_run
 from medgrape.config import parse_config
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.errors import UserError
 from medgrape.files import whole_folder
 
@@ -31,7 +31,7 @@ def bench_memory(rounds: int = 1, films: int = FILMS) -> Iterator[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         data, run = Path(name) / "films", Path(name) / "run"
         config = parse_config({"backbone": BACKBONE, "preprocessing": {"size": SIDE}})
-        dataset = draw_dataset(PhantomOrder("nih", films, DRAWN), data, SplitRule(test=0.8))
+        dataset = draw_dataset(PhantomOptions("nih", films, DRAWN), data, SplitRule(test=0.8))
         with whole_folder(run) as draft:
             model = untrained_run(config, dataset.concepts, dataset.classes)
             model.save(draft, {"name": "none", "checksum": "none"})

@@ -21,7 +21,7 @@ from medgrape.bulk.results import LARGEST_PART, Part, Parts, Plan
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config, parse_config
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.films.reading import read_prepared
 from medgrape.geometry import FilmSize
 from medgrape.model.grape import ReadingModel
@@ -91,12 +91,12 @@ def _median(work: Callable[[], object]) -> float:
 
 def _forward(loaded: LoadedRun, folder: Path) -> Iterator[tuple[str, float]]:
     data, side = folder / "films", loaded.run.config.preprocessing.size
-    draw_dataset(PhantomOrder(films=40, profile="nih"), data, SplitRule(test=0.1))
+    draw_dataset(PhantomOptions(films=40, profile="nih"), data, SplitRule(test=0.1))
     films = torch.rand(BATCH, 1, side, side)
 
     def seconds(model: ReadingModel) -> float:
         with torch.no_grad():
-            return _median(lambda: model.look(films)) / BATCH
+            return _median(lambda: model.predict_with_mean_maps(films)) / BATCH
 
     with one_core():
         yield "torch", seconds(loaded.run.model)

@@ -15,7 +15,7 @@ from benchmarks.ratio import Ratio, race
 from medgrape.config import BackboneSettings, Config, parse_config
 from medgrape.datasets.cache import FilmCache
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.model.backbones import build_backbone
 from medgrape.model.backbones.lite import ConvNorm, DilatedConv2d
 from medgrape.model.grape import Grape
@@ -80,7 +80,7 @@ def _dilated(rounds: int) -> Ratio:
 def stage_epochs(config: Config, folder: Path) -> tuple[Callable[[], None], ...]:
     """Return a pass of the backbone, an epoch of stage 3 and one of stage 4 over the same ``FILMS`` films."""
     rule = SplitRule(test=0.1)
-    dataset = draw_dataset(PhantomOrder(films=FILMS, size=config.preprocessing.size), folder / "films", rule)
+    dataset = draw_dataset(PhantomOptions(films=FILMS, size=config.preprocessing.size), folder / "films", rule)
     cached = FilmCache(folder / "cache", config).films([dataset.film_path(film) for film in dataset.pictured])
     films, device = TrainingFilms.of(dataset, cached, "train", "val"), torch.device("cpu")
     model = build_model(config, dataset, LexicalEncoder())

@@ -26,9 +26,9 @@ def untrained_run(config: Config, concepts: ConceptSet, classes: tuple[str, ...]
     graph = ConceptGraph(torch.ones(count, count), config.model.tau)
     model = Grape(build_backbone(config.backbone), config.model, graph, len(classes), None)
     model.eval().requires_grad_(False)
-    usual = ReferenceScores(torch.zeros(count, prototypes), torch.zeros(count), torch.ones(count))
+    reference_scores = ReferenceScores(torch.zeros(count, prototypes), torch.zeros(count), torch.ones(count))
     metrics: dict[str, Any] = {"untrained_concepts": [], "validation": {}, "text_encoder": None}
-    return Run(config, concepts, classes, model, usual, _no_films(count, prototypes), metrics, ())
+    return Run(config, concepts, classes, model, reference_scores, _no_films(count, prototypes), metrics, ())
 
 
 def untrained_reader(config: Config, concepts: ConceptSet) -> Reader:

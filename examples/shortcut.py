@@ -27,7 +27,7 @@ import medgrape
 from medgrape.cli.console import note, table, track, watch
 from medgrape.config import Config, load_config
 from medgrape.datasets.dataset import Dataset, SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.evaluation.evaluate import read_split
 from medgrape.phantoms.cohort import Shortcut, plan
 from medgrape.phantoms.film import draw
@@ -49,10 +49,10 @@ def main() -> None:
     asked = _arguments()
     rule = SplitRule(test=0.2, seed=asked.seed)
     worn = Shortcut(asked.worn, device=DEVICE)
-    data = _drawn(asked.out / "films", PhantomOrder(films=asked.films, seed=asked.seed, shortcut=worn), rule)
-    order = PhantomOrder(films=asked.lying, seed=asked.seed + LYING, shortcut=replace(worn, lies=True))
-    lying = _drawn(asked.out / "lying-films", order, replace(rule, test=0.9))
-    clean = _drawn(asked.out / "clean-films", PhantomOrder(films=asked.clean, seed=asked.seed + CLEAN), rule)
+    data = _drawn(asked.out / "films", PhantomOptions(films=asked.films, seed=asked.seed, shortcut=worn), rule)
+    options = PhantomOptions(films=asked.lying, seed=asked.seed + LYING, shortcut=replace(worn, lies=True))
+    lying = _drawn(asked.out / "lying-films", options, replace(rule, test=0.9))
+    clean = _drawn(asked.out / "clean-films", PhantomOptions(films=asked.clean, seed=asked.seed + CLEAN), rule)
     train(TrainingJob(_recipe(asked), data, asked.out / "model"), track=track, watch=watch)
     taken_in = load(asked.out / "model")
     on_device = _on_device(taken_in, data, asked)
@@ -97,9 +97,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _drawn(folder: Path, order: PhantomOrder, rule: SplitRule) -> Path:
+def _drawn(folder: Path, options: PhantomOptions, rule: SplitRule) -> Path:
     if not (folder / "dataset.toml").is_file():
-        draw_dataset(order, folder, rule, workers=os.cpu_count() or 1, track=track)
+        draw_dataset(options, folder, rule, workers=os.cpu_count() or 1, track=track)
     return folder
 
 

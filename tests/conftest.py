@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from small_settings import small
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell; tests send it to programs
@@ -74,7 +74,7 @@ def made_once(tmp_path_factory, worker_id) -> Callable[[str, Callable[[Path], ob
 def drawn_dataset(made_once) -> Path:
     """Return a prepared data set of 48 small drawn films."""
     rule = SplitRule(validation=0.25, test=0.2, seed=0)
-    return made_once("drawn_dataset", lambda path: draw_dataset(PhantomOrder(films=48, seed=5, size=64), path, rule))
+    return made_once("drawn_dataset", lambda path: draw_dataset(PhantomOptions(films=48, seed=5, size=64), path, rule))
 
 
 @pytest.fixture(scope="session")

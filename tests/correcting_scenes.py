@@ -55,11 +55,11 @@ def untaught(**changes):
     config = parse_config({"backbone": {"pretrained": False, "leave_off": 1}, "model": settings})
     model = Grape(build_backbone(config.backbone), config.model, ConceptGraph(torch.ones(3, 3), 0.1), 2, None)
     model.eval().requires_grad_(False)
-    usual = ReferenceScores(torch.full((3, 2), -0.4), torch.full((3,), 0.2), torch.full((3,), 0.8))
+    reference_scores = ReferenceScores(torch.full((3, 2), -0.4), torch.full((3,), 0.2), torch.full((3,), 0.8))
     nobody = np.full((3, 2), -1)
     films = ExemplarFilms((2, 2), (), np.zeros((0, 8, 8), np.uint8), nobody, nobody, np.zeros((3, 2)))
     told = {"metrics": {}, "learnt_from": ()} | changes
-    return Run(config, CONCEPTS, CLASSES, model, usual, films, **told)
+    return Run(config, CONCEPTS, CLASSES, model, reference_scores, films, **told)
 
 
 def study(run, seen=None):

@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from medgrape.cli.app import app
 from medgrape.config import BackboneSettings, TextSettings
-from medgrape.datasets.sources import read_own
+from medgrape.datasets.sources import read_with_plugin
 from medgrape.errors import UserError
 from medgrape.model.backbones import build_backbone, lite, resnet
 from medgrape.model.backbones.base import BackboneError
@@ -22,7 +22,7 @@ from own_packages import on_path, written
 def made(kind, name, folder, **named):
     """Ask for a part in the way that each kind is asked for."""
     if kind == "source":
-        return read_own(name, folder, {})
+        return read_with_plugin(name, folder, {})
     if kind == "backbone":
         return build_backbone(BackboneSettings(name=name, pretrained=False, **named)).grid(64)
     if kind == "text encoder":
@@ -87,7 +87,7 @@ def test_a_mistyped_name_gets_the_nearest_one_also_of_another_package(tmp_path):
         installed(tmp_path / "4", "source", "", name="folders"),
         pytest.raises(PluginError, match=r"did you mean 'folders'\?"),
     ):
-        read_own("folder", tmp_path, {})
+        read_with_plugin("folder", tmp_path, {})
 
 
 @pytest.mark.parametrize("kind", list(GROUPS))
@@ -123,7 +123,7 @@ BACKBONE = """
 import torch
 from torch import nn
 from medgrape.model.backbones.base import Chain, Greys
-from medgrape.model.backbones.base import OwnBackbone
+from medgrape.model.backbones.base import PluginBackbone
 class Noise(nn.Module):
     def forward(self, films):
         return films + torch.rand_like(films)
@@ -158,7 +158,7 @@ def film_with(otherwise):
 
 def backbone_with(otherwise):
     """A backbone as it should be, but for this."""
-    sound = "OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))"
+    sound = "PluginBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))"
     return BACKBONE.format(made=f"(lambda made: ({otherwise}, made)[1])({sound})")
 
 
@@ -171,23 +171,23 @@ def backbone_with(otherwise):
         ("head", HEAD.format(logits="scores @ torch.ones(9)"), "fails on scores of 3 concepts"),
         ("head", "part = dict", "returned a dict, not a torch module"),
         ("head", "part = 7", "is not callable"),
-        ("backbone", BACKBONE.format(made="nn.Identity()"), "returned a Identity, not an OwnBackbone"),
+        ("backbone", BACKBONE.format(made="nn.Identity()"), "returned a Identity, not a PluginBackbone"),
         (
             "backbone",
-            BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 6), Greys((0.5,), (0.5,)))"),
+            BACKBONE.format(made="PluginBackbone(Chain([nn.Conv2d(1, 5, 3)], 6), Greys((0.5,), (0.5,)))"),
             r"returns \(2, 5, 62, 62\) for two films, not \(2, 6, height, width\)",
         ),
         (
             "backbone",
-            BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(3, 5, 3)], 5), Greys((0.5,), (0.5,)))"),
+            BACKBONE.format(made="PluginBackbone(Chain([nn.Conv2d(3, 5, 3)], 5), Greys((0.5,), (0.5,)))"),
             "fails on films of 64 x 64 pixels",
         ),
         (
             "backbone",
-            BACKBONE.format(made="OwnBackbone(Chain([Noise()], 1), Greys((0.5,), (0.5,)))"),
+            BACKBONE.format(made="PluginBackbone(Chain([Noise()], 1), Greys((0.5,), (0.5,)))"),
             "other maps each time",
         ),
-        ("backbone", BACKBONE.format(made="OwnBackbone(Chain([], 1), Greys((0.5,), (0.5,)))"), "than torch modules"),
+        ("backbone", BACKBONE.format(made="PluginBackbone(Chain([], 1), Greys((0.5,), (0.5,)))"), "than torch modules"),
         (
             "backbone",
             backbone_with("vars(made).update(chain=nn.Sequential(nn.Conv2d(1, 5, 3)))"),
@@ -248,7 +248,7 @@ def test_a_part_that_breaks_its_contract_is_refused_by_name(kind, code, reason, 
 
 
 def test_a_setting_that_a_backbone_does_not_take_is_an_error(tmp_path):
-    code = BACKBONE.format(made="OwnBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))")
+    code = BACKBONE.format(made="PluginBackbone(Chain([nn.Conv2d(1, 5, 3)], 5), Greys((0.5,), (0.5,)))")
     with installed(tmp_path, "backbone", code):
         assert made("backbone", "mine", None) == (62, 62)
         with pytest.raises(PluginError, match="takes no 'leave_off'"):
@@ -290,11 +290,11 @@ def test_options_of_a_source_are_parsed_by_their_type(tmp_path):
     )
     with installed(tmp_path, "source", code):
         with pytest.raises(PluginError, match=r"\(7, True, 'x.csv', 'a b'\)"):
-            read_own("mine", tmp_path, {"most": "7", "deep": "yes", "beside": "/y/x.csv", "called": "a b"})
+            read_with_plugin("mine", tmp_path, {"most": "7", "deep": "yes", "beside": "/y/x.csv", "called": "a b"})
         with pytest.raises(UserError, match=r"has no option 'mots' \(did you mean 'most'\?\)"):
-            read_own("mine", tmp_path, {"mots": "7"})
+            read_with_plugin("mine", tmp_path, {"mots": "7"})
         with pytest.raises(UserError, match="--option most takes int, not 'many'"):
-            read_own("mine", tmp_path, {"most": "many"})
+            read_with_plugin("mine", tmp_path, {"most": "many"})
 
 
 @pytest.mark.parametrize("kind", ["int | None", "Optional[int]", "'int'", "int"])
@@ -307,9 +307,9 @@ def test_an_option_has_its_type_however_it_is_annotated(tmp_path, kind, later):
     )
     with installed(tmp_path, "source", code):
         with pytest.raises(PluginError, match=r"ValueError: 7\)"):
-            read_own("mine", tmp_path, {"most": "7"})
+            read_with_plugin("mine", tmp_path, {"most": "7"})
         with pytest.raises(UserError, match="--option most takes int, not 'many'"):
-            read_own("mine", tmp_path, {"most": "many"})
+            read_with_plugin("mine", tmp_path, {"most": "many"})
 
 
 @pytest.mark.parametrize("kind", ["list[int]", "int | str", "dict", "[]", "list[Path] | None"])
@@ -317,15 +317,17 @@ def test_an_option_with_an_unsupported_type_is_refused(tmp_path, kind):
     code = f"from pathlib import Path\ndef part(folder, *, most: {kind} = None):\n    raise ValueError('called')\n"
     with (
         installed(tmp_path, "source", code),
-        pytest.raises(PluginError, match=r"has the option 'most' of a kind .* this is for clinic to fix"),
+        pytest.raises(
+            PluginError, match=r"has an option 'most' with an unsupported type; use bool.* this is for clinic to fix"
+        ),
     ):
-        read_own("mine", tmp_path, {"most": "7"})
+        read_with_plugin("mine", tmp_path, {"most": "7"})
 
 
 def test_an_invalid_annotation_is_one_sentence(tmp_path):
     code = "from __future__ import annotations\ndef part(folder, *, most: Number = 3):\n    pass\n"
     with installed(tmp_path, "source", code), pytest.raises(PluginError, match=r"annotation .*'Number' is not defined"):
-        read_own("mine", tmp_path, {"most": "7"})
+        read_with_plugin("mine", tmp_path, {"most": "7"})
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_run_with_own_parts_reads_is_corrected_learns_and_grows_and_is_the_sam
         assert grown.open(a_film(prepared)).prediction == study.prediction
         again = grown.save(tmp_path / "grown")
         assert again.open(a_film(prepared)).prediction == study.prediction
-        assert again.loaded.run.own_parts == reader.loaded.run.own_parts
+        assert again.loaded.run.plugins == reader.loaded.run.plugins
 
 
 def test_a_run_does_not_load_without_the_package_and_says_which_to_install(run):
@@ -173,10 +173,10 @@ def test_a_training_does_not_go_on_with_another_version_of_a_part(site, prepared
     job = TrainingJob(OWN, prepared, tmp_path / "run")
     with on_path(site):
         from medgrape.training import run as running
-        from medgrape.training.plan import agree
+        from medgrape.training.plan import write_or_verify
 
         job.work.mkdir(parents=True)
-        agree(job.work, OWN, prepared, running.cached_films(OWN, running.Dataset.load(prepared), prepared))
+        write_or_verify(job.work, OWN, prepared, running.cached_films(OWN, running.Dataset.load(prepared), prepared))
     with (
         on_path(changed_site(site, tmp_path / "other", "0.2.0", "nothing", "nothing")),
         pytest.raises(TrainingError, match="other versions of the software"),
@@ -201,7 +201,7 @@ def test_an_export_of_a_run_with_own_parts_answers_as_torch_does_and_needs_no_pa
     reader = mg.load(tmp_path / "own.onnx")
     likely = pytest.approx(expected, abs=1e-3)  # rounding differs by processor
     assert reader.open(a_film(prepared)).prediction == likely
-    assert reader.loaded.run.own_parts["head"] == {"name": "votes", **RECORD}
+    assert reader.loaded.run.plugins["head"] == {"name": "votes", **RECORD}
 
 
 def test_a_baseline_with_an_own_backbone_names_it_and_asks_for_it(site, prepared, tmp_path):
@@ -215,7 +215,7 @@ def test_a_baseline_with_an_own_backbone_names_it_and_asks_for_it(site, prepared
     )
     with on_path(site):
         run = train(TrainingJob(config, prepared, tmp_path / "run"))
-        assert load_any(run).run.own_parts == {"backbone": {"name": "pocketnet", **RECORD}}
+        assert load_any(run).run.plugins == {"backbone": {"name": "pocketnet", **RECORD}}
     with pytest.raises(PluginError, match=r"pip install wardparts==0\.1\.0"):
         load_any(run)
 

@@ -144,7 +144,7 @@ def test_rejecting_a_concept_gives_the_head_the_scores_of_films_without_it_and_l
     opened = study(RUN)
     gone = opened.reject("cavity")
     scores = opened.evidence.scores.clone()
-    scores[0] = RUN.usual.absent[0]
+    scores[0] = RUN.reference_scores.absent[0]
     with torch.no_grad():
         expected = RUN.model.classify(scores.unsqueeze(0))
     assert torch.equal(gone.output.logits, expected.logits)
@@ -154,7 +154,7 @@ def test_rejecting_a_concept_gives_the_head_the_scores_of_films_without_it_and_l
 
 def test_rejecting_all_findings_reads_the_film_as_one_without_any():
     with torch.no_grad():
-        expected = RUN.model.classify(RUN.usual.absent.unsqueeze(0))
+        expected = RUN.model.classify(RUN.reference_scores.absent.unsqueeze(0))
     assert torch.equal(study(RUN).reject().output.logits, expected.logits)
 
 

@@ -65,7 +65,7 @@ class PluginError(UserError):
 
 
 @dataclass(frozen=True)
-class OwnPart:
+class Plugin:
     """A part that an installed package offers; its code is not imported yet."""
 
     kind: Kind
@@ -144,26 +144,26 @@ class OwnPart:
 class RefusedPart:
     """A part that cannot be used under its name."""
 
-    part: OwnPart
+    part: Plugin
     reason: str
 
 
-def offered(kind: Kind) -> tuple[list[OwnPart], list[RefusedPart]]:
+def offered(kind: Kind) -> tuple[list[Plugin], list[RefusedPart]]:
     """Return the plugins of installed packages, sorted by name: the usable ones, and the others with the reason."""
-    plugins = set[OwnPart]()  # a set, as a folder may be on the path twice
+    plugins = set[Plugin]()  # a set, as a folder may be on the path twice
     for entry in entry_points(group=GROUPS[kind]):
         metadata = None if entry.dist is None else entry.dist.metadata
         package, version = ("unknown", "unknown") if metadata is None else (metadata["Name"], metadata["Version"])
-        plugins.add(OwnPart(kind, entry.name, package, version, entry.value))
+        plugins.add(Plugin(kind, entry.name, package, version, entry.value))
     names = [plugin.name for plugin in plugins]
-    usable, refused = list[OwnPart](), list[RefusedPart]()
+    usable, refused = list[Plugin](), list[RefusedPart]()
     for plugin in sorted(plugins, key=lambda plugin: (plugin.name, plugin.distribution, plugin.version, plugin.target)):
         reason = _objection(plugin, names)
         refused.append(RefusedPart(plugin, reason)) if reason else usable.append(plugin)
     return usable, refused
 
 
-def find_plugin(kind: Kind, name: str) -> OwnPart | None:
+def find_plugin(kind: Kind, name: str) -> Plugin | None:
     """Return the plugin of that name, or None; a name that cannot be used is an error that says why."""
     if name in built_in(kind) or not _NAME.fullmatch(name):
         return None
@@ -174,7 +174,7 @@ def find_plugin(kind: Kind, name: str) -> OwnPart | None:
     return next((plugin for plugin in usable if plugin.name == name), None)
 
 
-def get(kind: Kind, name: str) -> OwnPart:
+def get(kind: Kind, name: str) -> Plugin:
     """Return the plugin of that name; if there is none, the error suggests the closest name."""
     plugin = find_plugin(kind, name)
     if plugin is None:
@@ -187,7 +187,7 @@ def part_names(kind: Kind) -> list[str]:
     return sorted([*built_in(kind), *(plugin.name for plugin in offered(kind)[0])])
 
 
-def find_recorded_plugin(kind: Kind, record: Mapping[str, str]) -> OwnPart:
+def find_recorded_plugin(kind: Kind, record: Mapping[str, str]) -> Plugin:
     """Return the plugin that a run recorded, in whatever version is installed; otherwise say what to install."""
     name, requirement = record["name"], f"{record['distribution']}=={record['version']}"
     origin = f"This was made with the {kind} {name!r} of the package {record['distribution']} {record['version']}"
@@ -202,7 +202,7 @@ def find_recorded_plugin(kind: Kind, record: Mapping[str, str]) -> OwnPart:
     return plugin
 
 
-def _objection(plugin: OwnPart, names: list[str]) -> str:
+def _objection(plugin: Plugin, names: list[str]) -> str:
     if plugin.name in built_in(plugin.kind):
         return f"{plugin.distribution} gives it the name of a part of medgrape; it needs another name"
     if not _NAME.fullmatch(plugin.name):

@@ -70,7 +70,7 @@ class Study:
     @once
     def output(self) -> Prediction:
         """Output of the head for this evidence."""
-        scores = revised_scores(self.evidence, self.corrections, self.run.usual.absent)
+        scores = revised_scores(self.evidence, self.corrections, self.run.reference_scores.absent)
         with torch.no_grad():
             return self.run.model.classify(scores.unsqueeze(0))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import torch
 
-from medgrape.bulk.film_reader import FilmReader, Job
-from medgrape.bulk.run import Order
+from medgrape.bulk.film_reader import FilmReader, WorkerConfig
+from medgrape.bulk.run import BulkRequest
 
 
 def copies(films: list[Path], folder: Path, count: int) -> Path:
@@ -22,8 +22,8 @@ def copies(films: list[Path], folder: Path, count: int) -> Path:
     return folder
 
 
-def order(place, model: Path, out: Path, part: int | None = 4, batch: int = 2) -> Order:
-    return Order((str(place),), model, out, batch, part)
+def bulk_request(place, model: Path, out: Path, part: int | None = 4, batch: int = 2) -> BulkRequest:
+    return BulkRequest((str(place),), model, out, batch, part)
 
 
 def rows(out: Path) -> list[dict]:
@@ -47,8 +47,8 @@ def kill_when(ready, process_id) -> threading.Thread:
 class InProcessSlot:
     """A worker that is no process of its own: for what does not depend on that."""
 
-    def __init__(self, job: Job) -> None:
-        self._job, self._reader = job, None
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config, self._reader = config, None
 
     def launch(self) -> None:
         self.close()
@@ -56,7 +56,7 @@ class InProcessSlot:
     def wait(self, wanted) -> None:
         if self._reader is None and wanted():
             threads = torch.get_num_threads()
-            self._reader = FilmReader(self._job)
+            self._reader = FilmReader(self._config)
             torch.set_num_threads(threads)
 
     def read(self, films, refused=None):
@@ -77,6 +77,6 @@ class InProcessEngine:
     name: str = "in process"
     asked: int = 0
 
-    def slots(self, job: Job) -> list:
+    def slots(self, config: WorkerConfig) -> list:
         self.asked += 1
-        return [self.slot(job)]
+        return [self.slot(config)]

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import psutil
 import pytest
-from bulk_scenes import copies, order, rows
+from bulk_scenes import bulk_request, copies, rows
 
 from medgrape.bulk.local import LocalEngine
 from medgrape.bulk.run import read_in_bulk
@@ -44,7 +44,7 @@ def test_twenty_thousand_films_have_twenty_thousand_rows_and_memory_stays_flat(t
     scales = Scales(out)
     scales.start()
     began = time.monotonic()
-    summary = read_in_bulk(order(folder, tiny, out, part=100, batch=8), LocalEngine(2))
+    summary = read_in_bulk(bulk_request(folder, tiny, out, part=100, batch=8), LocalEngine(2))
     seconds = time.monotonic() - began
     scales.over.set()
     scales.join()

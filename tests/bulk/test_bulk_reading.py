@@ -15,13 +15,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import psutil
 import pyarrow.parquet as pq
 import pytest
-from bulk_scenes import InProcessEngine, InProcessSlot, copies, kill_when, order, rows
+from bulk_scenes import InProcessEngine, InProcessSlot, bulk_request, copies, kill_when, rows
 from filelock import FileLock
 
 from command_line import medgrape
-from medgrape.bulk.film_reader import FilmReader, Job, model_version
+from medgrape.bulk.film_reader import FilmReader, WorkerConfig, model_version
 from medgrape.bulk.local import LocalEngine, LocalWorkerSlot
-from medgrape.bulk.run import CRASHED, Order, WorkerDiedError, WorkerSlotLostError, read_in_bulk
+from medgrape.bulk.run import CRASHED, BulkRequest, WorkerDiedError, WorkerSlotLostError, read_in_bulk
 from medgrape.errors import UserError
 from medgrape.reader import load
 
@@ -34,13 +34,13 @@ class Watched:
     name: str = "local"
     given: list[LocalWorkerSlot] = field(default_factory=list)
 
-    def slots(self, job: Job) -> list:
-        self.given = LocalEngine(self.workers).slots(job)
+    def slots(self, config: WorkerConfig) -> list:
+        self.given = LocalEngine(self.workers).slots(config)
         return list(self.given)
 
 
 def test_a_row_equals_the_reading_of_the_film_alone(tiny, films, tmp_path):
-    summary = read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=3), InProcessEngine())
+    summary = read_in_bulk(bulk_request(films[0].parent, tiny, tmp_path / "out", part=3), InProcessEngine())
     assert (summary.all.films, summary.all.refused, summary.all.parts) == (8, 0, 3)
     study = load(tiny).open(films[2])
     told, row = study.explain().to_json(), rows(tmp_path / "out")[2]
@@ -61,7 +61,7 @@ def test_unreadable_films_have_rows_with_a_reason(tiny, films, tmp_path):
     films[1].write_text("no film")
     listed = tmp_path / "some.txt"
     listed.write_text("".join(f"{film}\n" for film in [*films, "missing.png"]))
-    summary = read_in_bulk(order(listed, tiny, tmp_path / "out"), InProcessEngine())
+    summary = read_in_bulk(bulk_request(listed, tiny, tmp_path / "out"), InProcessEngine())
     found = {row["film"]: row for row in rows(tmp_path / "out")}
     assert summary.all.refused == 3
     assert "damaged" in found[str(films[0])]["reason"]
@@ -75,7 +75,7 @@ def test_unreadable_films_have_rows_with_a_reason(tiny, films, tmp_path):
 def test_a_killed_worker_neither_loses_nor_duplicates_rows(tiny, films, tmp_path):
     folder, out, engine = copies(films, tmp_path / "many", 160), tmp_path / "out", Watched()
     killer = kill_when(lambda: list(out.glob("part-*")), lambda: engine.given[0].process_id)
-    summary = read_in_bulk(order(folder, tiny, out), engine)
+    summary = read_in_bulk(bulk_request(folder, tiny, out), engine)
     killer.join()
     assert [row["film"] for row in rows(out)] == [str(film) for film in sorted(folder.iterdir())]
     assert (summary.all.films, summary.all.refused) == (160, 0)
@@ -90,7 +90,7 @@ def test_a_film_that_crashes_every_worker_is_refused_and_the_others_are_read(tin
                 raise WorkerDiedError
             return super().read(films, refused)
 
-    read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=4), InProcessEngine(Fragile))
+    read_in_bulk(bulk_request(films[0].parent, tiny, tmp_path / "out", part=4), InProcessEngine(Fragile))
     reasons = [row["reason"] for row in rows(tmp_path / "out")]
     assert reasons == [None, None, CRASHED, *[None] * 5]
 
@@ -108,26 +108,26 @@ def test_if_no_worker_can_be_started_again_finished_parts_are_kept(tiny, films, 
             super().launch()
 
     with pytest.raises(UserError, match="No worker is left"):
-        read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=2), InProcessEngine(Last))
+        read_in_bulk(bulk_request(films[0].parent, tiny, tmp_path / "out", part=2), InProcessEngine(Last))
     assert len(list((tmp_path / "out").glob("part-*"))) == 2
 
 
 def test_workers_that_never_get_ready_are_an_error_and_leave_no_files(tiny, films, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", shutil.which("false"))
     with pytest.raises(UserError, match="No worker can be started"):
-        read_in_bulk(order(films[0].parent, tiny, tmp_path / "out"), LocalEngine(1))
+        read_in_bulk(bulk_request(films[0].parent, tiny, tmp_path / "out"), LocalEngine(1))
     assert not (tmp_path / "out").exists()
 
 
 def test_after_a_killed_call_only_missing_parts_are_read(tiny, films, tmp_path):
     out, folder = tmp_path / "out", films[0].parent
-    read_in_bulk(order(folder, tiny, out, part=2), InProcessEngine())
+    read_in_bulk(bulk_request(folder, tiny, out, part=2), InProcessEngine())
     before = {path.name: path.stat().st_mtime_ns for path in out.glob("part-*")}
     (out / "part-00001.parquet").unlink()
     (out / "part-00002.parquet").write_bytes(b"cut short")
     pq.write_table(pq.read_table(out / "part-00003.parquet").slice(1), out / "part-00003.parquet")
     (out / ".part-00001.parquet.1-1.part").write_bytes(b"draft of a killed call")
-    summary = read_in_bulk(order(folder, tiny, out, part=None), InProcessEngine())
+    summary = read_in_bulk(bulk_request(folder, tiny, out, part=None), InProcessEngine())
     assert (summary.found.films, summary.made.films) == (2, 6)
     assert (out / "part-00000.parquet").stat().st_mtime_ns == before["part-00000.parquet"]
     assert [row["film"] for row in rows(out)] == [str(film) for film in films]
@@ -136,28 +136,28 @@ def test_after_a_killed_call_only_missing_parts_are_read(tiny, films, tmp_path):
 
 def test_if_all_parts_exist_no_worker_is_started(tiny, films, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    read_in_bulk(Order(("films",), tiny, tmp_path / "out"), InProcessEngine())
+    read_in_bulk(BulkRequest(("films",), tiny, tmp_path / "out"), InProcessEngine())
     engine = InProcessEngine()
-    assert read_in_bulk(order(films[0].parent, tiny, tmp_path / "out", part=None), engine).found.films == 8
+    assert read_in_bulk(bulk_request(films[0].parent, tiny, tmp_path / "out", part=None), engine).found.films == 8
     assert engine.asked == 0
     assert rows(tmp_path / "out")[0]["film"] == "films/film0.png"
 
 
 def test_another_model_other_films_and_a_second_call_at_once_are_errors(tiny, films, tmp_path):
     out, folder, other = tmp_path / "out", films[0].parent, tmp_path / "other"
-    read_in_bulk(order(folder, tiny, out), InProcessEngine())
+    read_in_bulk(bulk_request(folder, tiny, out), InProcessEngine())
     shutil.copytree(tiny, other)
     manifest = json.loads((other / "manifest.json").read_text())
     (other / "manifest.json").write_text(json.dumps(manifest, indent=3))
     with pytest.raises(UserError, match="another model"):
-        read_in_bulk(order(folder, other, out), InProcessEngine())
+        read_in_bulk(bulk_request(folder, other, out), InProcessEngine())
     with pytest.raises(UserError, match="4 films to a part"):
-        read_in_bulk(order(folder, tiny, out, part=5), InProcessEngine())
+        read_in_bulk(bulk_request(folder, tiny, out, part=5), InProcessEngine())
     with FileLock(out / ".lock"), pytest.raises(UserError, match="Another process"):
-        read_in_bulk(order(folder, tiny, out), InProcessEngine())
+        read_in_bulk(bulk_request(folder, tiny, out), InProcessEngine())
     films[7].unlink()
     with pytest.raises(UserError, match=r"other films \(8, now 7\)"):
-        read_in_bulk(order(folder, tiny, out), InProcessEngine())
+        read_in_bulk(bulk_request(folder, tiny, out), InProcessEngine())
 
 
 def test_invalid_input_leaves_no_files(tiny, films, tmp_path):
@@ -172,10 +172,10 @@ def test_invalid_input_leaves_no_files(tiny, films, tmp_path):
         (tmp_path / "nowhere", tiny, "does not exist"),
     ]:
         with pytest.raises(UserError, match=told):
-            read_in_bulk(order(place, model, tmp_path / "out"), InProcessEngine())
+            read_in_bulk(bulk_request(place, model, tmp_path / "out"), InProcessEngine())
         assert not (tmp_path / "out").exists()
     with pytest.raises(UserError, match="something else"):
-        read_in_bulk(order(films[0].parent, tiny, films[0].parent), InProcessEngine())
+        read_in_bulk(bulk_request(films[0].parent, tiny, films[0].parent), InProcessEngine())
 
 
 def test_films_are_downloaded_over_http_and_deleted_afterwards(tiny, films, tmp_path, monkeypatch):
@@ -190,7 +190,7 @@ def test_films_are_downloaded_over_http_and_deleted_afterwards(tiny, films, tmp_
     listed = tmp_path / "some.txt"
     listed.write_text("".join(f"{place}/{film.name}\n" for film in films) + f"{place}/missing.png\n")
     try:
-        read_in_bulk(order(listed, tiny, tmp_path / "out"), InProcessEngine())
+        read_in_bulk(bulk_request(listed, tiny, tmp_path / "out"), InProcessEngine())
     finally:
         server.shutdown()
         server.server_close()
@@ -257,7 +257,7 @@ def test_workers_end_when_their_parent_is_killed(tiny, films, tmp_path):
 
 def test_a_worker_with_another_model_than_its_parent_is_an_error(tiny):
     with pytest.raises(UserError, match="another model here"):
-        FilmReader(Job(model=tiny, version="0123456789abcdef"))
+        FilmReader(WorkerConfig(model=tiny, version="0123456789abcdef"))
 
 
 def test_invalid_input_of_predict_gives_an_error_of_one_sentence(tiny, films, tmp_path):

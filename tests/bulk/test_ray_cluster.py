@@ -9,7 +9,7 @@ import time
 
 import psutil
 import pytest
-from bulk_scenes import copies, order, rows
+from bulk_scenes import bulk_request, copies, rows
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # loopback only; Ray reads it when it is imported
@@ -81,7 +81,7 @@ def test_a_killed_actor_and_a_lost_node_neither_lose_nor_duplicate_rows(nodes, t
 
     second = once_there(out, 40, lose_node)
     with cluster(here.address):
-        summary = read_in_bulk(order(folder, tiny, out), RayEngine(cluster_cores()))
+        summary = read_in_bulk(bulk_request(folder, tiny, out), RayEngine(cluster_cores()))
     first.join()
     second.join()
     assert len(killed) == 1
@@ -91,11 +91,11 @@ def test_a_killed_actor_and_a_lost_node_neither_lose_nor_duplicate_rows(nodes, t
 
 
 def test_a_model_that_a_node_cannot_load_gives_an_error_of_one_sentence(nodes, tiny):
-    from medgrape.bulk.film_reader import Job
+    from medgrape.bulk.film_reader import WorkerConfig
     from medgrape.bulk.ray_cluster import RayWorkerSlot
 
     with cluster(nodes[0].address):
-        slot = RayWorkerSlot(Job(model=tiny, version="0123456789abcdef"))
+        slot = RayWorkerSlot(WorkerConfig(model=tiny, version="0123456789abcdef"))
         slot.launch()
         with pytest.raises(UserError, match="another model here"):
             slot.wait(lambda: True)

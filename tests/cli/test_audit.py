@@ -12,7 +12,7 @@ from test_commands import medgrape
 from medgrape.baselines.methods import load_any
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.evaluation.faithfulness import faithfulness
 from medgrape.training.run import TrainingJob, train
 from small_settings import small
@@ -22,7 +22,7 @@ from small_settings import small
 def town(tmp_path_factory):
     """Return a data set with at least ten patients per group."""
     folder = tmp_path_factory.mktemp("town") / "films"
-    draw_dataset(PhantomOrder(films=160, seed=6, size=64), folder, SplitRule(validation=0.1, test=0.7, seed=0))
+    draw_dataset(PhantomOptions(films=160, seed=6, size=64), folder, SplitRule(validation=0.1, test=0.7, seed=0))
     return folder
 
 
@@ -106,10 +106,10 @@ def changed_by_hand(run, data):
     films = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float() / 255.0
 
     def answer(some):
-        result = model.read(some)[0]
+        result = model.predict_with_all_maps(some)[0]
         return getattr(result, "logits", result).softmax(dim=-1)
 
-    shown = model.read(films)[1]
+    shown = model.predict_with_all_maps(films)[1]
     return faithfulness(answer, films, getattr(shown, "strongest", shown).amax(dim=1))
 
 

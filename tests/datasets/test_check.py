@@ -12,7 +12,7 @@ from medgrape.datasets.cache import cached_films
 from medgrape.datasets.check import check
 from medgrape.datasets.dataset import Dataset, DrawnBox, FilmRecord, Source
 from medgrape.datasets.figures import contact_sheet, draw_figures
-from medgrape.datasets.statistics import guess
+from medgrape.datasets.statistics import blind_pointing
 from medgrape.geometry import Box, FilmSize
 
 CONCEPTS = ConceptSet((Concept.named("cavity"), Concept.named("fluid")))
@@ -126,13 +126,13 @@ def test_borrowed_tbx11k_films_are_reported(sound, tmp_path):
 
 
 def test_blind_pointing_is_reported_beside_every_concept(sound):
-    blind = guess(sound, "cavity")
+    blind = blind_pointing(sound, "cavity")
     assert blind.pairs == 1
     assert blind.fixed == 1.0, "all boxes of this set are in one place"
     assert blind.random == pytest.approx(24 * 20 / (96 * 80), abs=0.01)
-    assert guess(sound, "fluid") is None, "there is no box of it"
+    assert blind_pointing(sound, "fluid") is None, "there is no box of it"
     tested_only = replace(sound, boxes=tuple(drawn for drawn in sound.boxes if drawn.film == "f7"))
-    assert guess(tested_only, "cavity").fixed is None, "no training box to learn the point from"
+    assert blind_pointing(tested_only, "cavity").fixed is None, "no training box to learn the point from"
 
 
 def test_the_pictures_are_drawn_whole(sound, tmp_path):

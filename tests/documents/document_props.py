@@ -14,7 +14,7 @@ from cut_settings import write_cut
 from PIL import Image
 
 from medgrape.datasets.dataset import SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.films.dicom.writer import Person, write_dicom
 from medgrape.phantoms.cohort import plan
 from medgrape.phantoms.film import PhantomFilm, draw
@@ -39,7 +39,7 @@ def make_props(folder: Path) -> Path:
     _with_test_films(publish_nih(folder / "ChestX-ray14"))
     _vindr([draw(sitting, 128) for sitting in plan("nih", 12, seed=7)], folder / "vindr-cxr")
     _certificate(folder)
-    draw_dataset(PhantomOrder(films=60, seed=0), folder / "data/tb", SplitRule(test=0.2, seed=0))
+    draw_dataset(PhantomOptions(films=60, seed=0), folder / "data/tb", SplitRule(test=0.2, seed=0))
     _train_run(folder)
     return folder
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from medgrape.concepts import ConceptSet
 from medgrape.datasets.dataset import Dataset, DrawnBox
-from medgrape.datasets.statistics import guess
+from medgrape.datasets.statistics import blind_pointing
 from medgrape.evaluation.evaluate import read_split
 from medgrape.evaluation.localisation import localise
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
@@ -183,7 +183,7 @@ def test_a_finding_learned_later_is_read_without_a_cam(trained_run, drawn_datase
 def test_blind_pointing_agrees_with_the_data_check():
     read = sixty_films()
     result = localise(read)
-    blind = [guess(read.dataset, name) for name in read.dataset.concepts.names]
+    blind = [blind_pointing(read.dataset, name) for name in read.dataset.concepts.names]
     for concept, expected in zip(result.concepts, blind, strict=True):
         assert concept.pointing.count == expected.pairs
         assert concept.pointing.chance == pytest.approx(expected.random)

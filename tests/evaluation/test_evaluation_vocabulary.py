@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from medgrape.datasets.dataset import Dataset
-from medgrape.datasets.statistics import guess
+from medgrape.datasets.statistics import blind_pointing
 from medgrape.evaluation import few_shot
 from medgrape.evaluation.evaluate import read_split
 from medgrape.evaluation.few_shot import ConceptTrial, Shots, TrialPlan, VocabularyTrial, leave_one_out, write_trial
@@ -49,7 +49,7 @@ def test_full_supervision_agrees_with_the_evaluation_of_the_run(loaded, drawn_da
 
 def test_every_concept_has_the_blind_pointing_baselines(drawn_dataset, tried):
     for concept in tried.concepts:
-        blind = guess(Dataset.load(drawn_dataset), concept.name, ("test",))
+        blind = blind_pointing(Dataset.load(drawn_dataset), concept.name, ("test",))
         assert (concept.chance, concept.fixed) == (pytest.approx(blind.random), pytest.approx(blind.fixed))
 
 

@@ -186,7 +186,7 @@ def test_the_saliency_of_grape_is_the_maximum_of_all_its_maps(grape):
     films = torch.rand(3, 1, 64, 64)
     grape.atlas.curated(torch.tensor([[True, False, True], [True, True, True]]), torch.zeros(2, 3))
     with torch.no_grad():
-        shown = grape.read(films)[1].strongest
+        shown = grape.predict_with_all_maps(films)[1].strongest
         torch.testing.assert_close(answer_of(grape)(films), grape(films).probabilities)
     torch.testing.assert_close(saliency_of(grape, films, batch=2), shown.amax(dim=1))
     result = faithfulness(answer_of(grape), films, saliency_of(grape, films), steps=4)

@@ -12,7 +12,7 @@ from test_evaluation_report import Page, at
 from medgrape.evaluation.audit.audit import audit_readings, write_audit
 from medgrape.evaluation.audit.groups import attributes, divide
 from medgrape.evaluation.audit.measures import CheckAlarms, FaithfulnessAreas
-from medgrape.evaluation.audit.resampling import compute_gap, rounds_for, widen_certain
+from medgrape.evaluation.audit.resampling import compute_gap, replace_constant_rounds, rounds_for
 from medgrape.evaluation.classification import calibration, classify
 from medgrape.evaluation.localisation import box_energies, localise
 from medgrape.evaluation.readings import EvaluationError
@@ -371,24 +371,24 @@ def test_the_calibration_error_is_reported_but_not_compared_as_it_grows_with_few
 
 
 def test_ten_right_answers_of_ten_are_not_certain():
-    rounds = widen_certain(1.0, np.ones(100_000), 10, seed=0)
+    rounds = replace_constant_rounds(1.0, np.ones(100_000), 10, seed=0)
     assert np.quantile(rounds, 0.025) == pytest.approx(0.025**0.1, abs=0.005), "Clopper and Pearson's bound"
-    rounds = widen_certain(0.0, np.zeros(100_000), 10, seed=0)
+    rounds = replace_constant_rounds(0.0, np.zeros(100_000), 10, seed=0)
     assert np.quantile(rounds, 0.975) == pytest.approx(1 - 0.025**0.1, abs=0.005)
     scattered = np.linspace(0.8, 1.0, 50)
-    assert widen_certain(1.0, scattered, 10, seed=0) is scattered
+    assert replace_constant_rounds(1.0, scattered, 10, seed=0) is scattered
     nine_of_ten = np.random.default_rng(1).binomial(200, 0.9, 1000) / 200
     assert compute_gap(1.0, np.ones(1000), 0.9, nine_of_ten).flagged, "as though ten of ten were certain"
-    assert not compute_gap(1.0, widen_certain(1.0, np.ones(1000), 10, seed=0), 0.9, nine_of_ten).flagged
+    assert not compute_gap(1.0, replace_constant_rounds(1.0, np.ones(1000), 10, seed=0), 0.9, nine_of_ten).flagged
 
 
 def test_the_mean_of_two_certain_proportions_gets_an_interval_on_both_sides():
-    none_and_all = widen_certain(0.5, np.full(100_000, 0.5), 10, seed=0, proportions=2)
+    none_and_all = replace_constant_rounds(0.5, np.full(100_000, 0.5), 10, seed=0, proportions=2)
     bounds = np.quantile(none_and_all, (0.025, 0.975))
     assert none_and_all.mean() == pytest.approx(0.5, abs=0.005)
     assert bounds[1] - 0.5 == pytest.approx(0.5 - bounds[0], abs=0.01) == pytest.approx(0.15, abs=0.03)
-    assert widen_certain(1.0, np.ones(1000), 10, seed=0, proportions=2).max() <= 1
-    assert (widen_certain(0.5, np.full(9, 0.5), 10, seed=0) == 0.5).all(), "one share is certain at its ends only"
+    assert replace_constant_rounds(1.0, np.ones(1000), 10, seed=0, proportions=2).max() <= 1
+    assert (replace_constant_rounds(0.5, np.full(9, 0.5), 10, seed=0) == 0.5).all(), "one share is certain at 0 and 1"
 
 
 def test_a_gap_due_to_rounding_is_not_flagged():

@@ -93,8 +93,8 @@ def test_a_colour_film_is_kept_as_it_looks(chest, tmp_path, colour):
 
 def test_the_age_of_the_very_old_is_reported_as_ninety(chest, tmp_path):
     clean = clean_film(save(planted(chest), tmp_path / "film.dcm"), LIMITS)
-    assert (clean.arrival.sex, clean.arrival.age, clean.arrival.facts.view) == ("F", 90, "PA")
-    assert clean.arrival.facts.laterality is None
+    assert (clean.metadata.sex, clean.metadata.age, clean.metadata.facts.view) == ("F", 90, "PA")
+    assert clean.metadata.facts.laterality is None
 
 
 @pytest.mark.parametrize("orientation", [1, 3, 6])
@@ -127,7 +127,7 @@ def test_a_turned_png_stays_upright(chest, tmp_path):
     path = tmp_path / "film.png"
     Image.fromarray((chest // 16).astype(np.uint8)).save(path, exif=exif)
     _same_film_without_a_name(path, tmp_path)
-    assert clean_film(path, LIMITS).arrival.facts.size.width == chest.shape[0]
+    assert clean_film(path, LIMITS).metadata.facts.size.width == chest.shape[0]
 
 
 def test_a_film_is_cleaned_by_the_process_that_may_die(chest, tmp_path):
@@ -137,7 +137,7 @@ def test_a_film_is_cleaned_by_the_process_that_may_die(chest, tmp_path):
         remote = decoder.clean(path, LIMITS)
         with pytest.raises(FilmError, match="empty"):
             decoder.clean(_file(tmp_path / "empty.dcm", b""), LIMITS)
-    assert (remote.arrival, remote.content) == (local.arrival, local.content)
+    assert (remote.metadata, remote.content) == (local.metadata, local.content)
     assert np.array_equal(remote.preview, local.preview)
     assert max(remote.preview.shape) == PREVIEW
 
@@ -157,13 +157,13 @@ def _same_film_without_a_name(path, tmp_path):
     content = path.read_bytes()
     assert SECRET.encode() in content
     clean = clean_film(path, LIMITS)
-    kept = _file(tmp_path / f"kept{clean.arrival.suffix}", clean.content)
+    kept = _file(tmp_path / f"kept{clean.metadata.suffix}", clean.content)
     assert np.array_equal(read_film(kept).pixels, read_film(path).pixels)
     assert np.array_equal(read_prepared(kept, LIMITS, SEEN).pixels, read_prepared(path, LIMITS, SEEN).pixels)
-    facts = f"{clean.arrival.to_json()}"
+    facts = f"{clean.metadata.to_json()}"
     assert SECRET.lower().encode() not in clean.content.lower()
     assert SECRET.lower() not in facts.lower()
-    if clean.arrival.facts.format == "DICOM":
+    if clean.metadata.facts.format == "DICOM":
         assert "PatientName" not in dcmread(kept)
 
 

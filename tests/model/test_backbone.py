@@ -154,7 +154,7 @@ def test_every_second_patch_of_the_finer_map_is_the_coarse_map(leave_off):
 
 def test_a_chain_without_its_end_is_the_start_of_the_whole_chain(lite):
     with torch.no_grad():
-        maps = lite.early(films(96))
+        maps = lite.forward_frozen(films(96))
         for part in lite.parts[:12]:
             maps = part(maps)
     assert torch.equal(maps, maps_of(build(name=LITE, leave_off=1), 96))
@@ -172,9 +172,9 @@ def test_building_efficientnet_prints_nothing(capfd):
 def test_going_by_way_of_the_frozen_parts_changes_no_bit(lite, frozen):
     backbone = build(name=LITE, frozen_parts=frozen)
     with torch.no_grad():
-        early = backbone.early(films(96, 2))
+        early = backbone.forward_frozen(films(96, 2))
         kept = early.clone()
-        assert torch.equal(backbone.late(early), maps_of(backbone, 96, 2))
+        assert torch.equal(backbone.forward_trainable(early), maps_of(backbone, 96, 2))
         assert torch.equal(early, kept), "what is kept on disk must not be written to"
     torch.testing.assert_close(maps_of(backbone, 96, 2), maps_of(lite, 96, 2), atol=1e-3, rtol=1e-3)
 

@@ -42,7 +42,7 @@ def test_a_run_that_grew_twice_and_lost_a_prototype_is_the_same_after_saving(tra
     assert head_sizes(saved.model.head, saved.model.head_concepts) == [3, 4, 5]
     films = torch.rand(2, 1, 64, 64)
     with torch.no_grad():
-        (here, maps), (there, same) = (run.model.read(films) for run in (reader.loaded.run, saved))
+        (here, maps), (there, same) = (run.model.predict_with_all_maps(films) for run in (reader.loaded.run, saved))
         first = load_run(trained_run).run.model(films)
     assert torch.equal(here.logits, there.logits)
     assert torch.equal(maps.mean, same.mean)

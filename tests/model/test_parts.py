@@ -96,7 +96,7 @@ def test_a_film_and_its_mirror_image_have_mirrored_maps_where_both_are_read():
         here, there = model.features(film), model.features(film.flip(-1))
         torch.testing.assert_close(here, there.flip(-1))
         torch.testing.assert_close(here, (backbone(film) + backbone(film.flip(-1)).flip(-1)) / 2)
-        (seen, maps), (mirrored, _) = model.read(film), model.read(film.flip(-1))
+        (seen, maps), (mirrored, _) = model.predict_with_all_maps(film), model.predict_with_all_maps(film.flip(-1))
         torch.testing.assert_close(seen.logits, mirrored.logits)
         torch.testing.assert_close(maps.cam, model.cam(here))
         assert not torch.allclose(here, backbone(film), atol=1e-3)

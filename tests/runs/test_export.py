@@ -21,7 +21,7 @@ from medgrape.config import Preprocessing
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run, read_split
-from medgrape.evaluation.export_quality import loss_of_export
+from medgrape.evaluation.export_quality import compare_export
 from medgrape.films.reading import read_prepared
 from medgrape.hospital.objects import write_dicom_reading
 from medgrape.phantoms.cohort import plan
@@ -31,7 +31,7 @@ from medgrape.runs import export
 from medgrape.runs.checkpoint import load_run
 from medgrape.runs.export import Calibration, export_onnx
 from medgrape.runs.manifest import version_of
-from medgrape.runs.onnx_graph import ByArea
+from medgrape.runs.onnx_graph import AreaResize
 from medgrape.study import ConceptMismatchError
 
 pytestmark = pytest.mark.xdist_group("exports")  # what they share is made once
@@ -152,8 +152,8 @@ def test_int8_makes_the_backbone_smaller_and_leaves_all_else_as_it_was(exported,
     packed = {node.output[0] for node in graph.graph.node if set(node.input) & integers}
     users = {node.op_type for node in graph.graph.node if set(node.input) & packed}
     assert users == {"Conv"}
-    loss = loss_of_export(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset, split="train")
-    assert loss.same_answer >= 0.9
+    comparison = compare_export(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset, split="train")
+    assert comparison.same_answer >= 0.9
     assert _map_likeness(load_run(strict_run), mg.load(coarse).loaded, drawn_dataset).min() >= 0.95
     properties = {prop.key: prop.value for prop in graph.metadata_props}
     assert json.loads(properties["medgrape.calibrated_on"]) == {
@@ -183,9 +183,9 @@ def test_int8_is_calibrated_on_training_films_alone(strict_run, drawn_dataset):
 
 def test_too_few_films_to_calibrate_on_are_refused(strict_run, tmp_path):
     from medgrape.datasets.dataset import SplitRule
-    from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+    from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 
-    draw_dataset(PhantomOrder(films=12, seed=1, size=64), tmp_path / "few", SplitRule(test=0.2))
+    draw_dataset(PhantomOptions(films=12, seed=1, size=64), tmp_path / "few", SplitRule(test=0.2))
     with pytest.raises(UserError, match="at least 16 training films"):
         export_onnx(load_run(strict_run), tmp_path / "model.onnx", Calibration(tmp_path / "few"))
     assert not (tmp_path / "model.onnx").exists()
@@ -208,7 +208,7 @@ def test_greys_are_averaged_inside_the_file_as_medgrape_averages_them(tmp_path, 
     drawn.resize(size, Image.Resampling.BICUBIC).save(path)
     greys = torch.from_numpy(np.array(Image.open(path))).unsqueeze(0) / 255.0
     apart = np.abs(
-        255 * ByArea(64)(greys)[0].numpy() - read_prepared(path, preprocessing=Preprocessing(size=64)).pixels
+        255 * AreaResize(64)(greys)[0].numpy() - read_prepared(path, preprocessing=Preprocessing(size=64)).pixels
     )
     assert apart.max() <= 8  # at the edges of drawn letters
     assert apart.mean() < 0.5

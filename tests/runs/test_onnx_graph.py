@@ -32,7 +32,7 @@ def compare(grape, films):
     names = [output.name for output in session.get_outputs()]
     for batch in films:
         found = dict(zip(names, session.run(names, {"films": batch[:, 0].numpy()}), strict=True))
-        prediction, maps = grape.read(batch)
+        prediction, maps = grape.predict_with_all_maps(batch)
         patches = grape.patches(batch)
         expected = {
             "logits": prediction.logits, "probabilities": prediction.probabilities, "scores": prediction.scores,

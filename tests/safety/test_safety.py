@@ -59,8 +59,8 @@ def test_with_a_negative_threshold_a_finding_that_leads_by_too_little_gives_a_wa
     assert not check_box(SCENE, LEFT, "cavity", loose).mismatch
     check = check_box(SCENE, LEFT, "cavity", tight)
     assert (check.mismatch, check.dominant) == (True, "cavity")
-    assert f"Cavity leads over {CONCEPTS[check.rival].title} by {lead:.3f} only" in check.reason
-    assert f"less than the {lead + 0.01:.3f} that correct boxes show" in check.reason
+    assert f"Cavity is only {lead:.3f} above {CONCEPTS[check.rival].title}" in check.reason
+    assert f"correct boxes show at least {lead + 0.01:.3f}" in check.reason
 
 
 @given(box=boxes(whole=True), seed=st.integers(0, 99), claimed=st.integers(0, 2), gate=st.sampled_from([0.1, 0.3, 9.0]))
@@ -120,7 +120,7 @@ def test_a_rival_whose_prototypes_disagree_gives_no_warning():
     doubtful = cavity_left_effusion_right(spread=0.1)  # U = 0.01
     check = check_box(doubtful, RIGHT, "cavity", SafetyRule.plain(0.05, 2e-4))
     assert (check.mismatch, check.silenced) == (False, True)
-    assert "disagree too much" in check.reason
+    assert "is above the limit" in check.reason
     assert check_box(doubtful, RIGHT, "cavity", SafetyRule.plain(0.05, 0.02)).mismatch
 
 

@@ -78,7 +78,7 @@ def test_a_finished_baseline_is_not_trained_again(compared, drawn_dataset):
 
 def test_every_method_gives_maps_of_the_same_concepts(compared, drawn_dataset):
     run, dataset = load_any(compared).run, Dataset.load(drawn_dataset)
-    seen = run.model.read(torch.rand(2, 1, 64, 64))
+    seen = run.model.predict_with_all_maps(torch.rand(2, 1, 64, 64))
     assert seen.maps.shape[:2] == (2, len(dataset.concepts))
     assert seen.logits.shape == (2, len(dataset.classes))
     assert np.isfinite(seen.maps.numpy()).all()

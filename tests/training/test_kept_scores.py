@@ -21,8 +21,10 @@ def passes(monkeypatch):
     from medgrape.model.backbones import Backbone
 
     counted = []
-    late = Backbone.late
-    monkeypatch.setattr(Backbone, "late", lambda self, seen: counted.append(len(seen)) or late(self, seen))
+    forward = Backbone.forward_trainable
+    monkeypatch.setattr(
+        Backbone, "forward_trainable", lambda self, seen: counted.append(len(seen)) or forward(self, seen)
+    )
     return counted
 
 

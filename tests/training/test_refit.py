@@ -40,8 +40,10 @@ def passes(monkeypatch):
     from medgrape.model.backbones import Backbone
 
     counted = []
-    late = Backbone.late
-    monkeypatch.setattr(Backbone, "late", lambda self, seen: counted.append(len(seen)) or late(self, seen))
+    forward = Backbone.forward_trainable
+    monkeypatch.setattr(
+        Backbone, "forward_trainable", lambda self, seen: counted.append(len(seen)) or forward(self, seen)
+    )
     return counted
 
 
@@ -129,7 +131,7 @@ def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other
     learnt = films.positions("train")
     maps = mean_maps(run.model.patches(films.pixels(learnt)), run.model.atlas.in_use)
     peaks, shows = maps.amax(dim=(-2, -1))[:, row].numpy(), films.labels[learnt, row].numpy() == 1
-    after, before = fitted.reader.loaded.run.usual, reader.loaded.run.usual
+    after, before = fitted.reader.loaded.run.reference_scores, reader.loaded.run.reference_scores
     assert float(after.present_peak[row]) == pytest.approx(np.median(peaks[shows]), abs=1e-5)
     assert float(after.absent_peak[row]) == pytest.approx(np.median(peaks[~shows]), abs=1e-5)
     assert float(after.present_peak[row]) != pytest.approx(float(before.present_peak[row]), abs=1e-5)
@@ -140,10 +142,10 @@ def test_usual_peaks_are_measured_again_for_the_curated_concept_and_for_no_other
 
 def test_a_run_refitted_on_another_data_set_says_so_and_may_not_be_tested_on_its_films(reader, tmp_path):
     from medgrape.datasets.dataset import SplitRule
-    from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+    from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 
     other = tmp_path / "other"
-    draw_dataset(PhantomOrder(films=24, seed=9, size=64), other, SplitRule(validation=0.3))
+    draw_dataset(PhantomOptions(films=24, seed=9, size=64), other, SplitRule(validation=0.3))
     again = refit(reader, other)
     assert not again.figures.its_own
     assert "another data set" in again.reader.loaded.run.changes[-1].what
@@ -157,7 +159,7 @@ def test_a_data_set_with_other_classes_is_refused(reader, drawn_dataset, tmp_pat
     shutil.copytree(drawn_dataset, other, ignore=shutil.ignore_patterns("cache"))
     about = other / "dataset.toml"
     about.write_text(about.read_text().replace('"sick_non_tb"', '"ill"'))
-    with pytest.raises(TrainingError, match="decides between healthy, sick_non_tb, active_tb"):
+    with pytest.raises(TrainingError, match=r"model's classes \(healthy, sick_non_tb, active_tb\) differ"):
         refit(reader, other)
 
 

@@ -22,7 +22,7 @@ from medgrape.safety.calibration import calibrate
 from medgrape.safety.thresholds import CalibrationOptions
 from medgrape.training.films import TrainingError
 from medgrape.training.pipeline import build_model
-from medgrape.training.plan import PARTS, agree
+from medgrape.training.plan import PARTS, write_or_verify
 from medgrape.training.run import TrainingJob, train
 from small_settings import small
 
@@ -93,7 +93,7 @@ def test_a_finished_run_is_kept_and_another_one_never_overwrites_it(trained_run,
 def test_a_training_that_began_with_other_inputs_is_not_continued(key, drawn_dataset, tmp_path):
     job = TrainingJob(small(), drawn_dataset, tmp_path / "run")
     job.work.mkdir()
-    agree(job.work, job.config, drawn_dataset, cached_films(drawn_dataset))
+    write_or_verify(job.work, job.config, drawn_dataset, cached_films(drawn_dataset))
     plan = job.work / "plan.json"
     plan.write_text(json.dumps(json.loads(plan.read_text()) | {key: "another"}))
     with pytest.raises(TrainingError, match=f"begun with other {PARTS[key]}"):
@@ -102,10 +102,10 @@ def test_a_training_that_began_with_other_inputs_is_not_continued(key, drawn_dat
 
 def test_processes_and_threads_may_change_when_a_training_is_continued(trained_run, drawn_dataset, tmp_path):
     elsewhere = small(training={"processes": 2, "threads": 3})
-    agree(tmp_path, small(), drawn_dataset, cached_films(drawn_dataset))
-    agree(tmp_path, elsewhere, drawn_dataset, cached_films(drawn_dataset))
+    write_or_verify(tmp_path, small(), drawn_dataset, cached_films(drawn_dataset))
+    write_or_verify(tmp_path, elsewhere, drawn_dataset, cached_films(drawn_dataset))
     with pytest.raises(TrainingError, match="other settings"):
-        agree(tmp_path, small(training={"precision": "bf16"}), drawn_dataset, cached_films(drawn_dataset))
+        write_or_verify(tmp_path, small(training={"precision": "bf16"}), drawn_dataset, cached_films(drawn_dataset))
     assert train(TrainingJob(elsewhere, drawn_dataset, trained_run)) == trained_run
 
 

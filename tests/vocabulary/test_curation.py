@@ -47,7 +47,7 @@ def test_the_listed_gain_is_the_rise_of_the_class_from_that_prototype_alone(read
     run = reader.loaded.run
     card = prototypes_of(run, "obsolete_tb")[2]
     row = run.concepts.index("obsolete_tb")
-    nothing = run.usual.absent.clone()
+    nothing = run.reference_scores.absent.clone()
     speaking = nothing.clone()
     speaking[row, 2] = float(run.exemplars.similarity[row, 2])
     before, after = (run.model.classify(scores.unsqueeze(0)).probabilities[0] for scores in (nothing, speaking))
@@ -88,7 +88,7 @@ def test_the_head_gets_the_usual_score_instead_of_a_discarded_prototype(reader, 
     study = reader.open(film)
     row = reader.concepts.index("active_tb")
     scores = study.evidence.scores.clone()
-    scores[row, 2] = reader.loaded.run.usual.absent[row, 2]
+    scores[row, 2] = reader.loaded.run.reference_scores.absent[row, 2]
     expected = reader.loaded.run.model.classify(scores.unsqueeze(0)).probabilities[0]
     prediction = reader.discard("active_tb", [2]).open(film).prediction
     assert [prediction[name] for name in reader.classes] == pytest.approx(expected.tolist(), abs=1e-6)

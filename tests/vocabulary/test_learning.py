@@ -102,7 +102,7 @@ def test_a_new_concept_leaves_batches_of_films_as_they_were_too(reader, shown, g
     films = torch.rand(5, 1, 64, 64, generator=torch.Generator().manual_seed(1))
     old, new = reader.loaded.run.model, (shown.grow_head() if grown else shown).loaded.run.model
     with torch.no_grad():
-        (before, maps), (after, more) = old.read(films), new.read(films)
+        (before, maps), (after, more) = old.predict_with_all_maps(films), new.predict_with_all_maps(films)
     assert torch.equal(maps.mean, more.mean[:, :3])
     assert torch.equal(maps.strongest, more.strongest[:, :3])
     assert torch.equal(before.logits, after.logits)
@@ -156,7 +156,7 @@ def test_a_film_with_a_box_teaches_the_concept_to_point_into_it(request, boxed, 
 
 def test_a_concept_known_by_its_description_alone_never_leads_and_is_not_called_seen(reader, described, test_films):
     run = described.loaded.run
-    assert run.usual.absent_peak[3] == run.usual.present_peak[3]
+    assert run.reference_scores.absent_peak[3] == run.reference_scores.present_peak[3]
     assert "cavity" in SafetyRule.of(run).untrained
     explanation = described.study(*test_films[0]).explain().to_json()
     (cavity,) = (concept for concept in explanation["concepts"] if concept["name"] == "cavity")
@@ -171,18 +171,18 @@ def test_a_concept_known_by_its_description_alone_never_leads_and_is_not_called_
 def test_the_inside_of_the_box_is_what_the_concept_usually_scores_and_the_outside_what_it_does_not(reader, boxed):
     film, box = boxed[0]
     learnt = reader.learn("cavity", HOLE, [(film, box)])
-    evidence, usual = learnt.open(film).evidence, learnt.loaded.run.usual
+    evidence, reference = learnt.open(film).evidence, learnt.loaded.run.reference_scores
     inside = torch.from_numpy(evidence.grid.overlap(box) > 0)
-    assert float(usual.present_peak[3]) == pytest.approx(float(evidence.mean[3][inside].max()), abs=1e-5)
-    assert float(usual.absent_peak[3]) == pytest.approx(float(evidence.mean[3][~inside].max()), abs=1e-5)
+    assert float(reference.present_peak[3]) == pytest.approx(float(evidence.mean[3][inside].max()), abs=1e-5)
+    assert float(reference.absent_peak[3]) == pytest.approx(float(evidence.mean[3][~inside].max()), abs=1e-5)
     outside = evidence.similarity[3][:, ~inside].amax(dim=1)
-    assert torch.allclose(usual.absent[3], outside, atol=1e-5)
-    assert torch.equal(learnt.loaded.run.model.atlas.silent[3], usual.absent[3])
+    assert torch.allclose(reference.absent[3], outside, atol=1e-5)
+    assert torch.equal(learnt.loaded.run.model.atlas.silent[3], reference.absent[3])
 
 
 def test_films_without_a_box_teach_where_to_look_but_not_how_strong_is_strong(reader, boxed):
     run = reader.learn("cavity", HOLE, [film for film, _ in boxed]).loaded.run
-    assert run.usual.absent_peak[3] == run.usual.present_peak[3]
+    assert run.reference_scores.absent_peak[3] == run.reference_scores.present_peak[3]
     assert "cavity" not in SafetyRule.of(run).untrained
 
 

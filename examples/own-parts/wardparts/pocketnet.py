@@ -6,12 +6,12 @@ from pathlib import Path
 from torch import nn
 
 from medgrape.errors import UserError
-from medgrape.model.backbones.base import Chain, Greys, OwnBackbone, load_strictly, read_weights
+from medgrape.model.backbones.base import Chain, Greys, PluginBackbone, load_strictly, read_weights
 
 WIDTHS = (16, 24, 40, 64)
 
 
-def build(*, pretrained: bool, leave_off: int = 0, weights: Path | None = None) -> OwnBackbone:
+def build(*, pretrained: bool, leave_off: int = 0, weights: Path | None = None) -> PluginBackbone:
     """Each part halves the map, so patches are 16 pixels wide; every stage left off makes them half as wide."""
     if leave_off > len(WIDTHS) - 2:
         raise UserError(f"pocketnet has {len(WIDTHS) - 1} stages; leave off at most {len(WIDTHS) - 2}.")
@@ -22,7 +22,7 @@ def build(*, pretrained: bool, leave_off: int = 0, weights: Path | None = None) 
         load_strictly(parts, read_weights(weights), lambda name: name, weights.name)
     elif pretrained:
         raise UserError("pocketnet brings no weights along; set backbone.pretrained = false, or backbone.weights.")
-    return OwnBackbone(Chain(list(parts), kept[-1]), Greys(mean=(0.5,), spread=(0.25,)))
+    return PluginBackbone(Chain(list(parts), kept[-1]), Greys(mean=(0.5,), spread=(0.25,)))
 
 
 def _stage(inputs: int, outputs: int) -> nn.Sequential:

@@ -31,10 +31,10 @@ from medgrape.runs.manifest import (
     OWN_PARTS,
     Manifest,
     Records,
-    fitting,
     keep_parts,
     refuse_changed,
     refuse_missing,
+    run_errors,
     seal,
     unseal,
 )
@@ -64,9 +64,9 @@ class Baseline(nn.Module, ABC):
 
     def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> BaselineOutput:
         """Compute classes and maps from the output of the backbone's frozen parts."""
-        return self.classify(self.backbone.late(activations))
+        return self.classify(self.backbone.forward_trainable(activations))
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
+    def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> BaselineOutput:
         """Compute classes and maps from films."""
         return self.classify(self.backbone(films))
 
@@ -197,7 +197,7 @@ class BaselineRun:
     model: Baseline
     metrics: dict[str, Any]
     learnt_from: tuple[str, ...]  # fingerprints of the training and validation films
-    own_parts: Records = field(default_factory=dict)  # parts of installed packages that the model was trained with
+    plugins: Records = field(default_factory=dict)  # The plugins that the model was trained with
 
     def save(self, folder: Path, dataset: dict[str, str]) -> Manifest:
         """Write the run into an empty folder and seal it."""
@@ -206,7 +206,7 @@ class BaselineRun:
         files = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
             ARCHITECTURE: {METHOD: self.config.model.method, "backbone": self.model.backbone.describe()}
-            | keep_parts(self.own_parts, self.model, self.config.preprocessing.size),
+            | keep_parts(self.plugins, self.model, self.config.preprocessing.size),
             "metrics.json": self.metrics,
             "learnt_from.json": {"films": self.learnt_from},
         }
@@ -243,7 +243,7 @@ def load_any(folder: Path) -> LoadedRun | LoadedBaseline:
     if not is_baseline:
         return load_readable(folder)
     manifest = unseal(folder)
-    with fitting(folder):
+    with run_errors(folder):
         return LoadedBaseline(folder, _load(folder), manifest)
 
 
@@ -257,8 +257,8 @@ def _load(folder: Path) -> BaselineRun:
     model.eval().requires_grad_(False)
     refuse_changed(architecture, model, config.preprocessing.size, folder)
     learnt_from = tuple(_read(folder / "learnt_from.json")["films"])
-    metrics, own_parts = _read(folder / "metrics.json"), architecture.get(OWN_PARTS, {})
-    return BaselineRun(config, concepts, classes, model, metrics, learnt_from, own_parts)
+    metrics, plugins = _read(folder / "metrics.json"), architecture.get(OWN_PARTS, {})
+    return BaselineRun(config, concepts, classes, model, metrics, learnt_from, plugins)
 
 
 def _read(path: Path) -> dict[str, Any]:

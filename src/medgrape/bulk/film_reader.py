@@ -30,7 +30,7 @@ _BATCHES_AHEAD = 3
 """Films that are decoded ahead, in batches: one is being read, the next is ready, a third is on its way."""
 
 
-class FilmsAhead:
+class FilmPrefetcher:
     """One decoder process that works ahead, and threads that download films from storage."""
 
     def __init__(self, limits: FilmLimits, preprocessing: Preprocessing, ahead: int) -> None:
@@ -147,7 +147,7 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-class Job(Record):
+class WorkerConfig(Record):
     """The model with which a worker reads films, and how many films at once."""
 
     model: Path  # a run or a model in one file; an absolute path, because workers run elsewhere
@@ -167,20 +167,20 @@ def model_version(model: Path) -> str:
 class FilmReader:
     """A model that reads films in batches while the next ones are decoded."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         import torch
 
         from medgrape.reader import load
 
-        torch.set_num_threads(job.threads)  # before the model is loaded: some runtimes ask only then
-        if model_version(job.model) != job.version:
-            raise UserError(f"{job.model} is another model here than on the machine that distributes the work.")
-        self._run, self._batch = load(job.model).loaded.run, job.batch
-        self._columns = Columns(self._run.classes, self._run.concepts.names, job.version)
-        usual = self._run.usual
-        self._usual = list(zip(usual.absent_peak.tolist(), usual.present_peak.tolist(), strict=True))
-        config = self._run.config
-        self._films = FilmsAhead(config.limits, config.preprocessing, _BATCHES_AHEAD * job.batch)
+        torch.set_num_threads(config.threads)  # before the model is loaded: some runtimes ask only then
+        if model_version(config.model) != config.version:
+            raise UserError(f"{config.model} is another model here than on the machine that distributes the work.")
+        self._run, self._batch = load(config.model).loaded.run, config.batch
+        self._columns = Columns(self._run.classes, self._run.concepts.names, config.version)
+        scores = self._run.reference_scores
+        self._reference_peaks = list(zip(scores.absent_peak.tolist(), scores.present_peak.tolist(), strict=True))
+        limits, preprocessing = self._run.config.limits, self._run.config.preprocessing
+        self._films = FilmPrefetcher(limits, preprocessing, _BATCHES_AHEAD * config.batch)
 
     def close(self) -> None:
         """End the decoder."""
@@ -207,13 +207,13 @@ class FilmReader:
 
         greys = torch.from_numpy(np.stack([film.pixels for _, film in batch])).unsqueeze(1).float().div_(255.0)
         with torch.inference_mode():
-            prediction, means = self._run.model.look(greys)
+            prediction, means = self._run.model.predict_with_mean_maps(greys)
         outputs = zip(batch, prediction.probabilities.tolist(), means.double().numpy(), strict=True)
         for (listed, film), probabilities, maps in outputs:
             grid, facts = PatchGrid(film.facts.size, maps.shape[-2], maps.shape[-1]), film.facts
             findings = (
                 Finding(float(mean.max()), *peak(mean, grid), describe_score(float(mean.max()), absent, present))
-                for mean, (absent, present) in zip(maps, self._usual, strict=True)
+                for mean, (absent, present) in zip(maps, self._reference_peaks, strict=True)
             )
             reading = FilmReading(facts.size, tuple(probabilities), tuple(findings), facts.warnings)
             yield self._columns.read(listed, reading)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from medgrape.bulk.film_reader import FilmReader, Job
+from medgrape.bulk.film_reader import FilmReader, WorkerConfig
 from medgrape.bulk.listing import ListedFilm, remove_abandoned_downloads
 from medgrape.bulk.run import WorkerDiedError, WorkerSlot, WorkerSlotLostError
 from medgrape.child_process import ChildDiedError, ChildProcess, ParentProcess
@@ -27,8 +27,8 @@ def cores() -> int:
 class LocalWorkerSlot:
     """A worker slot that one process of this machine fills at a time."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
         self._process = ChildProcess("medgrape.bulk.local")
         self._ready = False
 
@@ -41,7 +41,7 @@ class LocalWorkerSlot:
         """Start a worker process without waiting for it; the one before is ended."""
         self.close()
         self._ready = False
-        threads = str(self._job.threads)
+        threads = str(self._config.threads)
         self._process.start(os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads})
 
     def wait(self, wanted: Callable[[], bool]) -> None:
@@ -50,7 +50,7 @@ class LocalWorkerSlot:
             if self._ready or not wanted():
                 return
             try:
-                self._request(self._job.to_json())
+                self._request(self._config.to_json())
                 self._ready = True
             except WorkerDiedError:
                 if wanted():
@@ -92,9 +92,9 @@ class LocalEngine:
     workers: int
     name: str = "local"
 
-    def slots(self, job: Job) -> list[WorkerSlot]:
+    def slots(self, config: WorkerConfig) -> list[WorkerSlot]:
         """Return a slot for each worker."""
-        share = job.model_copy(update={"threads": max(1, cores() // self.workers)})
+        share = config.model_copy(update={"threads": max(1, cores() // self.workers)})
         return [LocalWorkerSlot(share) for _ in range(self.workers)]
 
 
@@ -105,7 +105,7 @@ def main() -> None:
     import pyarrow as pa  # slow to import
 
     try:
-        reader = FilmReader(Job.from_json(parent.receive()))
+        reader = FilmReader(WorkerConfig.from_json(parent.receive()))
         parent.send({"ready": True})
         while True:
             request = parent.receive()

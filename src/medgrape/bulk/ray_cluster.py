@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from medgrape.bulk.film_reader import FilmReader, Job
+from medgrape.bulk.film_reader import FilmReader, WorkerConfig
 from medgrape.bulk.listing import ListedFilm
 from medgrape.bulk.local import cores
 from medgrape.bulk.run import WorkerDiedError, WorkerSlot, WorkerSlotLostError
@@ -68,14 +68,14 @@ def cluster_cores() -> int:
 class RemoteReader:
     """The actor on a node: a reader that returns errors as messages."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
         self._reader: FilmReader | None = None
 
     def ready(self) -> str | None:
         """Load the model; return the message of an error that the user can correct, or None."""
         try:
-            self._reader = FilmReader(self._job)
+            self._reader = FilmReader(self._config)
         except (UserError, OSError) as error:
             return os_error_message(error) if isinstance(error, OSError) else str(error)
         return None
@@ -90,8 +90,8 @@ class RemoteReader:
 class RayWorkerSlot:
     """A worker slot for one actor at a time, on any node with a free core."""
 
-    def __init__(self, job: Job) -> None:
-        self._job, self._ray = job, import_ray()
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config, self._ray = config, import_ray()
         # Ray must not restart a lost actor: its part has gone to another worker meanwhile.
         self._kind = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RemoteReader)
         self._actor: Any = None
@@ -100,7 +100,7 @@ class RayWorkerSlot:
     def launch(self) -> None:
         """Request an actor; the cluster starts it when a core is free."""
         self.close()
-        self._actor = self._kind.remote(self._job)
+        self._actor = self._kind.remote(self._config)
         self._loading = self._actor.ready.remote()
 
     def wait(self, wanted: Callable[[], bool]) -> None:
@@ -145,6 +145,6 @@ class RayEngine:
     workers: int
     name: str = "ray"
 
-    def slots(self, job: Job) -> list[WorkerSlot]:
+    def slots(self, config: WorkerConfig) -> list[WorkerSlot]:
         """Return a slot for each worker, which has one core."""
-        return [RayWorkerSlot(job) for _ in range(self.workers)]
+        return [RayWorkerSlot(config) for _ in range(self.workers)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from filelock import FileLock, Timeout
 
-from medgrape.bulk.film_reader import Job, model_version
+from medgrape.bulk.film_reader import WorkerConfig, model_version
 from medgrape.bulk.listing import ListedFilm, refuse_missing
 from medgrape.bulk.results import NEEDED, PLAN, Listing, Part, Parts, Plan, Summary, list_films, part_size, read_plan
 from medgrape.errors import UserError
@@ -65,7 +65,7 @@ class Engine(Protocol):
     def workers(self) -> int:
         """Number of workers."""
 
-    def slots(self, job: Job) -> list[WorkerSlot]:
+    def slots(self, config: WorkerConfig) -> list[WorkerSlot]:
         """Return a slot for each worker, none of them started."""
 
 
@@ -160,7 +160,7 @@ _LOCK = ".lock"
 
 
 @dataclass(frozen=True)
-class Order:
+class BulkRequest:
     """Which films to read, with which model, and where to write the results."""
 
     places: tuple[str, ...]
@@ -170,31 +170,32 @@ class Order:
     part: int | None = None  # films in a part; None: depends on their number
 
 
-def read_in_bulk(order: Order, engine: Engine, watch: Watch = unwatched) -> Summary:
+def read_in_bulk(request: BulkRequest, engine: Engine, watch: Watch = unwatched) -> Summary:
     """Read all films that have no row yet; films and model are checked before anything is written."""
     began = time.monotonic()
     if importlib.util.find_spec("pyarrow") is None:
         raise UserError(NEEDED)
-    refuse_missing(order.places)
-    job = Job(model=order.model.resolve(), version=model_version(order.model), batch=order.batch)
-    with _locked(order.out), _listed(order) as listing:
-        plan = read_plan(order.out)
+    refuse_missing(request.places)
+    config = WorkerConfig(model=request.model.resolve(), version=model_version(request.model), batch=request.batch)
+    with _locked(request.out), _listed(request) as listing:
+        plan = read_plan(request.out)
         is_new = plan is None
         if plan is None:
-            size = order.part or part_size(listing.films, engine.workers)
-            plan = Plan(model=job.version, films=listing.films, digest=listing.digest, part=size)
-        _refuse_other(order, plan, listing, job.version)
-        parts = Parts(order.out, plan)
+            size = request.part or part_size(listing.films, engine.workers)
+            plan = Plan(model=config.version, films=listing.films, digest=listing.digest, part=size)
+        _refuse_other(request, plan, listing, config.version)
+        parts = Parts(request.out, plan)
         missing = parts.missing()
         first = [] if is_new else list(islice(missing, 1))
         if is_new or first:  # otherwise everything is read, and no worker is needed
-            with _started(engine.slots(job)) as slots:
+            with _started(engine.slots(config)) as slots:
                 if is_new:
-                    plan.write(order.out, listing)
+                    plan.write(request.out, listing)
                 _read(parts, chain(first, missing), slots, watch)
         seconds = time.monotonic() - began
-        summary = Summary(str(order.out), job.version, engine.name, engine.workers, parts.found, parts.made, seconds)
-        summary.write(order.out)
+        found, made = parts.found, parts.made
+        summary = Summary(str(request.out), config.version, engine.name, engine.workers, found, made, seconds)
+        summary.write(request.out)
     return summary
 
 
@@ -247,23 +248,23 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _listed(order: Order) -> Iterator[Listing]:
-    path = order.out / ".films.part"
+def _listed(request: BulkRequest) -> Iterator[Listing]:
+    path = request.out / ".films.part"
     try:
-        listing = list_films(order.places, path)
+        listing = list_films(request.places, path)
         if not listing.films:
-            raise UserError(f"There is no film in {', '.join(order.places)}.")
+            raise UserError(f"There is no film in {', '.join(request.places)}.")
         yield listing
     finally:
         path.unlink(missing_ok=True)
 
 
-def _refuse_other(order: Order, plan: Plan, listing: Listing, version: str) -> None:
+def _refuse_other(request: BulkRequest, plan: Plan, listing: Listing, version: str) -> None:
     """Refuse a folder that was started with other films or another model."""
-    started = f"{order.out} was started with"
+    started = f"{request.out} was started with"
     if plan.model != version:
         raise UserError(f"{started} another model ({plan.model}, this one is {version}); choose another --out.")
     if plan.digest != listing.digest:
         raise UserError(f"{started} other films ({plan.films:,}, now {listing.films:,}); choose another --out.")
-    if order.part not in (None, plan.part):
+    if request.part not in (None, plan.part):
         raise UserError(f"{started} {plan.part} films to a part; leave out --shard to continue.")

@@ -82,12 +82,12 @@ def _print_report(report: CheckReport) -> None:
     table("Films", ("class", *SPLITS), rows)
     concept_rows = []
     for name, count in report.concept_counts().items():
-        guess = report.guesses.get(name)
-        pointing = (None, None, None) if guess is None else (guess.pairs, guess.random, guess.fixed)
+        blind = report.blind_pointing.get(name)
+        pointing = (None, None, None) if blind is None else (blind.pairs, blind.random, blind.fixed)
         concept_rows.append((name, *count.values(), *pointing))
     table(
         "Concepts, with the hit rates of points chosen without looking at the film, which a map must exceed",
-        ("concept", "films", "not known", "boxes", f"{report.guessed_on} films", "random point", "fixed point"),
+        ("concept", "films", "not known", "boxes", f"{report.pointing_split} films", "random point", "fixed point"),
         concept_rows,
     )
     graph = summary["graph"]

@@ -21,7 +21,7 @@ from medgrape.cli.room import import_server
 from medgrape.cli.serve import announce
 from medgrape.config import MAX_SEED, RECIPES, Config, load_config
 from medgrape.datasets.dataset import Dataset, FilmRecord, SplitRule
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.errors import UserError
 from medgrape.geometry import Box
 
@@ -72,7 +72,7 @@ def _draw_films(folder: Path, films: int, seed: int) -> Path:
         Dataset.load(folder)
     else:
         rule = SplitRule(test=0.2, seed=seed)
-        draw_dataset(PhantomOrder(films=films, seed=seed), folder, rule, workers=os.cpu_count() or 1, track=track)
+        draw_dataset(PhantomOptions(films=films, seed=seed), folder, rule, workers=os.cpu_count() or 1, track=track)
     return folder
 
 

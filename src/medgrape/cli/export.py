@@ -29,7 +29,7 @@ def export(
         raise UserError("--int8 is calibrated on training films: name a prepared data set with --data DIR.")
     if data is not None and not int8:
         raise UserError("--data is for --int8 only; leave it out, or add --int8.")
-    from medgrape.evaluation.export_quality import loss_of_export
+    from medgrape.evaluation.export_quality import compare_export
     from medgrape.runs.checkpoint import load_run
     from medgrape.runs.export import Calibration, export_onnx
     from medgrape.runs.manifest import place_beside
@@ -39,16 +39,19 @@ def export(
     loaded = load_run(run)
     with err.status("exporting"):
         exported = export_onnx(loaded, target, None if data is None else Calibration(data, films), track=track)
-    loss = None if data is None else loss_of_export(loaded, exported, data, track)
+    comparison = None if data is None else compare_export(loaded, exported, data, track)
     size, runtime = target.stat().st_size, exported.run.model.runtime
     if as_json:
-        print_json({"file": target, "bytes": size, "runtime": runtime, "loss": loss})
+        print_json({"file": target, "bytes": size, "runtime": runtime, "loss": comparison})
         return
-    if loss is not None:
+    if comparison is not None:
         table(
-            f"Loss by int8, on {loss.films:,} validation films",
+            f"Loss by int8, on {comparison.films:,} validation films",
             ("figure", "torch", "int8", "points"),
-            [(figure.name, figure.before, figure.after, f"{100 * figure.change:+.1f}") for figure in loss.figures],
+            [
+                (figure.name, figure.before, figure.after, f"{100 * figure.change:+.1f}")
+                for figure in comparison.figures
+            ],
         )
-        note(f"The predicted class is the same on {100 * loss.same_answer:.1f} % of these films.")
+        note(f"The predicted class is the same on {100 * comparison.same_answer:.1f} % of these films.")
     note(f"{target}: {size / 1e6:,.1f} MB, {runtime}. Use it: medgrape read FILM --model {target}")

@@ -7,7 +7,7 @@ from typer import Exit, Option
 from medgrape.cli.console import note, print_result, table
 from medgrape.cli.options import Json
 from medgrape.errors import UserError
-from medgrape.plugins import KINDS, Kind, OwnPart, built_in, offered
+from medgrape.plugins import KINDS, Kind, Plugin, built_in, offered
 
 _MEDGRAPE = "medgrape"
 
@@ -39,7 +39,7 @@ def _rows(kind: Kind, *, check: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _find_problem(part: OwnPart) -> str:
+def _find_problem(part: Plugin) -> str:
     """Try a part; return the error message, or an empty string."""
     try:
         with part.answering("fails"):
@@ -51,7 +51,7 @@ def _find_problem(part: OwnPart) -> str:
     return ""
 
 
-def _try(part: OwnPart) -> None:
+def _try(part: Plugin) -> None:
     """Build the part as a training would; a data source, which needs films, is only imported."""
     if part.kind == "source":
         part.load()

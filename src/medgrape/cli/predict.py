@@ -31,19 +31,19 @@ def predict(
 
     Example: medgrape predict films/ --model runs/demo --out readings
     """
-    from medgrape.bulk.run import Order, read_in_bulk
+    from medgrape.bulk.run import BulkRequest, read_in_bulk
 
     check_address(engine, address)
-    order = Order(tuple(paths), model, outside_runs(out), batch, shard)
+    request = BulkRequest(tuple(paths), model, outside_runs(out), batch, shard)
     if engine == "ray":
         from medgrape.bulk.ray_cluster import RayEngine, cluster, cluster_cores
 
         with cluster(address):
-            summary = read_in_bulk(order, RayEngine(workers or cluster_cores()), watch)
+            summary = read_in_bulk(request, RayEngine(workers or cluster_cores()), watch)
     else:
         from medgrape.bulk.local import LocalEngine, cores
 
-        summary = read_in_bulk(order, LocalEngine(workers or cores()), watch)
+        summary = read_in_bulk(request, LocalEngine(workers or cores()), watch)
     print_result(summary, _print, as_json=as_json)
 
 

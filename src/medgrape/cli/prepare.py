@@ -12,8 +12,8 @@ from medgrape.cli.console import note, track
 from medgrape.config import MAX_SEED
 from medgrape.datasets.dataset import SPLITS, Dataset, SplitRule
 from medgrape.datasets.draft import finish
-from medgrape.datasets.sources import DataSource, built_in_sources, read_own
-from medgrape.datasets.sources.phantoms import PhantomOrder, draw_dataset
+from medgrape.datasets.sources import DataSource, built_in_sources, read_with_plugin
+from medgrape.datasets.sources.phantoms import PhantomOptions, draw_dataset
 from medgrape.errors import UserError
 from medgrape.phantoms.cohort import Shortcut
 
@@ -105,7 +105,7 @@ def own(
         if not (key and equals):
             raise UserError(f"--option takes KEY=VALUE, not {text!r}.")
         options[key.replace("-", "_")] = value
-    draft = read_own(name, source, options, track=track)
+    draft = read_with_plugin(name, source, options, track=track)
     print_dataset(finish(draft, out, SplitRule(validation, test, seed), allow_missing=allow_missing), out)
 
 
@@ -130,6 +130,6 @@ def phantom(
     Example: medgrape data prepare phantom --profile tb --films 1200 --out data/tb
     """
     planted = Shortcut(lies=shortcut_lies) if shortcut or shortcut_lies else None
-    order = PhantomOrder(profile, films, size, seed, planted, dicom, masks)
+    options = PhantomOptions(profile, films, size, seed, planted, dicom, masks)
     workers = 1 if films < 200 else os.cpu_count() or 1
-    print_dataset(draw_dataset(order, out, SplitRule(validation, test, seed), workers=workers, track=track), out)
+    print_dataset(draw_dataset(options, out, SplitRule(validation, test, seed), workers=workers, track=track), out)

@@ -206,11 +206,11 @@ class VectorStage(Settings):
     """Stage 2: concept vectors of positive films, from the frozen backbone."""
 
     boxes: bool = False
-    """Take concept vectors from inside the boxes of a film, instead of by the CAM, and normal tissue from outside them.
-    False: this stage and the next do not use boxes."""
+    """True: concept vectors come from inside the boxes of a film, normal tissue from outside. False: concept vectors
+    come from the CAM, and neither this stage nor the next uses boxes."""
     inside: Annotated[int, Field(ge=0)] = 0
-    """Number of random patches of each box that are vectors themselves, beside the vector of the whole box; without a
-    box, of the patches where the CAM is highest."""
+    """Number of random patches of each box that are added as vectors, besides the vector of the whole box. Films
+    without a box: the patches where the CAM is highest."""
     normal: Names = ()
     """Classes of films without findings: normal tissue is taken from these films and from beside a finding, so that
     films with other diseases may differ from healthy ones. Empty: from every film."""

@@ -25,7 +25,7 @@ def class_contributions(
     rows = [row for row, name in enumerate(names) if name not in rejected]
     if rows:
         batch = scores.repeat(len(rows), 1, 1)
-        batch[torch.arange(len(rows)), rows] = run.usual.absent[rows]
+        batch[torch.arange(len(rows)), rows] = run.reference_scores.absent[rows]
         outputs = run.model.classify(batch).probabilities.tolist()
         for row, output in zip(rows, outputs, strict=True):
             without = dict(zip(run.classes, output, strict=True))

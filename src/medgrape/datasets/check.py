@@ -13,7 +13,7 @@ from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import SPLITS, Dataset
 from medgrape.datasets.draft import Complaints
 from medgrape.datasets.sources.tbx11k import is_borrowed
-from medgrape.datasets.statistics import CoOccurrence, Guess, co_occurrence, guess
+from medgrape.datasets.statistics import BlindPointing, CoOccurrence, blind_pointing, co_occurrence
 from medgrape.errors import nearest
 from medgrape.films.reading import upright_size
 
@@ -68,8 +68,8 @@ class CheckReport:
     warnings: Complaints
     graph: CoOccurrence
     tau: float
-    guesses: dict[str, Guess]  # blind pointing for each concept that has boxes to test on
-    guessed_on: str
+    blind_pointing: dict[str, BlindPointing]  # for each concept that has boxes to test on
+    pointing_split: str
 
     def class_counts(self) -> dict[str, dict[str, int]]:
         """Return the number of films by split and class."""
@@ -103,7 +103,7 @@ class CheckReport:
             "classes": self.class_counts(),
             "concepts": self.concept_counts(),
             "graph": {"tau": self.tau, "nodes": len(names), "edges": int(edges.sum()), "listening": listening},
-            "blind_pointing": {"on": self.guessed_on, **{name: asdict(g) for name, g in self.guesses.items()}},
+            "blind_pointing": {"on": self.pointing_split, **{k: asdict(row) for k, row in self.blind_pointing.items()}},
             "errors": list(self.errors.lines()),
             "warnings": list(self.warnings.lines()),
             "notes": list(self.dataset.source.notes),
@@ -130,10 +130,10 @@ def check(
             example = f"{first.id} ({first.split}) = {second.id} ({second.split})"
             warnings.add(f"films that are also in {other.name}", example)
     has_test_boxes = any(film.id in dataset.boxes_by_film for film in dataset.in_split("test"))
-    guessed_on = "test" if has_test_boxes else "val"
-    blind = {name: guess(dataset, name, (guessed_on,)) for name in dataset.concepts.names}
-    guesses = {name: result for name, result in blind.items() if result is not None}
-    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, guesses, guessed_on)
+    pointing_split = "test" if has_test_boxes else "val"
+    baselines = {name: blind_pointing(dataset, name, (pointing_split,)) for name in dataset.concepts.names}
+    pointing = {name: baseline for name, baseline in baselines.items() if baseline is not None}
+    return CheckReport(dataset, errors, warnings, co_occurrence(dataset), tau, pointing, pointing_split)
 
 
 def _check_rows(dataset: Dataset, errors: Complaints) -> None:

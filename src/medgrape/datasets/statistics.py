@@ -41,7 +41,7 @@ def co_occurrence_of(labels: Float[np.ndarray, "films k"], concepts: ConceptSet)
 
 
 @dataclass(frozen=True)
-class Guess:
+class BlindPointing:
     """Share of pairs of film and concept that blind pointing hits: the baseline of every pointing metric."""
 
     pairs: int
@@ -50,17 +50,17 @@ class Guess:
     point: tuple[float, float] | None  # that point, from 0 to 1 across and down
 
 
-def guess(dataset: Dataset, concept: str, tested_on: Sequence[str] = ("test",)) -> Guess | None:
+def blind_pointing(dataset: Dataset, concept: str, tested_on: Sequence[str] = ("test",)) -> BlindPointing | None:
     """Return the blind pointing baseline of one concept; None where it has no box to test on."""
     train = _coverage(dataset, concept, dataset.in_split("train"))
     test = _coverage(dataset, concept, dataset.in_split(*tested_on))
     if len(test) == 0:
         return None
     if len(train) == 0:
-        return Guess(len(test), float(test.mean()), None, None)
+        return BlindPointing(len(test), float(test.mean()), None, None)
     row, column = np.unravel_index(int(train.mean(axis=0).argmax()), (GRID, GRID))
     point = (float(column) + 0.5) / GRID, (float(row) + 0.5) / GRID
-    return Guess(len(test), float(test.mean()), float(test[:, row, column].mean()), point)
+    return BlindPointing(len(test), float(test.mean()), float(test[:, row, column].mean()), point)
 
 
 def _coverage(dataset: Dataset, concept: str, films: Iterable[FilmRecord]) -> Float[np.ndarray, "pairs grid grid"]:

@@ -84,10 +84,10 @@ def _read(run: Run | BaselineRun, dataset: Dataset, cached: CachedFilms, places:
 @torch.no_grad()
 def _read_batch(run: Run | BaselineRun, rows: list[int], films: torch.Tensor) -> tuple[np.ndarray, ...]:
     if isinstance(run, BaselineRun):  # it has one map for each concept and no CAM
-        logits, mean = run.model.read(films)
+        logits, mean = run.model.predict_with_all_maps(films)
         strongest, cam = mean, mean[:, :0]
     else:
-        prediction, maps = run.model.read(films)
+        prediction, maps = run.model.predict_with_all_maps(films)
         logits, mean, strongest, cam = prediction.logits, maps.mean, maps.strongest, maps.cam
     mean, strongest = mean[:, rows], strongest[:, rows]
     probabilities = logits.double().softmax(dim=-1)
@@ -107,7 +107,8 @@ def _check_fit(loaded: Loaded, dataset: Dataset, split: str) -> None:
     check_concepts(run.concepts, dataset)
     if dataset.classes != run.classes:
         raise EvaluationError(
-            f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."
+            f"The model's classes ({', '.join(run.classes)}) differ from the data set's "
+            f"({', '.join(dataset.classes)}). Use a data set with the same classes in the same order."
         )
     if not dataset.in_split(split):
         raise EvaluationError(f"{dataset.name!r} has no films in split {split!r}.")

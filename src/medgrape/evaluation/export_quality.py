@@ -29,7 +29,7 @@ class FigureChange:
 
 
 @dataclass(frozen=True)
-class ExportLoss:
+class ExportComparison:
     """All figures of the run and of its export, and the share of films with the same answer."""
 
     films: int
@@ -46,16 +46,16 @@ class ExportLoss:
         return next(figure for figure in self.figures if figure.name == name)
 
 
-def loss_of_export(
+def compare_export(
     run: LoadedRun, export: LoadedRun, data: Path, track: Track = quietly, *, split: str = "val"
-) -> ExportLoss:
+) -> ExportComparison:
     """Read the films of a split with both models; validation films by default, to spare the test films."""
     dataset = Dataset.load(data)
     before, after = (read_split(loaded, dataset, data, split, track).readings for loaded in (run, export))
     of_export = dict(_figures(after))
     figures = tuple(FigureChange(name, value, of_export[name]) for name, value in _figures(before))
     same = before.probabilities.argmax(axis=1) == after.probabilities.argmax(axis=1)
-    return ExportLoss(len(before.films), figures, float(same.mean()))
+    return ExportComparison(len(before.films), figures, float(same.mean()))
 
 
 def _figures(readings: Readings) -> Iterator[tuple[str, float]]:

@@ -69,8 +69,8 @@ def answer_of(model: ReadingModel | Baseline) -> Answer:
     """Return the function that computes a model's class probabilities."""
     _check_mode(model)
     if isinstance(model, Baseline):
-        return lambda films: model.read(films).logits.softmax(dim=-1)
-    return lambda films: model.look(films)[0].probabilities
+        return lambda films: model.predict_with_all_maps(films).logits.softmax(dim=-1)
+    return lambda films: model.predict_with_mean_maps(films)[0].probabilities
 
 
 @torch.no_grad()
@@ -81,7 +81,7 @@ def saliency_of(
     _check_mode(model)
     parts = torch.split(films, batch)
     if isinstance(model, Baseline):
-        maps = [model.read(part).maps for part in parts]
+        maps = [model.predict_with_all_maps(part).maps for part in parts]
     else:
         maps = [strongest_maps(model.patches(part), model.atlas.in_use) for part in parts]
     return reduce(torch.cat(maps), "n k h w -> n h w", "max")

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, FilmRecord
-from medgrape.datasets.statistics import guess
+from medgrape.datasets.statistics import blind_pointing
 from medgrape.evaluation.few_shot_films import Candidate, EncodedFilms, encode_films
 from medgrape.evaluation.localisation import boxes_of
 from medgrape.evaluation.readings import EvaluationError
@@ -239,7 +239,7 @@ def _learn_again(
 
 
 def _concept_trial(encoded: EncodedFilms, candidate: Candidate, split: str, shots: tuple[Shots, ...]) -> ConceptTrial:
-    blind = guess(encoded.dataset, candidate.name, (split,))
+    blind = blind_pointing(encoded.dataset, candidate.name, (split,))
     if blind is None or blind.fixed is None:
         raise AssertionError(f"{candidate.name} has boxes on train and {split} films")
     return ConceptTrial(

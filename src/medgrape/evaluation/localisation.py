@@ -1,4 +1,4 @@
-"""Pointing game and box energy: do a concept's maps locate the finding, and better than a guess without the film?"""
+"""Pointing game and box energy: do a concept's maps locate the finding, and better than pointing without the film?"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from medgrape.datasets.dataset import Dataset, FilmRecord
-from medgrape.datasets.statistics import GRID, Guess, guess
+from medgrape.datasets.statistics import GRID, BlindPointing, blind_pointing
 from medgrape.evaluation.readings import Readings
 from medgrape.evaluation.statistics import Interval, interval, resampled_sums
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
@@ -55,14 +55,14 @@ def highest_point(scores: Float[np.ndarray, "h w"], film: FilmRecord, boxes: tup
     return Pointed((x, y), any(box.contains(x, y) for box in boxes))
 
 
-def _blind_guess(readings: Readings, concept: str) -> Guess | None:
+def _blind_pointing(readings: Readings, concept: str) -> BlindPointing | None:
     """Learn blind pointing from the training films and test it on the films that were read; None without boxes."""
     tested = (replace(film, split=_TESTED) for film in readings.films)
     dataset = replace(readings.dataset, films=(*readings.dataset.in_split("train"), *tested))
-    return guess(dataset, concept, (_TESTED,))
+    return blind_pointing(dataset, concept, (_TESTED,))
 
 
-def _pairs(readings: Readings, concept: str, blind: Guess) -> Iterator[Pair]:
+def _pairs(readings: Readings, concept: str, blind: BlindPointing) -> Iterator[Pair]:
     """Yield every film with a box of the concept."""
     dataset, cam, square = readings.dataset, readings.cam_maps.get(concept), FilmSize(GRID, GRID)
     row = dataset.concepts.index(concept)
@@ -70,7 +70,7 @@ def _pairs(readings: Readings, concept: str, blind: Guess) -> Iterator[Pair]:
         boxes = boxes_of(dataset, film, concept)
         if boxes:
             alone = replace(dataset, films=(replace(film, split=_TESTED),), boxes=dataset.boxes_by_film[film.id])
-            uniform = guess(alone, concept, (_TESTED,))
+            uniform = blind_pointing(alone, concept, (_TESTED,))
             chance = fixed = 0.0 if uniform is None else uniform.random
             if blind.point is not None:  # from 0 to 1, in the frame of a film stretched to a square
                 x, y = blind.point[0] * GRID, blind.point[1] * GRID
@@ -174,7 +174,7 @@ def localise(readings: Readings, *, seed: int = 0) -> Localisation:
     concepts: list[ConceptPointing] = []
     pairs: list[Pair] = []
     for concept in readings.dataset.concepts:
-        blind, pointing = _blind_guess(readings, concept.name), None
+        blind, pointing = _blind_pointing(readings, concept.name), None
         if blind is not None:
             own = list(_pairs(readings, concept.name, blind))
             pointing = _play(own, films, seed, has_fixed=blind.point is not None)

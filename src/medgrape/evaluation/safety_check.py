@@ -103,10 +103,10 @@ def check_figures(name: str, title: str, claims: SimulatedClaims, alarms: Alarms
 
 
 def _box_counts(claims: SimulatedClaims, alarms: Alarms) -> Float[np.ndarray, "boxes columns"]:
-    """Return the counts of each box, whose sums give all shares.
+    """Return the counts of each box. All rates are ratios of sums of these columns.
 
-    Columns: caught, can be claimed wrongly, false alarm, 1; then for each claimed concept the wrong claims with a
-    warning, the wrong claims, the right claims with a warning, the right claims.
+    First four columns: caught, can be claimed wrongly, false alarm, 1. Then four blocks with one column for each
+    claimed concept: wrong claims with a warning, wrong claims, right claims with a warning, right claims.
     """
     right = np.eye(len(claims.concepts), dtype=bool)[claims.truth]
     refutable, boxes = claims.wrong.any(axis=1), np.ones(len(claims.truth))

@@ -30,8 +30,8 @@ def explain(
         ConceptEvidence(
             concept=concept,
             score=float(evidence.mean[row].max()),
-            absent_score=float(run.usual.absent_peak[row]),
-            present_score=float(run.usual.present_peak[row]),
+            absent_score=float(run.reference_scores.absent_peak[row]),
+            present_score=float(run.reference_scores.present_peak[row]),
             mean=evidence.mean[row].double().numpy(),
             disagreement=evidence.disagreement[row].double().numpy(),
             exemplars=_exemplars(run, evidence, row),

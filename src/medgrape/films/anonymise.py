@@ -38,7 +38,7 @@ SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "DICOM": ".dcm"}  # file name suffix 
 _PALETTE_COLOUR = 3  # PNG's colour type that needs a palette
 
 
-class Arrival(Record):
+class UploadMetadata(Record):
     """What is known about a film that was received, besides its pixels."""
 
     facts: FilmFacts
@@ -55,7 +55,7 @@ class Arrival(Record):
 class CleanFilm:
     """An anonymised film."""
 
-    arrival: Arrival
+    metadata: UploadMetadata
     content: bytes  # the bytes of the file
     preview: UInt8[np.ndarray, "height width"]
 
@@ -75,16 +75,16 @@ def clean_film(path: Path, limits: FilmLimits) -> CleanFilm:
         clean = read_open_film(cleaned, limits)
         if not np.array_equal(clean.pixels, original.pixels):
             raise FilmError("it would not look the same without what names the patient; export it as PNG.")
-        arrival = Arrival(facts=original.facts, sex="", age=None)
+        metadata = UploadMetadata(facts=original.facts, sex="", age=None)
         if original.facts.format == "DICOM":  # of its header only what the anonymised file still says is kept
             from medgrape.films.dicom.reader import read_person
 
             cleaned.seek(0)
             sex, age, _ = read_person(cleaned)
             facts = clean.facts.model_copy(update={"transfer_syntax": original.facts.transfer_syntax})
-            arrival = Arrival(facts=facts, sex=sex, age=age)
+            metadata = UploadMetadata(facts=facts, sex=sex, age=age)
         cleaned.seek(0)
-        return CleanFilm(arrival, cleaned.read(), preview(clean))
+        return CleanFilm(metadata, cleaned.read(), preview(clean))
 
 
 def preview(film: Film) -> UInt8[np.ndarray, "height width"]:

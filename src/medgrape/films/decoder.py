@@ -16,7 +16,7 @@ import numpy as np
 from medgrape.child_process import ChildDiedError, ChildProcess, Message, ParentProcess
 from medgrape.config import FilmLimits, Preprocessing
 from medgrape.errors import UserError
-from medgrape.films.anonymise import Arrival, CleanFilm, clean_film
+from medgrape.films.anonymise import CleanFilm, UploadMetadata, clean_film
 from medgrape.films.film import Film, FilmError, FilmFacts
 from medgrape.films.reading import read_film, read_prepared
 
@@ -169,7 +169,7 @@ def _clean_film_from(answer: Message) -> CleanFilm:
     height, width = answer.header["preview"]
     size = len(answer.payload) - height * width
     preview = np.frombuffer(answer.payload[size:], np.uint8).reshape(height, width)
-    return CleanFilm(Arrival.from_json(answer.header["arrival"]), answer.payload[:size], preview)
+    return CleanFilm(UploadMetadata.from_json(answer.header["arrival"]), answer.payload[:size], preview)
 
 
 def _decode(request: Request, parent: ParentProcess) -> None:
@@ -177,7 +177,7 @@ def _decode(request: Request, parent: ParentProcess) -> None:
     try:
         if request.clean:
             clean = clean_film(request.path, request.limits)
-            header = {"arrival": clean.arrival.to_json(), "preview": clean.preview.shape}
+            header = {"arrival": clean.metadata.to_json(), "preview": clean.preview.shape}
             parent.send(header, clean.content, clean.preview.tobytes())
             return
         if request.preprocessing is None:

@@ -59,8 +59,8 @@ class Atlas(nn.Module):
         """For each concept, the prototypes that are not discarded."""
         return [vectors[kept] for vectors, kept in zip(self.prototypes, self.kept, strict=True)]
 
-    def heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b k m"]:
-        """Replace the scores of discarded prototypes by their usual score on films without the concept."""
+    def mask_discarded(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b k m"]:
+        """Replace the scores of discarded prototypes by their reference score on films without the concept."""
         return torch.where(self.kept, scores, self.silent)
 
     def curated(self, kept: Bool[Tensor, "k m"], silent: Float[Tensor, "k m"]) -> None:

@@ -69,10 +69,12 @@ class ReadingModel(Protocol):
     def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
 
-    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(
+        self, films: Float[Tensor, "b 1 side side"]
+    ) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
+    def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Return classes and all maps from one pass."""
 
 
@@ -130,7 +132,7 @@ class Grape(nn.Module):
 
     def classify(self, found: Float[Tensor, "b k m"]) -> Prediction:
         """Return the classes for score matrices: the head alone, without a film."""
-        masked = self.atlas.heard(found)[:, : self.head_concepts]
+        masked = self.atlas.mask_discarded(found)[:, : self.head_concepts]
         output = cast(Head, self.head).classify(self.standard(masked), self.graph)
         return Prediction(output.logits, found, output.attention)
 
@@ -138,12 +140,14 @@ class Grape(nn.Module):
         """Return the classes for films."""
         return self.classify(scores(self.patches(films), self.atlas.prototypes))
 
-    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(
+        self, films: Float[Tensor, "b 1 side side"]
+    ) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
         patches = self.patches(films)
         return self.classify(scores(patches, self.atlas.prototypes)), mean_maps(patches, self.atlas.in_use)
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
+    def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Return classes and all maps from one pass."""
         features, prototypes = self.features(films), self.atlas.in_use
         patches = self.projector.patches(features)

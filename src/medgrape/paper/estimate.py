@@ -57,11 +57,11 @@ def _measure(config: Config) -> FilmSeconds:
     for _ in range(4):
         marks = [time.perf_counter()]
         with torch.no_grad():
-            early = backbone.early(films)
+            early = backbone.forward_frozen(films)
             marks.append(time.perf_counter())
-            backbone.late(early)
+            backbone.forward_trainable(early)
             marks.append(time.perf_counter())
-        features = backbone.late(early)
+        features = backbone.forward_trainable(early)
         if features.requires_grad:
             torch.autograd.backward(features.sum())
         marks.append(time.perf_counter())

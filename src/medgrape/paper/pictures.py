@@ -87,7 +87,11 @@ def draw_methods(
 def _map(loaded: Loaded, pixels: UInt8[np.ndarray, "side side"], concept: str) -> Float[np.ndarray, "h w"]:
     model, row = loaded.run.model, loaded.run.concepts.index(concept)
     greys = torch.from_numpy(pixels.copy()).float().div(255.0)[None, None]
-    maps = model.read(greys).maps if isinstance(model, Baseline) else model.read(greys)[1].mean
+    maps = (
+        model.predict_with_all_maps(greys).maps
+        if isinstance(model, Baseline)
+        else model.predict_with_all_maps(greys)[1].mean
+    )
     return np.asarray(maps[0, row].numpy(), np.float64)
 
 

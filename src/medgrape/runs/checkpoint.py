@@ -25,14 +25,14 @@ from medgrape.runs.manifest import (
     Manifest,
     Records,
     RunError,
-    fitting,
+    backup_path,
     keep_parts,
     refuse_changed,
     refuse_hub_copy,
     refuse_inside_run,
     refuse_missing,
+    run_errors,
     seal,
-    set_aside,
     unseal,
 )
 
@@ -91,13 +91,13 @@ class Run:
     concepts: ConceptSet
     classes: tuple[str, ...]
     model: ReadingModel = field(repr=False)
-    usual: ReferenceScores = field(repr=False)
+    reference_scores: ReferenceScores = field(repr=False)
     exemplars: ExemplarFilms = field(repr=False)
     metrics: dict[str, Any] = field(repr=False)  # Validation, chosen epochs, untrained concepts, text encoder
     learnt_from: tuple[str, ...] = field(repr=False)  # Training and validation films, not to be tested on
     safety: SafetyThresholds | None = None  # None: not calibrated, the thresholds are those of the settings
     changes: tuple[Change, ...] = ()  # Changes after training, oldest first
-    own_parts: Records = field(default_factory=dict)  # The plugins that it was trained with
+    plugins: Records = field(default_factory=dict)  # The plugins that it was trained with
 
     @property
     def grape(self) -> Grape:
@@ -120,13 +120,14 @@ class Run:
             "text_width": None if model.anchors is None else model.anchors.text.shape[1],
             "background": model.atlas.ordinary is not None,
         }  # fmt: skip
-        peaks = zip(names, self.usual.absent_peak.tolist(), self.usual.present_peak.tolist(), strict=True)
+        scores = self.reference_scores
+        peaks = zip(names, scores.absent_peak.tolist(), scores.present_peak.tolist(), strict=True)
         documents: dict[str, object] = {
             "concepts.json": {"classes": self.classes, "concepts": self.concepts.to_tables()},
-            ARCHITECTURE: architecture | keep_parts(self.own_parts, model, self.config.preprocessing.size),
+            ARCHITECTURE: architecture | keep_parts(self.plugins, model, self.config.preprocessing.size),
             "preprocessing.json": self.config.preprocessing.model_dump(mode="json"),
             "thresholds.json": {name: {"absent_peak": low, "present_peak": high} for name, low, high in peaks},
-            "absent_scores.json": dict(zip(names, self.usual.absent.tolist(), strict=True)),
+            "absent_scores.json": dict(zip(names, scores.absent.tolist(), strict=True)),
             "metrics.json": self.metrics,
             "learnt_from.json": {"films": self.learnt_from},
             "safety.json": {"calibrated": None if self.safety is None else self.safety.to_json()},
@@ -187,7 +188,7 @@ class LoadedRun:
 def load_run(folder: Path) -> LoadedRun:
     """Load the run in ``folder`` after verifying every checksum."""
     manifest = unseal(folder)
-    with fitting(folder):
+    with run_errors(folder):
         architecture = _read(folder / ARCHITECTURE) if (folder / ARCHITECTURE).is_file() else {}
         if METHOD in architecture:
             raise RunError(
@@ -208,16 +209,16 @@ def _load(folder: Path) -> Run:
     refuse_changed(architecture, model, config.preprocessing.size, folder)
     peaks, absent = _read(folder / "thresholds.json"), _read(folder / "absent_scores.json")
     rows = [(absent[name], peaks[name]["absent_peak"], peaks[name]["present_peak"]) for name in concepts.names]
-    usual = ReferenceScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
+    reference_scores = ReferenceScores(*(torch.tensor(column) for column in zip(*rows, strict=True)))
     calibrated = _read(folder / "safety.json")["calibrated"]
     return Run(
-        config, concepts, classes, model, usual,
+        config, concepts, classes, model, reference_scores,
         exemplars=ExemplarFilms.load(folder),
         metrics=_read(folder / "metrics.json"),
         learnt_from=tuple(_read(folder / "learnt_from.json")["films"]),
         safety=None if calibrated is None else SafetyThresholds(**calibrated),
         changes=tuple(Change(**change) for change in _read(folder / "changes.json")["changes"]),
-        own_parts=architecture.get(OWN_PARTS, {}),
+        plugins=architecture.get(OWN_PARTS, {}),
     )  # fmt: skip
 
 
@@ -237,7 +238,7 @@ def _build(config: Config, classes: int, architecture: dict[str, Any]) -> Grape:
 
 def _replace_folder(old: Path, new: Path) -> None:
     """Rename twice; between the two renames, and only there, the run has another name."""
-    aside = set_aside(old)
+    aside = backup_path(old)
     shutil.rmtree(aside, ignore_errors=True)  # left by an attempt that was killed at its very end
     old.rename(aside)
     try:
@@ -256,7 +257,7 @@ def _read(path: Path) -> dict[str, Any]:
 class SafetyRule:
     """When the safety check warns about a box."""
 
-    lead: Callable[[str], float]  # Lead over this concept that warns (eta). Negative: a warning unless it leads
+    lead: Callable[[str], float]  # eta: lead of a rival over this concept that may not be exceeded
     gate: float  # Highest variance of the leading concept for a warning (theta_V)
     untrained: frozenset[str] = frozenset()  # Concepts without training films never cause a warning
     calibrated: bool = False

@@ -107,7 +107,10 @@ def _compare(run: Run, export: Run, *, exact: bool) -> None:
     side = run.config.preprocessing.size
     for batch in _BATCHES:
         films = torch.rand(batch, 1, side, side, generator=torch.Generator().manual_seed(batch))
-        (expected, expected_maps), (actual, actual_maps) = run.model.read(films), export.model.read(films)
+        (expected, expected_maps), (actual, actual_maps) = (
+            run.model.predict_with_all_maps(films),
+            export.model.predict_with_all_maps(films),
+        )
         for what, ours, theirs in (
             ("probabilities", actual.probabilities, expected.probabilities),
             ("scores", actual.scores, expected.scores),

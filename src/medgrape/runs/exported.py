@@ -23,7 +23,7 @@ from medgrape.model.atlas import Atlas
 from medgrape.model.grape import Maps, Prediction, ReadingModel
 from medgrape.runs.checkpoint import Change, LoadedRun, ReferenceScores, Run, SafetyThresholds, load_run
 from medgrape.runs.exemplars import ARRAYS, ExemplarFilms
-from medgrape.runs.manifest import Manifest, RunError, fitting
+from medgrape.runs.manifest import Manifest, RunError, run_errors
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -43,7 +43,7 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
     """Return all properties but the seal; ``calibrated`` describes the films that int8 was calibrated on."""
     run, atlas = loaded.run, loaded.run.model.atlas
     tensors = {"prototypes": atlas.prototypes, "kept": atlas.kept, "silent": atlas.silent}
-    tensors |= vars(run.usual)
+    tensors |= vars(run.reference_scores)
     tensors |= {f"{_EXEMPLARS}{name}": tensor for name, tensor in run.exemplars.tensors.items()}
     packed = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
     topics = {
@@ -54,7 +54,7 @@ def record(loaded: LoadedRun, precision: str, calibrated: Mapping[str, Any] | No
         "judged": run.model.head_concepts, "metrics": run.metrics, "learnt_from": run.learnt_from,
         "safety": None if run.safety is None else run.safety.to_json(),
         "changes": [asdict(change) for change in run.changes],
-        "own_parts": run.own_parts, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
+        "own_parts": run.plugins, "exemplars": run.exemplars.names, "manifest": asdict(loaded.manifest),
         _TENSORS: base64.b64encode(packed).decode("ascii"),
     }  # fmt: skip
     return {f"{PREFIX}{topic}": json.dumps(value) for topic, value in topics.items()}
@@ -89,12 +89,12 @@ class ExportRecord:
         return Run(
             config=parse_config(topics["config"]), concepts=ConceptSet.from_tables(topics["concepts"]),
             classes=tuple(topics["classes"]), model=model,
-            usual=ReferenceScores(*(self.tensors[field.name] for field in fields(ReferenceScores))),
+            reference_scores=ReferenceScores(*(self.tensors[field.name] for field in fields(ReferenceScores))),
             exemplars=ExemplarFilms.of(exemplars, topics["exemplars"]),
             metrics=topics["metrics"], learnt_from=tuple(topics["learnt_from"]),
             safety=None if safety is None else SafetyThresholds(**safety),
             changes=tuple(Change(**change) for change in topics["changes"]),
-            own_parts=topics.get("own_parts", {}),
+            plugins=topics.get("own_parts", {}),
         )  # fmt: skip
 
 
@@ -118,12 +118,14 @@ class ExportedGrape:
         outputs = _run(self._head, [LOGITS, ATTENTION] if self._attends else [LOGITS], {SCORES: found.numpy()})
         return Prediction(outputs[LOGITS], found, outputs.get(ATTENTION))
 
-    def look(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
+    def predict_with_mean_maps(
+        self, films: Float[Tensor, "b 1 side side"]
+    ) -> tuple[Prediction, Float[Tensor, "b k h w"]]:
         """Return classes and mean maps, which suffice for bulk reading."""
         prediction, outputs = self._predict(films, "mean_maps")
         return prediction, outputs["mean_maps"]
 
-    def read(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
+    def predict_with_all_maps(self, films: Float[Tensor, "b 1 side side"]) -> tuple[Prediction, Maps]:
         """Return classes and all maps from one pass."""
         prediction, outputs = self._predict(films, "mean_maps", "strongest_maps", "cam_maps")
         return prediction, Maps(outputs["mean_maps"], outputs["strongest_maps"], outputs["cam_maps"])
@@ -151,7 +153,7 @@ def load_export(path: Path) -> LoadedRun:
         raise RunError(f"{path} is of another version of medgrape; export the run again.")
     if properties.get(SEAL) != seal_of(graph, properties):
         raise RunError(f"{path} was altered after it was exported; copy it again, or export the run again.")
-    with fitting(path):
+    with run_errors(path):
         record = ExportRecord.of(properties)
         return LoadedRun(path, record.run(ExportedGrape(graph, record)), Manifest(**record.topics["manifest"]))
 

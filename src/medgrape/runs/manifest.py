@@ -83,7 +83,7 @@ def manifest_files(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def fitting(run: Path) -> Iterator[None]:
+def run_errors(run: Path) -> Iterator[None]:
     """Turn exceptions while a run is loaded into a ``RunError`` of one sentence."""
     try:
         yield
@@ -109,7 +109,7 @@ def refuse_inside_run(path: Path) -> None:
             )
 
 
-def set_aside(folder: Path) -> Path:
+def backup_path(folder: Path) -> Path:
     """Return the name of a run for the moment in which a changed one replaces it."""
     return folder.with_name(f".{folder.name}.before")
 
@@ -121,7 +121,7 @@ def _read(folder: Path) -> dict[str, Any]:
         if not isinstance(payload, dict) or not {"format", "files", "versions", "dataset"} <= set(payload):
             raise ValueError("a key is missing")
     except FileNotFoundError:
-        aside = set_aside(folder.resolve())
+        aside = backup_path(folder.resolve())
         if aside.is_dir() and not folder.exists():
             message = f"A change of {folder} was interrupted; the run is whole, as {aside}: rename it back."
             raise RunError(message) from None

@@ -85,7 +85,7 @@ class WholeModel(nn.Module):
         return similarity.amax(dim=-1), mean, disagreement, strongest
 
 
-class ByArea(nn.Module):
+class AreaResize(nn.Module):
     """Resamples films to a square by area averaging, rounded to 256 grey levels."""
 
     def __init__(self, side: int) -> None:
@@ -138,7 +138,7 @@ def _with_any_size(graph: "ModelProto", side: int) -> "ModelProto":
     from onnx import TensorProto, helper  # slow to import
 
     free = {0: "batch", 1: "height", 2: "width"}
-    resample = _traced(ByArea(side).eval(), torch.rand(2, side + 3, side + 5), ["films_by_area"], free).graph
+    resample = _traced(AreaResize(side).eval(), torch.rand(2, side + 3, side + 5), ["films_by_area"], free).graph
     identity = helper.make_graph(
         [helper.make_node("Identity", [FILMS], ["films_as_they_are"])], "as they are", [],
         [helper.make_tensor_value_info("films_as_they_are", TensorProto.FLOAT, None)],

@@ -63,11 +63,10 @@ class Calibration:
             best = f"These thresholds lie half way between right and wrong claims on {self.boxes:,} boxes"
             return (f"{best}; no rate is promised.",)
         return (
-            f"For each concept with a threshold of its own: of correct boxes of that concept, one drawn from each new "
-            f"patient, at most {bound:g} raise a warning, with confidence {confidence:g} for each such concept by "
-            f"itself, not for all of them together.",
-            "For the pooled threshold: were it used for every box, the same would hold of the boxes of all concepts "
-            "together, one drawn from each new patient; of a single concept that uses it, nothing is promised.",
+            f"Concepts with their own threshold: take one correct box of each new patient. At most {bound:g} of these "
+            f"boxes raise a warning. This holds with confidence {confidence:g} for each concept separately, "
+            "not jointly.",
+            "Pooled threshold: the bound holds on average over all concepts, not for a single concept.",
             "Both hold for patients like those of the calibration set.",
         )
 

@@ -174,12 +174,12 @@ def _reason(claimed: str, rival: str, gap: float, allowed: float, *, exceeds: bo
         return f"nothing looks more like a finding than {claimed}, as claimed."
     if gap > 0:
         lead = f"{rival} leads over {claimed} by {gap:.3f}"
-        limit = f"more than the {allowed:.3f} that correct boxes may show"
+        limit = f", more than the {allowed:.3f} that correct boxes may show"
     else:
-        lead = f"{claimed} leads over {rival} by {-gap:.3f} only"
-        limit = f"less than the {-allowed:.3f} that correct boxes show"
+        lead = f"{claimed} is only {abs(gap):.3f} above {rival}"
+        limit = f"; correct boxes show at least {-allowed:.3f}"
     if mismatch:
-        return f"{lead}, {limit}: look again before you confirm."
+        return f"{lead}{limit}: look again before you confirm."
     if exceeds:
-        return f"{lead}, but its prototypes disagree too much there to be believed, so there is no warning."
+        return f"{lead}. No warning: the variance of the prototypes of {rival} is above the limit."
     return f"{lead}, which is no more than the {allowed:.3f} that correct boxes may show."

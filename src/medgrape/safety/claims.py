@@ -40,7 +40,7 @@ class AlarmRates:
 class SimulatedClaims:
     """All claims about some boxes."""
 
-    concepts: ConceptSet  # of the data set: of any other concept it is unknown where it is
+    concepts: ConceptSet  # concepts of the data set; the places of other concepts are not known
     films: tuple[FilmRecord, ...]  # the film of each box
     truth: Int[np.ndarray, " boxes"]  # index of the concept that each box was drawn for
     wrong: Bool[np.ndarray, "boxes claims"]

@@ -166,8 +166,8 @@ def _learn_balanced(
     right, wrong = np.eye(len(claims.concepts), dtype=bool)[claims.truth], claims.wrong
     if not wrong.any():
         raise CalibrationError(
-            f"On the {len(leads):,} readable boxes of split {options.split!r} no finding can be claimed wrongly, so "
-            "there is nothing to separate; bring boxes, and more than one finding that they may be claimed to show."
+            f"Balanced thresholds need boxes of at least two findings; split {options.split!r} has none that can be "
+            "claimed wrongly."
         )
     own = {
         name: midpoint_threshold(leads[right[:, column], column], leads[wrong[:, column], column])

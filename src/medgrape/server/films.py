@@ -59,17 +59,17 @@ def add_film(room: Room, user: User, upload: Path) -> tuple[FilmRow, bool]:
     if known is not None:
         return known, True
     clean = room.decoder_pool.clean(upload)
-    arrival, film = clean.arrival, new_id()
+    metadata, film = clean.metadata, new_id()
     row = FilmRow(
-        id=film, content=content, suffix=arrival.suffix, facts=arrival.facts.to_json(), view=arrival.facts.view,
-        sex=arrival.sex, age=arrival.age, arrived_at=datetime.now(UTC), arrived_by=user.id, deleted_at=None,
+        id=film, content=content, suffix=metadata.suffix, facts=metadata.facts.to_json(), view=metadata.facts.view,
+        sex=metadata.sex, age=metadata.age, arrived_at=datetime.now(UTC), arrived_by=user.id, deleted_at=None,
     )  # fmt: skip
     try:
         room.keep_film(film, clean)
         with room.database.writing() as session:
             session.add(row)
             session.flush()
-            room.store.record(session, user, "film.arrived", film=film, content=content, format=arrival.facts.format)
+            room.store.record(session, user, "film.arrived", film=film, content=content, format=metadata.facts.format)
     except (IntegrityError, OSError, *DATABASE_ERRORS) as error:
         with room.database.reading() as session:  # if the database does not answer here, the files stay
             written = session.get(FilmRow, film) is not None

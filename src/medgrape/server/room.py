@@ -201,7 +201,7 @@ class Room:
 
     def keep_film(self, film: str, clean: CleanFilm) -> None:
         """Write a film's files, each atomically."""
-        with whole_file(self.folder.film(film, clean.arrival.suffix)) as draft:
+        with whole_file(self.folder.film(film, clean.metadata.suffix)) as draft:
             draft.write_bytes(clean.content)
         with whole_file(self.folder.preview(film)) as draft:
             Image.fromarray(clean.preview).save(draft, "PNG")

@@ -73,7 +73,11 @@ def probabilities(run: Run | BaselineRun, films: Iterable[Path]) -> Float[np.nda
                     raise film
                 pixels.append(film.pixels)
             greys = torch.from_numpy(np.stack(pixels)).unsqueeze(1).float().div(255.0)
-            logits = run.model.read(greys)[0] if isinstance(run, BaselineRun) else run.model.look(greys)[0].logits
+            logits = (
+                run.model.predict_with_all_maps(greys)[0]
+                if isinstance(run, BaselineRun)
+                else run.model.predict_with_mean_maps(greys)[0].logits
+            )
             rows.append(logits.double().softmax(dim=-1).numpy())
     return np.concatenate(rows)
 

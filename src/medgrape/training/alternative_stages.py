@@ -66,7 +66,7 @@ class _WholeGrape(nn.Module):
 
     def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> GrapeOutput:
         """Compute maps, concept vectors and classes."""
-        features = self.model.backbone.late(activations)
+        features = self.model.backbone.forward_trainable(activations)
         maps = self.model.cam(features)
         similarity = scores(self.model.projector.patches(features), self.model.atlas.prototypes)
         return GrapeOutput(maps, concept_vectors(features, maps), self.model.classify(similarity).logits)
@@ -147,7 +147,7 @@ class _PairLearner(nn.Module):
         self, first: Float[Tensor, "b c1 h1 w1"], second: Float[Tensor, "b c1 h1 w1"]
     ) -> tuple[Float[Tensor, "b parts h w"], Float[Tensor, "b parts h w"]]:
         """Compute which part each patch of each view is."""
-        where = self.model.which_part(self.model.backbone.late(torch.cat([first, second])))
+        where = self.model.which_part(self.model.backbone.forward_trainable(torch.cat([first, second])))
         return where[: len(first)], where[len(first) :]
 
 

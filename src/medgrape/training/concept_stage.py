@@ -73,7 +73,7 @@ class _ConceptLearner(nn.Module):
 
     def forward(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b maps h w"]:
         """Logits at each patch: of the concepts, then of the classes."""
-        features = self.backbone.late(activations)
+        features = self.backbone.forward_trainable(activations)
         maps: Tensor = self.cam(features)
         return maps if self.class_maps is None else torch.cat([maps, self.class_maps(features)], dim=1)
 

@@ -119,7 +119,8 @@ def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
     dataset = Dataset.load(data)
     if dataset.classes != run.classes:
         raise TrainingError(
-            f"The model decides between {', '.join(run.classes)}; the data set between {', '.join(dataset.classes)}."
+            f"The model's classes ({', '.join(run.classes)}) differ from the data set's "
+            f"({', '.join(dataset.classes)}). Use a data set with the same classes in the same order."
         )
     films = TrainingFilms.of(dataset, cached_films(run.config, dataset, data, track), *LEARNT)
     for split in LEARNT:

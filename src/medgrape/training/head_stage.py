@@ -43,7 +43,7 @@ class HeadTraining(StageTraining):
     def fit_standard(self) -> None:
         """Fit the statistics of the scores on the training films without augmentation."""
         plain = torch.from_numpy(self._scores[0][self.training])
-        self._model.standard.fit(self._heard(plain.to(self._device)))
+        self._model.standard.fit(self._mask_discarded(plain.to(self._device)))
 
     def batches(self, epoch: int) -> Iterator[ScoreBatch]:
         """Yield one view of every training film, another one in each epoch."""
@@ -53,12 +53,12 @@ class HeadTraining(StageTraining):
 
     def loss(self, learner: nn.Module, batch: ScoreBatch) -> Float[Tensor, ""]:
         """Compute the cross-entropy of the classes."""
-        logits = learner(self._model.standard(self._heard(batch.scores)), self._model.graph)
+        logits = learner(self._model.standard(self._mask_discarded(batch.scores)), self._model.graph)
         return head_loss(logits, batch.classes, self.schedule, self._weights)
 
-    def _heard(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b used m"]:
+    def _mask_discarded(self, scores: Float[Tensor, "b k m"]) -> Float[Tensor, "b used m"]:
         """Return the scores that the head uses, without discarded prototypes and concepts that it does not know."""
-        return self._model.atlas.heard(scores)[:, : self._model.head_concepts]
+        return self._model.atlas.mask_discarded(scores)[:, : self._model.head_concepts]
 
     @torch.no_grad()
     def validate(self) -> ValidationResult:

@@ -152,7 +152,7 @@ class _Loop:
     def __init__(self, stage: StageTraining, context: TrainingContext, path: Path) -> None:
         self._stage, self._context, self._path, self._schedule = stage, context, path, stage.schedule
         self._accumulate = min(self._schedule.accumulate, stage.steps())  # batches of an optimiser step
-        # Batches that are too few for one more step are left out, as films that are too few for one more batch.
+        # Remaining batches that do not fill an optimiser step are dropped, like films that do not fill a batch.
         self._steps = stage.steps() // self._accumulate
         self._batches = self._steps * self._accumulate
 

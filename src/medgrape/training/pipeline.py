@@ -252,7 +252,7 @@ class BaselinePipeline(_Pipeline):
         """Presence of each part on films that are not augmented."""
         with evaluating(model):
             batches = [
-                presence(model.which_part(model.backbone.late(self._inputs.activations(batch, 0))))
+                presence(model.which_part(model.backbone.forward_trainable(self._inputs.activations(batch, 0))))
                 for batch in in_order(positions, BATCH)
             ]
         return torch.cat(batches)

@@ -30,8 +30,8 @@ _WHERE = ("processes", "threads")  # Settings that may change while a training i
 FIRST = "concepts.safetensors"
 LATER = ("patches", "vectors", "prototypes.safetensors", "scores")
 EVERYTHING = ("early", FIRST, *LATER)  # Stages that trainings may share; all but the first need much space
-EARLY = ("seed", "preprocessing", "backbone", "training")  # Settings of the frozen parts, beside the views
-UNSEEN_BEFORE_HEAD = (  # Settings that prototypes and scores do not depend on, beside all of stage 4 but its views
+EARLY = ("seed", "preprocessing", "backbone", "training")  # Settings of the frozen parts, besides the views
+UNSEEN_BEFORE_HEAD = (  # Prototypes and scores do not depend on these settings, nor on stage 4 except its views
     "model.head", "model.tau", "model.cut", "model.dropout", "model.standardise", "safety", "limits",
     "stages.end_to_end", "stages.black_box", "stages.cbm", "stages.pip_net_parts", "stages.pip_net",
 )  # fmt: skip
@@ -48,8 +48,8 @@ def _without_where(settings: Any) -> Any:  # noqa: ANN401 (from a file that anyb
     return settings | {"training": {key: value for key, value in settings["training"].items() if key not in _WHERE}}
 
 
-def agree(work: Path, config: Config, data: Path, cached: CachedFilms) -> None:
-    """Write the plan of a new training; compare it with the plan of one that is continued."""
+def write_or_verify(work: Path, config: Config, data: Path, cached: CachedFilms) -> None:
+    """Write the plan of a new training; raise if a continued training was begun with another plan."""
     path = work / PLAN
     readable = [cached.contents[position] for position in cached.readable()]
     plan = {
@@ -81,14 +81,14 @@ def _sources(config: Config) -> dict[str, str]:
     return {str(file): sha256(file) for file in files if file.is_file()}
 
 
-def fetch(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
-    """Take the stages that another training has finished."""
+def link_from_cache(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
+    """Link the stages in the cache that another training has finished into the work folder."""
     for name, place in _places(cache, work, names).items():
         _link(place, work / name)
 
 
-def keep(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
-    """Keep the stages of a finished training for others."""
+def link_to_cache(cache: Path | None, work: Path, names: Collection[str] = EVERYTHING) -> None:
+    """Link the stages of a finished training into the cache, for other trainings."""
     for name, place in _places(cache, work, names).items():
         _link(work / name, place)
 

@@ -120,9 +120,12 @@ def join(device: torch.device) -> None:
 def agree_on_name(store: Any, rank: int, world: int) -> bytes:  # noqa: ANN401 (torch's stores have no common type)
     """Return a random name that all processes of this attempt share, and that no earlier attempt had.
 
-    Rank 0 publishes a name of its own, every other process answers with this name and one of its own, and rank 0
-    publishes all names that it received. A process that finds its own name there knows that rank 0 is alive. Keys from
-    earlier attempts are ignored.
+    1. Rank 0 publishes a random name.
+    2. Every other process answers with this name and a random name for itself.
+    3. Rank 0 publishes the names of all processes that answered.
+    4. A process that finds its name in this list knows that rank 0 belongs to the same attempt.
+
+    Keys from earlier attempts are ignored.
     """
     own_name, end = secrets.token_bytes(_NAME_BYTES), time.monotonic() + _TIMEOUT.total_seconds()
     while time.monotonic() < end:

@@ -28,7 +28,7 @@ from medgrape.training.loop import TrainingContext
 from medgrape.training.processes import one_device
 from medgrape.training.training_log import TrainingLog
 
-_SAMPLE, _BATCH = 64, 16  # Number of films with and without a concept on which its usual peaks are measured again
+_SAMPLE, _BATCH = 64, 16  # Number of films with and without a concept on which its reference peaks are measured again
 
 
 class RefitFigures(Record):
@@ -75,10 +75,10 @@ def refit(
         before=validation.metrics(before), unfitted=validation.metrics(unfitted), after=validation.metrics(after),
         trivial=validation.trivial, trivial_answer=validation.trivial_answer, changed=int((before != after).sum()),
     )  # fmt: skip
-    usual = _usual_peaks(run, films, _curated(reader, original, films), track)
+    reference_scores = _reference_peaks(run, films, _curated(reader, original, films), track)
     learnt_from = tuple(sorted({*run.learnt_from, *films.fingerprints}))
     metrics = run.metrics | {"refit": figures.to_json()}
-    fitted = replace(run, model=model, usual=usual, metrics=metrics, learnt_from=learnt_from)
+    fitted = replace(run, model=model, reference_scores=reference_scores, metrics=metrics, learnt_from=learnt_from)
     where = "its own data set" if figures.its_own else "another data set than it was trained on"
     return Refit(reader.changed(fitted, f"Fitted the head again on {figures.data_set!r}, {where}."), figures)
 
@@ -101,24 +101,24 @@ def _curated(reader: Reader, original: Reader, films: TrainingFilms) -> list[str
     return [name for name in compress(reader.concepts.names, curated.tolist()) if name in films.dataset.concepts]
 
 
-def _usual_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> ReferenceScores:
-    """Measure the usual peaks of concepts with changed prototypes again, on a sample of the training films."""
-    low, high = run.usual.absent_peak.clone(), run.usual.present_peak.clone()
+def _reference_peaks(run: Run, films: TrainingFilms, concepts: Sequence[str], track: Track) -> ReferenceScores:
+    """Measure the reference peaks of concepts with changed prototypes again, on a sample of the training films."""
+    low, high = run.reference_scores.absent_peak.clone(), run.reference_scores.present_peak.clone()
     training = np.array(films.positions("train"))
     for name in concepts:
         known = films.labels[training.tolist(), films.dataset.concepts.index(name)]
         row = run.concepts.index(name)
-        for value, usual in ((0, low), (1, high)):
+        for value, peaks in ((0, low), (1, high)):
             positions = training[(known == value).numpy()].tolist()
             sample = positions[:: max(len(positions) // _SAMPLE, 1)][:_SAMPLE]
             if sample:
-                usual[row] = float(np.median(_peaks(run, films, sample, row, track)))
-    return replace(run.usual, absent_peak=low, present_peak=high)
+                peaks[row] = float(np.median(_peaks(run, films, sample, row, track)))
+    return replace(run.reference_scores, absent_peak=low, present_peak=high)
 
 
 @torch.no_grad()
 def _peaks(run: Run, films: TrainingFilms, positions: list[int], row: int, track: Track) -> Float[np.ndarray, " n"]:
     prototypes, batches = [run.model.atlas.in_use[row]], list(in_order(positions, _BATCH))
-    tracked = track(batches, f"usual peaks of {run.concepts.names[row]}", len(batches))
+    tracked = track(batches, f"reference peaks of {run.concepts.names[row]}", len(batches))
     maps = (mean_maps(run.model.patches(films.pixels(batch)), prototypes) for batch in tracked)
     return np.concatenate([mean.amax(dim=(-2, -1))[:, 0].numpy() for mean in maps])

@@ -30,7 +30,7 @@ from medgrape.training.films import LEARNT, TrainingError, TrainingFilms
 from medgrape.training.launchers import process_info
 from medgrape.training.loop import TrainingContext
 from medgrape.training.pipeline import BaselinePipeline, GrapePipeline, TrainedBaseline, TrainedGrape
-from medgrape.training.plan import EVERYTHING, PLAN, agree, fetch, is_same_training, keep
+from medgrape.training.plan import EVERYTHING, PLAN, is_same_training, link_from_cache, link_to_cache, write_or_verify
 from medgrape.training.processes import Barrier, launch
 from medgrape.training.training_log import MlflowLog, Tracking, TrainingLog, open_mlflow, reporting_end
 
@@ -108,8 +108,8 @@ def _lead(fabric: Fabric, barrier: Barrier, job: TrainingJob, *, track: Track, w
             mlflow = open_mlflow(tracking, config, job.data, job.work, job.out.name) if tracking else None
             with reporting_end(mlflow, job.out):
                 cached = cached_films(job.config, Dataset.load(job.data), job.data, track)
-                agree(job.work, job.config, job.data, cached)
-                fetch(job.stage_cache, job.work, job.cached_stages)
+                write_or_verify(job.work, job.config, job.data, cached)
+                link_from_cache(job.stage_cache, job.work, job.cached_stages)
                 barrier.wait_for_file(job.work / PLAN)
                 _learn(fabric, barrier, job, track=track, watch=watch, mlflow=mlflow)
             shutil.rmtree(job.work)
@@ -131,7 +131,7 @@ def _learn(
         trained = pipeline(job.config, films, context, track).run()
     if trained is None:
         return
-    keep(job.stage_cache, job.work, job.cached_stages)
+    link_to_cache(job.stage_cache, job.work, job.cached_stages)
     run = _run(job, trained, films, track)
     with whole_folder(job.out) as draft:
         for name in LOG_FILES:
@@ -144,15 +144,16 @@ def _run(
 ) -> Run | BaselineRun:
     """Assemble the run; calibrate its safety check if the settings say so."""
     config, concepts, classes = job.config, films.dataset.concepts, films.dataset.classes
-    own_parts, calibrate = parts_used(config), config.safety.calibrate
+    plugins, calibrate = parts_used(config), config.safety.calibrate
     metrics = trained.metrics | {"films": len(films), "films_refused": films.refused, "data": data_facts(films)}
     if isinstance(trained, TrainedBaseline):
-        return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, own_parts)
-    usual = usual_scores(trained.scores, films)
+        return BaselineRun(config, concepts, classes, trained.model, metrics, films.fingerprints, plugins)
+    reference_scores = compute_reference_scores(trained.scores, films)
     exemplars = exemplar_films(trained.scores, films, trained.grid, show=config.exemplars.show)
     run = Run(
-        config, concepts, classes, trained.model, usual, exemplars, metrics, films.fingerprints, own_parts=own_parts
-    )
+        config, concepts, classes, trained.model, reference_scores, exemplars, metrics, films.fingerprints,
+        plugins=plugins,
+    )  # fmt: skip
     try:
         if calibrate != "none":
             run = replace(run, safety=learn_safety(run, job.data, balanced=calibrate == "balanced", track=track))
@@ -161,7 +162,7 @@ def _run(
     return run
 
 
-def usual_scores(scores: TrainingScores, films: TrainingFilms) -> ReferenceScores:
+def compute_reference_scores(scores: TrainingScores, films: TrainingFilms) -> ReferenceScores:
     """Compute medians over training films with and without each concept; over all films if there are none."""
     training = films.positions("train")
     labels, plain, peaks = films.labels[training].numpy(), scores.scores[0][training], scores.peaks[training]

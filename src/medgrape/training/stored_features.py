@@ -69,17 +69,17 @@ class FilmInputs:
         """Return the output of the frozen parts for a view of films. With a cache, its views repeat."""
         if self.cached is not None:
             stack = np.stack([self.cached[self._view(number), position] for position in positions])
-            # the memory format of ``early``
+            # the memory format of ``forward_frozen``
             return torch.from_numpy(stack).to(self.device).contiguous(memory_format=torch.channels_last)
         with torch.no_grad():
-            return self.backbone.early(self._augmented(positions, number))
+            return self.backbone.forward_frozen(self._augmented(positions, number))
 
     def features(self, model: Grape, positions: Sequence[int], number: int) -> Float[Tensor, "b c h w"]:
         """Return the features of the same view, as ``model`` (which has this backbone) computes them when it reads."""
         if self.patches is not None and self._view(number) == 0:
             return torch.from_numpy(self.patches[list(positions)]).float().to(self.device)
         if not model.mirror:
-            return model.backbone.late(self.activations(positions, number))
+            return model.backbone.forward_trainable(self.activations(positions, number))
         return model.features(self._augmented(positions, self._view(number)))  # mirror images are not cached
 
     def pair(self, epoch: int) -> tuple[int, int]:

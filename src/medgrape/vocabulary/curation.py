@@ -1,6 +1,6 @@
 """Curation of the atlas: list prototypes with the films behind them, discard some, restore them.
 
-A discarded prototype remains stored. It is excluded from all maps and explanations, and the head receives its usual
+A discarded prototype remains stored. It is excluded from all maps and explanations, and the head receives its reference
 score on films without the concept instead of its score. Other concepts do not change, to the last bit. The calibrated
 thresholds of the safety check are dropped, as they were learnt on other maps.
 """
@@ -32,8 +32,8 @@ class Usage:
     """Statistics of the prototypes on the training films of a data set."""
 
     shown: Int[np.ndarray, " k"]  # Number of training films that show each concept
-    strongest: Int[np.ndarray, "k m"]  # On how many of these each has the highest score; 0 for discarded ones
-    in_box: Float[np.ndarray, "k m"]  # Fraction of those with a box whose best patch overlaps it; NaN if none
+    strongest: Int[np.ndarray, "k m"]  # Number of these films where it scores highest; 0 if discarded
+    in_box: Float[np.ndarray, "k m"]  # Fraction of the films with a box where its best patch overlaps it; NaN if none
 
 
 class PrototypeCard(Record):
@@ -45,11 +45,11 @@ class PrototypeCard(Record):
     film: str | None  # The training film with the nearest patch; None if none may be shown
     patch: tuple[int, int] | None  # Row and column of that patch on the model's grid
     similarity: float | None  # Cosine with that patch; None if no training film shows the concept
-    absent: float  # Usual score on films without the concept
+    absent: float  # Reference score on films without the concept
     typical: float  # Cosine with the mean of its concept's prototypes
     raises: str | None
-    """The class whose probability rises most if this prototype alone has the score of its own film, on a film that
-    shows nothing else; None if the head does not use it."""
+    """The class whose probability rises most when this prototype gets the score of its own film and all others keep
+    their reference scores; None if the head does not use the concept."""
     gain: float | None  # The rise of that probability
     shown: int | None = None
     strongest: int | None = None
@@ -113,7 +113,7 @@ def _with_kept(loaded: LoadedRun, concept: str, numbers: Iterable[int], *, kept:
     if not mask[row].any():
         raise CurationError(f"That would leave {concept} without any prototype; keep at least one.")
     model = deepcopy(run.grape)
-    model.atlas.curated(mask, run.usual.absent)
+    model.atlas.curated(mask, run.reference_scores.absent)
     what = f"{'Restored' if kept else 'Discarded'} prototype{'s' if len(chosen) > 1 else ''} {spelled(chosen)}"
     again = "" if run.safety is None else " The safety check has to be calibrated again."
     return loaded.changed(replace(run, model=model, safety=None), f"{what} of {concept}.{again}")
@@ -137,7 +137,7 @@ def _cards(run: Run, row: int, usage: Usage | None) -> list[PrototypeCard]:
             film=None if film < 0 else films.films[film],
             patch=None if film < 0 else divmod(int(films.patch[place]), films.grid[1]),
             similarity=similarity if similarity >= -1.0 else None,
-            absent=float(run.usual.absent[place]), typical=float(typical[number]), raises=raises, gain=gain,
+            absent=float(run.reference_scores.absent[place]), typical=float(typical[number]), raises=raises, gain=gain,
         )  # fmt: skip
         if usage is not None:
             in_box = None if np.isnan(usage.in_box[place]) else float(usage.in_box[place])
@@ -149,12 +149,12 @@ def _cards(run: Run, row: int, usage: Usage | None) -> list[PrototypeCard]:
 
 @torch.no_grad()
 def _gains(run: Run, row: int) -> list[tuple[str, float]] | None:
-    """Return, for each prototype, the class that it raises most and by how much, all others at their usual score."""
+    """Return, for each prototype, the class that it raises most, and by how much."""
     if row >= run.model.head_concepts:
         return None
-    usual, nearest = run.usual.absent, torch.from_numpy(run.exemplars.similarity[row])
-    scores = repeat(usual, "k m -> n k m", n=usual.shape[1]).clone()
-    scores.diagonal(dim1=0, dim2=2)[row] = torch.where(nearest >= -1.0, nearest, usual[row])
-    rise = run.model.classify(scores).probabilities - run.model.classify(usual.unsqueeze(0)).probabilities
+    reference, nearest = run.reference_scores.absent, torch.from_numpy(run.exemplars.similarity[row])
+    scores = repeat(reference, "k m -> n k m", n=reference.shape[1]).clone()
+    scores.diagonal(dim1=0, dim2=2)[row] = torch.where(nearest >= -1.0, nearest, reference[row])
+    rise = run.model.classify(scores).probabilities - run.model.classify(reference.unsqueeze(0)).probabilities
     best = rise.max(dim=1)
     return list(zip([run.classes[place] for place in best.indices.tolist()], best.values.tolist(), strict=True))

@@ -119,13 +119,13 @@ def learn_concept(
     films = encode_films(run, shown, track)
     examples = [film.example for film in films]
     weights = teach(run, concept, examples, seed=seed)
-    usual = usual_of_new(weights.prototypes, examples, all_but(run.grape.atlas))
+    reference_scores = reference_scores_of_new(weights.prototypes, examples, all_but(run.grape.atlas))
     untrained = [*run.metrics["untrained_concepts"], *([] if films else [concept.name])]
     changed = replace(
         run,
         concepts=concepts,
-        model=widened(run.grape, weights, usual.absent[0]),
-        usual=run.usual.joined(usual),
+        model=widened(run.grape, weights, reference_scores.absent[0]),
+        reference_scores=run.reference_scores.joined(reference_scores),
         exemplars=_with_films(run, weights.prototypes, films),
         metrics=run.metrics | {"untrained_concepts": untrained},
         learnt_from=tuple(dict.fromkeys((*run.learnt_from, *(film.content for film in films)))),
@@ -158,13 +158,13 @@ def extend_head(run: Run, probability: Float[Tensor, "k k"] | None = None) -> Le
     return Learnt(replace(run, model=model), f"Let the head listen to {', '.join(run.concepts.names[known:])}.")
 
 
-def usual_of_new(
+def reference_scores_of_new(
     prototypes: Float[Tensor, "m d"], examples: Sequence[Example], others: Float[Tensor, "n d"]
 ) -> ReferenceScores:
-    """Return the usual scores of a new concept: absent, outside the boxes of its examples; present, inside them.
+    """Return the reference scores of a new concept: `absent` outside the boxes of its examples, `present` inside.
 
-    Without boxes, both peaks are the same, so that no difference is claimed that was not measured; the absent score of
-    a prototype is then its similarity to the nearest known prototype.
+    Without boxes, the difference of the two peaks is not known, so both are the same; the absent score of a prototype
+    is then its similarity to the nearest prototype of the other concepts.
     """
     films = [(similarity(example.patches, [prototypes])[0], example.inside) for example in examples]
     absent, absent_peaks, present_peaks = [], [], []

@@ -244,8 +244,8 @@ def _encoded(run: Run, description: str) -> Float[Tensor, "1 t"] | None:
     anchors = run.grape.anchors
     if anchors is None:
         return None
-    if "text encoder" in run.own_parts:
-        find_recorded_plugin("text encoder", run.own_parts["text encoder"])  # or say which package to install
+    if "text encoder" in run.plugins:
+        find_recorded_plugin("text encoder", run.plugins["text encoder"])  # or say which package to install
     encoder = open_text_encoder(run.config.text)
     sentences = [run.concepts.concepts[0].description, description]
     text = None if encoder is None else encoder.encode(sentences)

@@ -10,7 +10,7 @@ from medgrape import plugins
 from medgrape.cli.prepare import _command, app
 from medgrape.datasets import sources
 from medgrape.datasets.draft import Draft
-from medgrape.datasets.sources import Option, built_in_sources, read_own, source
+from medgrape.datasets.sources import Option, built_in_sources, read_with_plugin, source
 from medgrape.plugins import GROUPS, PluginError, built_in
 from own_packages import on_path, written
 
@@ -47,6 +47,6 @@ def test_a_source_of_another_package_reads_like_the_others(tmp_path):
     code = "def part(folder):\n    raise ZeroDivisionError('oh')"
     package = written(tmp_path / "clinic", "clinic", {GROUPS["source"]: {"mine": "clinic:part"}}, code)
     with on_path(package), pytest.raises(PluginError, match=r"'mine' of clinic 1\.0 failed \(ZeroDivisionError: oh"):
-        read_own("mine", tmp_path, {})
+        read_with_plugin("mine", tmp_path, {})
     with pytest.raises(PluginError, match="no source 'mine'"):
-        read_own("mine", tmp_path, {})
+        read_with_plugin("mine", tmp_path, {})

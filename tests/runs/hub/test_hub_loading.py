@@ -104,7 +104,7 @@ def test_a_manifest_that_names_what_no_run_holds_is_refused(home, trained_run, n
     manifest["files"][name] = "0" * 64
     cached(home, contents(trained_run) | {"manifest.json": json.dumps(manifest).encode()}, COMMIT, main=COMMIT)
 
-    with pytest.raises(UserError, match="which no run of medgrape holds"):
+    with pytest.raises(UserError, match="which is not a file of a medgrape run"):
         mg.load("org/tb")
 
 

@@ -14,7 +14,7 @@ from medgrape.cli.app import app
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.runs.checkpoint import Change
-from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, measured_beside, render_card
+from medgrape.runs.hub.card import TAKEN_OUT, UNNAMED, card_of, render_card, reports_beside
 from medgrape.runs.hub.publish import Publishing, pack
 from medgrape.runs.manifest import report_folder, unseal
 
@@ -70,11 +70,11 @@ def test_a_card_without_a_report_says_that_its_figures_flatter(trained_run):
     assert "and so flatter it" in card_of(trained_run)
 
 
-def card_of_changed(folder, measured=None, **changed):
+def card_of_changed(folder, reports=None, **changed):
     """The card of a run in which some things are otherwise."""
     loaded = mg.load(folder).loaded
     made = replace(loaded, run=replace(loaded.run, **changed))
-    return render_card(made, measured or measured_beside(folder), repository="org/tb", licence="mit", removed=False)
+    return render_card(made, reports or reports_beside(folder), repository="org/tb", licence="mit", removed=False)
 
 
 def test_figures_from_before_a_change_are_marked_as_such(trained_run):
@@ -131,9 +131,9 @@ def test_films_that_do_not_go_along_are_not_promised(evaluated):
 
 @pytest.mark.parametrize(("split", "known", "tested"), [("test", 0, True), ("test", 2, False), ("val", 16, False)])
 def test_only_films_that_it_never_saw_are_a_test(evaluated, split, known, tested):
-    measured = measured_beside(evaluated)
-    report = {**measured.report, "split": split, "known_films": known}
-    text = card_of_changed(evaluated, replace(measured, report=report))
+    reports = reports_beside(evaluated)
+    report = {**reports.report, "split": split, "known_films": known}
+    text = card_of_changed(evaluated, replace(reports, report=report))
 
     assert ("tested on other patients of the data set" in text) == tested
     assert ("model-index" in text) == tested
@@ -200,8 +200,8 @@ def test_a_card_names_the_packages_whose_code_a_reader_would_run(evaluated):
         "head": {"name": "votes", "distribution": "lab; rm", "version": "3"},
         "text encoder": {"name": "synonyms", "distribution": "words", "version": "4"},
     }
-    made = replace(loaded, run=replace(loaded.run, own_parts=parts))
-    text = render_card(made, measured_beside(evaluated), repository="org/tb", licence="mit", removed=False)
+    made = replace(loaded, run=replace(loaded.run, plugins=parts))
+    text = render_card(made, reports_beside(evaluated), repository="org/tb", licence="mit", removed=False)
 
     (line,) = [line for line in text.splitlines() if "pip install" in line]
     assert line.endswith("\" clinic==1.2 'lab; rm==3'")  # words is needed only by whoever adds a concept

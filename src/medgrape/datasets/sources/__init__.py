@@ -21,7 +21,7 @@ from medgrape.datasets.dataset import SPLITS, DrawnBox, FilmRecord
 from medgrape.datasets.draft import Draft, SourceError
 from medgrape.errors import nearest
 from medgrape.geometry import Box, FilmSize
-from medgrape.plugins import OwnPart, built_in, get, register
+from medgrape.plugins import Plugin, built_in, get, register
 from medgrape.progress import Track, quietly
 
 _ORDER = ("tbx11k", "nih", "vindr", "coco", "labelstudio", "cvat", "table")  # of the commands; others follow
@@ -68,7 +68,7 @@ def built_in_sources() -> list[DataSource]:
     return [known[name] for name in dict.fromkeys([*_ORDER, *known])]
 
 
-def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Track = quietly) -> Draft:
+def read_with_plugin(name: str, folder: Path, options: Mapping[str, str], *, track: Track = quietly) -> Draft:
     """Read a folder with the source of that name; ``options`` are texts for its keyword-only parameters."""
     part = get("source", name)
     parameters = part.parameters()
@@ -84,7 +84,7 @@ def read_own(name: str, folder: Path, options: Mapping[str, str], *, track: Trac
     return replace(draft, kind=name)
 
 
-def _parse_option(part: OwnPart, parameters: Mapping[str, inspect.Parameter], key: str, text: str) -> object:
+def _parse_option(part: Plugin, parameters: Mapping[str, inspect.Parameter], key: str, text: str) -> object:
     """The text as the type that the parameter is annotated with; ``int | None`` is an int, no annotation a text."""
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     known = [name for name, other in parameters.items() if other.kind is keyword_only and name != "track"]
@@ -96,15 +96,15 @@ def _parse_option(part: OwnPart, parameters: Mapping[str, inspect.Parameter], ke
         kind = alternatives[0]
     kind = str if kind is inspect.Parameter.empty else kind
     if kind not in _OPTION_TYPES:
-        allowed = "bool, int, float, str or Path, or one of these or None"
-        raise part.refuse(f"has the option {key!r} of a kind that no text is read as, for it should be {allowed}")
+        allowed = "use bool, int, float, str or Path, optionally with None"
+        raise part.refuse(f"has an option {key!r} with an unsupported type; {allowed}")
     try:
         return TypeAdapter(kind).validate_python(text)
     except ValidationError:
         raise SourceError(f"--option {key} takes {kind.__name__}, not {text!r}.") from None
 
 
-def _resolve_annotation(part: OwnPart, key: str, annotation: object) -> Any:  # noqa: ANN401 (a type)
+def _resolve_annotation(part: Plugin, key: str, annotation: object) -> Any:  # noqa: ANN401 (a type)
     """The annotation as a type, also where the module keeps annotations as text; other parameters are not evaluated."""
     if not isinstance(annotation, str):
         return annotation
@@ -117,7 +117,7 @@ def _resolve_annotation(part: OwnPart, key: str, annotation: object) -> Any:  # 
         ) from error
 
 
-def _check(part: OwnPart, draft: Draft) -> None:
+def _check(part: Plugin, draft: Draft) -> None:
     """Refuse a draft that could not be written, with the reason for the author of the source."""
     for film in draft.films:
         if not isinstance(film, FilmRecord):

@@ -29,8 +29,8 @@ _VOCABULARIES = {"tb": "tbx11k", "nih": "nih"}
 
 
 @dataclass(frozen=True)
-class PhantomOrder:
-    """What to draw."""
+class PhantomOptions:
+    """Options of a drawn data set."""
 
     profile: str = "tb"
     films: int = 1200
@@ -64,30 +64,30 @@ class DrawnFilm:
 
 @register("source", "phantom")
 def draw_dataset(
-    order: PhantomOrder, out: Path, rule: SplitRule, *, workers: int = 1, track: Track = quietly
+    options: PhantomOptions, out: Path, rule: SplitRule, *, workers: int = 1, track: Track = quietly
 ) -> Dataset:
     """Draw the films and write the data set; it appears complete in ``out`` or not at all."""
-    exams = plan(order.profile, order.films, order.seed, order.shortcut)
+    exams = plan(options.profile, options.films, options.seed, options.shortcut)
     records, boxes, rows = list[FilmRecord](), list[DrawnBox](), list[tuple[object, ...]]()
     with whole_folder(out) as folder:
         (folder / "films").mkdir()
-        if order.masks:
+        if options.masks:
             (folder / "masks").mkdir()
-        with _mapped(partial(_draw_and_write, folder=folder, order=order), exams, workers) as films:
-            for drawn in track(films, f"drawing {order.films:,} films", order.films):
+        with _mapped(partial(_draw_and_write, folder=folder, options=options), exams, workers) as films:
+            for drawn in track(films, f"drawing {options.films:,} films", options.films):
                 records.append(drawn.record)
                 boxes += drawn.boxes
                 rows += drawn.rows
         with (folder / "drawn.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([_DRAWN_COLUMNS, *rows])
         dataset = Dataset(
-            name=f"phantom {order.profile}",
-            classes=PROFILES[order.profile].classes,
-            concepts=ConceptSet.built_in(_VOCABULARIES[order.profile]),
+            name=f"phantom {options.profile}",
+            classes=PROFILES[options.profile].classes,
+            concepts=ConceptSet.built_in(_VOCABULARIES[options.profile]),
             root=folder,
             films=split_films(records, rule),
             boxes=tuple(boxes),
-            source=Source("phantom", "", {}, (str(order), str(rule))),
+            source=Source("phantom", "", {}, (str(options), str(rule))),
         )
         dataset.save(folder)
     return Dataset.load(out)
@@ -103,13 +103,13 @@ def _mapped(work: "partial[DrawnFilm]", exams: Iterable[Exam], workers: int) -> 
         yield pool.map(work, exams, chunksize=16)
 
 
-def _draw_and_write(exam: Exam, folder: Path, order: PhantomOrder) -> DrawnFilm:
-    film = draw(exam, order.size)
-    path = f"films/{exam.film_id}.{'dcm' if order.dicom else 'png'}"
-    _write_film(folder / path, film, order)
+def _draw_and_write(exam: Exam, folder: Path, options: PhantomOptions) -> DrawnFilm:
+    film = draw(exam, options.size)
+    path = f"films/{exam.film_id}.{'dcm' if options.dicom else 'png'}"
+    _write_film(folder / path, film, options)
     record = FilmRecord(
-        exam.film_id, path, exam.class_name, exam.patient_id, FilmSize(order.size, order.size),
-        {name: name in exam.concepts for name in PROFILES[order.profile].concepts},
+        exam.film_id, path, exam.class_name, exam.patient_id, FilmSize(options.size, options.size),
+        {name: name in exam.concepts for name in PROFILES[options.profile].concepts},
         "train", exam.sex, exam.age, exam.view,
     )  # fmt: skip
     boxes = [DrawnBox(exam.film_id, lesion.concept, lesion.box) for lesion in film.lesions if lesion.concept]
@@ -122,16 +122,16 @@ def _draw_and_write(exam: Exam, folder: Path, order: PhantomOrder) -> DrawnFilm:
     return DrawnFilm(record, boxes, rows)
 
 
-def _write_film(path: Path, film: PhantomFilm, order: PhantomOrder) -> None:
+def _write_film(path: Path, film: PhantomFilm, options: PhantomOptions) -> None:
     exam = film.exam
-    if order.dicom:
+    if options.dicom:
         from medgrape.films.dicom.writer import Person, write_dicom  # pydicom is an extra, and slow to import
 
         person = Person(exam.patient_id, exam.sex, exam.age)
         write_dicom(path, film.pixels, person, exam.film_id, exam.view)
     else:
         Image.fromarray(film.pixels).save(path, compress_level=3)
-    if order.masks:
+    if options.masks:
         for number, lesion in enumerate(film.lesions):
             name = f"{exam.film_id}_{number}_{lesion.concept or lesion.finding}.png"
             Image.fromarray(lesion.mask.astype(np.uint8) * 255).save(path.parent.parent / "masks" / name)

@@ -21,9 +21,9 @@ from medgrape.evaluation.audit.resampling import (
     compute_gap,
     interval_with,
     patients_behind,
+    replace_constant_rounds,
     resample,
     rounds_for,
-    widen_certain,
 )
 from medgrape.evaluation.statistics import ROUNDS, Interval, count_patients, holm
 from medgrape.progress import Track, quietly
@@ -168,16 +168,19 @@ def _comparisons(
 
 
 def _widen(statistic: Statistic, sample: Resampled, patients: Int[np.ndarray, " masks"], *, seed: int) -> Resampled:
-    """Widen proportions that are certain in all rounds, and centre the rounds of measures that are not compared.
+    """Replace proportions that are 0 or 1 in all rounds, and centre the rounds of measures that are not compared.
 
-    The latter grow if fewer films differ, as in a round. Their rounds only show the scatter around the figure.
+    A measure that is not compared is biased upwards in each round, because a round holds fewer different films. Its
+    rounds are shifted so that their mean is the figure; only their scatter is used.
     """
     rounds = sample.rounds.copy()
     for place in np.flatnonzero(patients >= FEWEST):
         value, column = sample.values[place], rounds[:, place]
         if statistic.measure.compared:
             known, proportions = int(patients[place]), statistic.proportions
-            rounds[:, place] = widen_certain(value, column, known, seed=seed + int(place), proportions=proportions)
+            rounds[:, place] = replace_constant_rounds(
+                value, column, known, seed=seed + int(place), proportions=proportions
+            )
         else:
             rounds[:, place] += value - np.nanmean(column)
     return replace(sample, rounds=rounds)

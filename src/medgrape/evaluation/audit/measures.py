@@ -134,7 +134,7 @@ def _calibration(readings: Readings) -> Iterator[SumStatistic]:
 
 
 def _calibration_rows(probabilities: Float[np.ndarray, "films c"], truth: Int[np.ndarray, " films"]) -> Sums:
-    """Columns: 1; confidence minus 1 if the answer is right; Brier score; the second column split by bin."""
+    """Return the columns: 1; confidence minus correctness (0 or 1); Brier score; the second column, one per bin."""
     confidence = probabilities.max(axis=1)
     excess = confidence - (probabilities.argmax(axis=1) == truth)
     bins = np.eye(BINS)[reliability_bins(confidence)]

@@ -55,8 +55,8 @@ class Statistic:
 
     measure: Measure
     baselines: Sequence[TrivialBaseline]
-    needed: Sequence[Mask]  # kinds of films of which each must come from enough patients
-    occurring: Sequence[Mask] = field(default=(), kw_only=True)  # kinds of films of which each must occur
+    needed: Sequence[Mask]  # film masks; the films in each must come from enough patients
+    occurring: Sequence[Mask] = field(default=(), kw_only=True)  # film masks; each must select at least one film
     proportions: int = field(default=1, kw_only=True)  # number of proportions averaged
 
 
@@ -86,7 +86,10 @@ class Resampled:
 
 
 def patients_behind(statistic: Statistic, masks: Masks, films: Sequence[FilmRecord]) -> Int[np.ndarray, " masks"]:
-    """Return for each part the number of patients on whom the figure rests: of the needed kind that has fewest."""
+    """Return the number of patients behind the figure in each part: the smallest number over the needed masks.
+
+    The number is 0 where a mask that must occur selects no film.
+    """
     owner = patient_indices(films)
     counts = [min(len(np.unique(owner[mask & kind])) for kind in statistic.needed) for mask in masks]
     complete = [all((mask & kind).any() for kind in statistic.occurring) for mask in masks]
@@ -171,8 +174,8 @@ def interval_with(figure: float, rounds: Rounds) -> Interval:
     return Interval(min(bounds.low, figure), max(bounds.high, figure))
 
 
-def widen_certain(figure: float, rounds: Rounds, patients: int, *, seed: int, proportions: int = 1) -> Rounds:
-    """Replace the rounds of a proportion that is 0 or 1 in all of them by draws from a beta distribution.
+def replace_constant_rounds(figure: float, rounds: Rounds, patients: int, *, seed: int, proportions: int = 1) -> Rounds:
+    """Replace a proportion that is 0 or 1 in all rounds by draws from a beta distribution.
 
     Ten right answers of ten remain ten of ten however patients are resampled, but they are not certain: their 95 %
     interval (Clopper and Pearson) begins at 0.69. Draws from beta(n, 1) have this bound. The mean of two

@@ -158,7 +158,7 @@ class Ledger:
         self._database.execute("UPDATE films SET failures = failures + 1 WHERE uid = ?", (film.uid,))
 
     def pause(self, film: ListedFilm) -> None:
-        """Count a temporary failure. Retry after as long as failures have lasted, at most after an hour."""
+        """Count a temporary failure. The next attempt waits as long as failures have lasted, 30 seconds to one hour."""
         now = time.time()
         self._database.execute(
             "UPDATE films SET troubles = troubles + 1, troubled = iif(troubled = 0, :now, troubled), "

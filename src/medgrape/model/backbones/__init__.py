@@ -63,9 +63,9 @@ class Backbone(nn.Module):
 
     def forward(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c h w"]:
         """Return the feature maps of films with grey levels from 0 to 1."""
-        return self.late(self.early(films))
+        return self.forward_trainable(self.forward_frozen(films))
 
-    def early(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c1 h1 w1"]:
+    def forward_frozen(self, films: Float[Tensor, "b 1 side side"]) -> Float[Tensor, "b c1 h1 w1"]:
         """Return the output of the frozen parts, which is the same in every epoch."""
         if films.shape[-1] % self._multiple:
             raise BackboneError(
@@ -78,8 +78,8 @@ class Backbone(nn.Module):
             maps = part(maps)
         return maps
 
-    def late(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b c h w"]:
-        """Return the feature maps from the output of ``early``."""
+    def forward_trainable(self, activations: Float[Tensor, "b c1 h1 w1"]) -> Float[Tensor, "b c h w"]:
+        """Return the feature maps from the output of ``forward_frozen``."""
         for part in self.parts[self.frozen_parts :]:
             activations = part(activations)
         return activations
@@ -120,7 +120,7 @@ def build_backbone(settings: BackboneSettings) -> Backbone:
     build = built_in("backbone").get(settings.name)
     if build is None:
         part = find_plugin("backbone", settings.name)
-        build = transformers_models.build if part is None else partial(base.build_own, part)
+        build = transformers_models.build if part is None else partial(base.build_plugin, part)
     return Backbone(*build(settings))
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from medgrape.config import BackboneSettings
 from medgrape.errors import UserError
-from medgrape.plugins import OwnPart, find_recorded_plugin, register
+from medgrape.plugins import Plugin, find_recorded_plugin, register
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD = (0.229, 0.224, 0.225)
@@ -152,14 +152,14 @@ def load_strictly(
 
 
 @dataclass(frozen=True)
-class OwnBackbone:
+class PluginBackbone:
     """The return value of the function behind an entry point."""
 
     chain: Chain  # Modules that run one after another; the last one returns the feature map
     greys: Greys  # The input of the modules: one channel or three, each with mean and spread
 
 
-def build_own(plugin: OwnPart, settings: BackboneSettings) -> tuple[Chain, Blueprint]:
+def build_plugin(plugin: Plugin, settings: BackboneSettings) -> tuple[Chain, Blueprint]:
     """Build the chain with its weights, and the description to build it again."""
     weights = Path(settings.weights).expanduser() if settings.weights else None
     options = {"leave_off": settings.leave_off, "last_stride": settings.last_stride, "weights": weights}
@@ -167,28 +167,28 @@ def build_own(plugin: OwnPart, settings: BackboneSettings) -> tuple[Chain, Bluep
     return built.chain, Blueprint.of(settings, OWN, plugin.record, built.greys)
 
 
-def _rebuild_own(blueprint: Blueprint) -> Chain:
+def _rebuild_plugin(blueprint: Blueprint) -> Chain:
     """Build the chain again, with weights to be overwritten."""
     options = {"leave_off": blueprint.leave_off, "last_stride": blueprint.last_stride, "weights": None}
     return _call_plugin(find_recorded_plugin("backbone", blueprint.config), False, options).chain
 
 
-REBUILD[OWN] = _rebuild_own
+REBUILD[OWN] = _rebuild_plugin
 
 
-def _call_plugin(plugin: OwnPart, pretrained: bool, options: Mapping[str, object]) -> OwnBackbone:
+def _call_plugin(plugin: Plugin, pretrained: bool, options: Mapping[str, object]) -> PluginBackbone:
     """Call the function with the options that it has parameters for; others must have their default."""
     parameters = plugin.parameters()
     for name, value in options.items():
         if name not in parameters and value != _DEFAULTS[name]:
             raise plugin.refuse(f"takes no {name!r}, so backbone.{name} must keep its default")
     built = plugin.make(pretrained=pretrained, **{name: options[name] for name in options if name in parameters})
-    if not isinstance(built, OwnBackbone):
-        raise plugin.refuse(f"returned a {type(built).__name__}, not an OwnBackbone")
+    if not isinstance(built, PluginBackbone):
+        raise plugin.refuse(f"returned a {type(built).__name__}, not a PluginBackbone")
     chain = built.chain
     if not isinstance(chain, Chain) or not isinstance(built.greys, Greys):
         types = f"{type(chain).__name__} and {type(built.greys).__name__}"
-        raise plugin.refuse(f"returned an OwnBackbone of {types}, not of Chain and Greys")
+        raise plugin.refuse(f"returned a PluginBackbone of {types}, not of Chain and Greys")
     not_modules = "has a chain of something else than torch modules"
     with plugin.answering(not_modules):
         if not chain.parts or not all(isinstance(part, nn.Module) for part in chain.parts):

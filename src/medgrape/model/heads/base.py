@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from medgrape.model.graph import ConceptGraph
-from medgrape.plugins import OwnPart, register
+from medgrape.plugins import Plugin, register
 
 HIDDEN, ATTENTION_HEADS = 64, 4
 head = partial(register, "head")
@@ -93,7 +93,7 @@ class ScoreNormalizer(nn.Module):
 class PluginHead(nn.Module):
     """Wraps a module that turns scores into logits and may have a method ``attention``."""
 
-    def __init__(self, plugin: OwnPart, concepts: int, prototypes: int, classes: int, dropout: float) -> None:
+    def __init__(self, plugin: Plugin, concepts: int, prototypes: int, classes: int, dropout: float) -> None:
         super().__init__()
         module = plugin.make(concepts=concepts, prototypes=prototypes, classes=classes, dropout=dropout)
         if not isinstance(module, nn.Module):
@@ -112,7 +112,7 @@ class PluginHead(nn.Module):
         return HeadOutput(self(scores, graph), attention(scores, graph) if callable(attention) else None)
 
     @torch.no_grad()
-    def _check(self, plugin: OwnPart, concepts: int, prototypes: int, classes: int) -> None:
+    def _check(self, plugin: Plugin, concepts: int, prototypes: int, classes: int) -> None:
         """Run it on two random score matrices before it is used on films."""
         scores = torch.rand(2, concepts, prototypes, generator=torch.Generator().manual_seed(0))
         graph, was_training = ConceptGraph(torch.ones(concepts, concepts), 0.0), self.training

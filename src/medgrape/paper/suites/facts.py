@@ -47,7 +47,7 @@ def latency(results: Results) -> Table:
 
 @suite("context", "tab:sota", needs=films("csr", "grape", "cbm", "pip-net"))
 def context(results: Results) -> Table:
-    """What others published, and whether it can be compared."""
+    """Published results of other methods, and whether they can be compared."""
     columns = (
         Column("data", "Data"), Column("figure", "Figure"), Column("value", "Published"),
         Column("ours", "Ours, on our films"), Column("comparable", "Comparable?"),

@@ -56,7 +56,7 @@ def cut_edges(results: Results) -> tuple[Edge, ...]:
 
 @suite("edges", "tab:edge_ablation", needs=lambda r: r.jobs("films", "grape", *(edge.recipe for edge in cut_edges(r))))
 def edge_importance(results: Results) -> Table:
-    """The head learnt again without each edge."""
+    """The head retrained without each edge."""
     whole = RecipeRow("grape", "the whole graph", "all")
     rows = [whole]
     for edge in cut_edges(results):
@@ -88,7 +88,7 @@ def _tau(results: Results, tau: float) -> Recipe:
 
 @suite("tau", "tab:tau_sweep", needs=lambda r: r.jobs("films", *(_tau(r, tau) for tau in TAUS)))
 def tau_sweep(results: Results) -> Table:
-    """The head learnt again with other thresholds of the concept graph."""
+    """The head retrained with other thresholds of the concept graph."""
     columns = (F1, PAIRS, Column("edges", "Edges"))
     rows = [RecipeRow(_tau(results, tau), f"tau = {tau:.2f}", f"{tau:.2f}") for tau in TAUS]
     lines = [

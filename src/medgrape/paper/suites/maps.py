@@ -18,7 +18,7 @@ PICTURED = ("black-box", "cbm", "pip-net", "csr", "end-to-end", "grape", "ours")
 
 @suite("pointing", "tab:pg_perconcept", needs=lambda r: r.jobs("films", "grape", "ours"))
 def pointing(results: Results) -> Table:
-    """The pointing game, finding by finding."""
+    """The pointing game for each finding."""
     columns = (
         Column("count", "Pairs"), Column("hits", "Hits"), Column("mean", "GRAPE, mean map", "higher"),
         Column("ours", "medgrape's recipe", "higher"), Column("chance", "a random point"),
@@ -122,7 +122,7 @@ def picture_job(results: Results) -> PaperJob:
 
 @suite("pictures", "fig:simmaps_cmp_panel", "fig:pg_dots", "fig:interaction", needs=lambda r: (picture_job(r),))
 def pictures(results: Results) -> Table:
-    """Films: maps of all methods, points, a correction, a warning."""
+    """Example films: maps of all methods, highest points, a correction, a warning."""
     figures: dict[str, Any] = (picture_job(results).load_result() or {"figures": {}})["figures"]
     folder = results.workspace.out / "pictures"
     existing = tuple(picture for picture in figures.get("pictures", []) if (folder / picture["file"]).is_file())

@@ -70,14 +70,14 @@ def _boxes(figures: Mapping[str, Any] | None) -> str:
 
 @suite("eta", "tab:eta_sweep", needs=_grape)
 def eta(results: Results) -> Table:
-    """The safety check, by the lead from which it warns."""
+    """The safety check with different lead thresholds (eta)."""
     lines = [Line(f"lead {value:.2f}", _cells(results, f"eta.{value:.2f}"), f"{value:.2f}") for value in ETAS]
     return _table(results, "The check's lead", lines, "Without the gate, as in the paper's sweep.")
 
 
 @suite("gate", needs=lambda r: r.jobs("safety", "grape", "ours"))
 def gate(results: Results) -> Table:
-    """The safety check, by the variance up to which it believes the leading finding (theta_V)."""
+    """The safety check with different variance limits (theta_V)."""
     lines = []
     for recipe, title in (("grape", "GRAPE"), ("ours", "medgrape's recipe")):
         for value in GATES:
@@ -90,7 +90,7 @@ def gate(results: Results) -> Table:
 
 @suite("safety", "tab:safety", needs=_grape)
 def safety(results: Results) -> Table:
-    """The safety check at several shares of wrongly claimed boxes."""
+    """The safety check with different shares of wrongly claimed boxes."""
     lines = [
         Line(f"{rate:.0%} of the boxes claimed wrongly", _drawn(results, "rates", place), f"{rate:.2f}")
         for place, rate in enumerate(RATES)
@@ -125,7 +125,7 @@ def _drawn(results: Results, check: str, place: int) -> dict[str, Cell]:
 
 @suite("dropout", "tab:n5", needs=_grape)
 def dropout(results: Results) -> Table:
-    """The safety check against MC-dropout, at the same false alarms."""
+    """The safety check against MC-dropout, at the same false alarm rate."""
     passes = next((int(figures["passes"]) for figures in results.figures("safety", "grape") if figures), 30)
     lines = []
     for check, title, count in (
@@ -154,7 +154,7 @@ def aggregation(results: Results) -> Table:
 
 @suite("safety-by-concept", needs=lambda r: r.jobs("safety", "grape-text", role="second") or _grape(r))
 def by_concept(results: Results) -> Table:
-    """The safety check, finding by finding, on the data set with more of them."""
+    """The safety check for each finding, on the data set with more findings."""
     role: Role = "second" if "second" in results.data else "first"
     recipe = "grape-text" if role == "second" else "grape"
     concepts = results.data[role].concepts

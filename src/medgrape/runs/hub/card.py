@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Reports:
     """The report and the audit of a run, as far as they exist."""
 
     report: Mapping[str, Any] | None
@@ -65,12 +65,12 @@ class Measured:
         return [title for title, pointing in located if pointing["mean"]["share"] <= pointing["fixed"]]
 
 
-def measured_beside(run: Path) -> Measured:
+def reports_beside(run: Path) -> Reports:
     """Read report and audit beside a run, each of test films if possible, otherwise of validation films."""
     version = version_of(run)
     report = _first(version, [report_folder(run, split) / "report.json" for split in _SPLITS], "facts", "version")
     audit = _first(version, [audit_folder(run, split) / "audit.json" for split in _SPLITS], "version")
-    return Measured(report, audit)
+    return Reports(report, audit)
 
 
 def _first(version: str, paths: list[Path], *keys: str) -> Mapping[str, Any] | None:
@@ -135,11 +135,11 @@ def _interval(interval: Mapping[str, float] | None) -> str:
 
 def card_of(run: Path, *, repository: str = "", licence: str = "other", removed: bool = False) -> str:
     """Return the card of the run in a folder; ``removed``: without its pictures of training films."""
-    return render_card(load_run(run), measured_beside(run), repository=repository, licence=licence, removed=removed)
+    return render_card(load_run(run), reports_beside(run), repository=repository, licence=licence, removed=removed)
 
 
 def render_card(
-    loaded: LoadedRun, measured: Measured, *, repository: str, licence: str, removed: bool, unnamed: bool = False
+    loaded: LoadedRun, reports: Reports, *, repository: str, licence: str, removed: bool, unnamed: bool = False
 ) -> str:
     """Return front matter and text; ``unnamed``: without the names of patients who must not be shown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError  # slow to import
@@ -154,13 +154,13 @@ def render_card(
     environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
     name = repository.rpartition("/")[2] or loaded.folder.name
     extras = ",".join(filter(None, ("hub", _EXTRAS.get(run.grape.backbone.blueprint.kind))))
-    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.own_parts)}
+    plugins = {f"{part['distribution']}=={part['version']}" for part in needed_parts(run.plugins)}
     try:
         return environment.get_template("card.md").render(
-            head=front_matter(loaded, measured, name, licence).strip(),
+            head=front_matter(loaded, reports, name, licence).strip(),
             name=name, repository=repository, licence=licence, notice=NOTICE, few=FEW,
-            run=run, manifest=loaded.manifest, version=version_of(loaded.folder), parts=run.own_parts,
-            data=run.metrics.get("data"), stages=_stages(run), measured=measured,
+            run=run, manifest=loaded.manifest, version=version_of(loaded.folder), parts=run.plugins,
+            data=run.metrics.get("data"), stages=_stages(run), reports=reports,
             changed=changed(run), removed=removed, unnamed=unnamed,
             pictures=0 if removed else len(run.exemplars.films),
             installed=" ".join([f'"medgrape[{extras}]"', *map(shlex.quote, sorted(plugins))]),
@@ -179,22 +179,22 @@ def changed(run: Run) -> bool:
     return any(change.what not in (TAKEN_OUT, UNNAMED) for change in run.changes)
 
 
-def front_matter(loaded: LoadedRun, measured: Measured, name: str, licence: str) -> str:
+def front_matter(loaded: LoadedRun, reports: Reports, name: str, licence: str) -> str:
     """Return the YAML of the card; each figure is followed by that of the trivial baseline."""
     try:
         from huggingface_hub import EvalResult, ModelCardData
     except ModuleNotFoundError as missing:
         raise RunError(f"A model card for a hub needs one more package: {NEEDED}.") from missing
     results = []
-    if measured.report is not None and measured.tested:  # hubs rank models by these, without any caveat
-        figures = [(row.kind, row.name, row.value) for row in measured.rows]
-        for row in measured.rows:
+    if reports.report is not None and reports.tested:  # hubs rank models by these, without any caveat
+        figures = [(row.kind, row.name, row.value) for row in reports.rows]
+        for row in reports.rows:
             if row.trivial_value is not None:
                 figures.append((row.kind, f"{row.name}, by the trivial answer: {row.trivial}", row.trivial_value))
         results = [
             EvalResult(
-                task_type=TASK, dataset_type="private", dataset_name=measured.report["data_set"],
-                dataset_split=measured.report["split"], metric_type=kind, metric_name=title,
+                task_type=TASK, dataset_type="private", dataset_name=reports.report["data_set"],
+                dataset_split=reports.report["split"], metric_type=kind, metric_name=title,
                 metric_value=round(value, 4), verified=False,
             )
             for kind, title, value in dict.fromkeys(figures)

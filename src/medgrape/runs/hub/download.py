@@ -76,7 +76,10 @@ def fetch_run(wanted: HubName, *, track: Track = quietly) -> Path:
         path = PurePosixPath(name)
         outside = path.is_absolute() or ".." in path.parts or path.as_posix() != name
         if outside or "\\" in name or not name.endswith(_SUFFIXES):
-            raise RunError(f"{origin} names {name!r}, which no run of medgrape holds; it is not fetched.")
+            raise RunError(
+                f"The manifest of {origin} lists {name!r}, which is not a file of a medgrape run; "
+                "nothing was downloaded."
+            )
     names = track(sorted(checksums), f"fetching {wanted.repository}", len(checksums))
     files = {name: _downloaded(wanted, name, origin.commit) for name in names}
     return _run_folder(origin, manifest, files, checksums)

@@ -13,7 +13,7 @@ import numpy as np
 from medgrape.files import copied, whole_folder
 from medgrape.runs.checkpoint import Change, LoadedRun, Run, load_run
 from medgrape.runs.exemplars import NO_FILM
-from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, measured_beside, render_card
+from medgrape.runs.hub.card import CARD, TAKEN_OUT, UNNAMED, render_card, reports_beside
 from medgrape.runs.hub.download import NEEDED, hub_error_message, refuse_unnameable
 from medgrape.runs.manifest import MANIFEST, RunError, manifest_files, refuse_inside_run
 
@@ -63,8 +63,8 @@ def pack(run: Path, out: Path, publishing: Publishing) -> Packed:
         )
     removed, withheld = publishing.pictures is False and films > 0, bool(loaded.run.config.exemplars.withheld)
     repository, licence = publishing.repository, publishing.licence
-    measured = measured_beside(run)
-    card = render_card(loaded, measured, repository=repository, licence=licence, removed=removed, unnamed=withheld)
+    reports = reports_beside(run)
+    card = render_card(loaded, reports, repository=repository, licence=licence, removed=removed, unnamed=withheld)
     with whole_folder(out) as draft, _published(loaded, removed=removed, withheld=withheld) as source:
         for name in (*source.manifest.files, MANIFEST):
             (draft / name).parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from medgrape.config import TextSettings
 from medgrape.errors import UserError
-from medgrape.plugins import OwnPart, register
+from medgrape.plugins import Plugin, register
 
 encoder = partial(register, "text encoder")
 """Decorator: ``@encoder("lexical")`` registers a function from ``TextSettings`` to a ``TextEncoder``."""
@@ -50,7 +50,7 @@ def no_encoder(settings: TextSettings) -> None:
 class PluginEncoder:
     """Wraps an encoder and checks every vector that it returns."""
 
-    def __init__(self, plugin: OwnPart) -> None:
+    def __init__(self, plugin: Plugin) -> None:
         encoder = plugin.make()
         with plugin.answering("fails when its attributes are read"):
             missing = [name for name in ("name", "note", "width", "encode") if not hasattr(encoder, name)]

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,8 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+LOCK = ".lock"  # in a folder that one process at a time may use
 
 
 @contextmanager
@@ -68,6 +70,26 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         draft.replace(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def locked_folder(
+    folder: Path, busy: str, *, is_ours: Callable[[], bool] | None = None, mode: int = 0o777
+) -> Iterator[None]:
+    """Create the folder if it is missing, and lock it against other processes.
+
+    Raise a ``UserError`` if the folder exists and is not ours, or, with the message ``busy``, if it is locked.
+    """
+    from filelock import FileLock, Timeout  # slow to import, and most commands lock no folder
+
+    if is_ours is not None and folder.exists() and not (folder.is_dir() and is_ours()):
+        raise UserError(f"{folder} already holds something else; choose another --out.")
+    folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            yield
+    except Timeout:
+        raise UserError(busy) from None
 
 
 def copied(source: Path, target: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import io
+import json
 import math
 import os
 import shutil
@@ -37,6 +38,25 @@ def whole_file(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
+    with whole_file(path) as draft:
+        draft.write_text(text, "utf-8")
+
+
+def write_json(
+    path: Path,
+    payload: object,
+    *,
+    indent: int | None = None,
+    allow_nan: bool = False,
+    ensure_ascii: bool = True,
+    end: str = "\n",
+) -> None:
+    """Write a JSON file atomically."""
+    write_text(path, json.dumps(payload, indent=indent, allow_nan=allow_nan, ensure_ascii=ensure_ascii) + end)
 
 
 def sync_folder(folder: Path) -> None:

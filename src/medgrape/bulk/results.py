@@ -21,7 +21,7 @@ from medgrape.bulk.film_reader import REFUSED, printable
 from medgrape.bulk.listing import ListedFilm, films_of
 from medgrape.errors import UserError
 from medgrape.explain.words import NOTICE
-from medgrape.files import whole_file
+from medgrape.files import whole_file, write_json
 from medgrape.progress import Track, quietly
 from medgrape.records import Record
 
@@ -99,7 +99,7 @@ class Plan(Record):
     def write(self, out: Path, listing: Listing) -> None:
         """Write list and plan into the folder; the plan last, so that a folder with a plan has its list."""
         listing.path.replace(out / FILMS)
-        _write_json(out / PLAN, self.to_json())
+        write_json(out / PLAN, self.to_json(), indent=1)
 
     def each(self, out: Path) -> Iterator[Part]:
         """Yield the parts one after the other."""
@@ -182,12 +182,7 @@ class Summary:
 
     def write(self, out: Path) -> None:
         """Write it beside the parts."""
-        _write_json(out / SUMMARY, self.to_json())
-
-
-def _write_json(path: Path, payload: dict[str, Any]) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(json.dumps(payload, indent=1) + "\n", "utf-8")
+        write_json(out / SUMMARY, self.to_json(), indent=1)
 
 
 @dataclass

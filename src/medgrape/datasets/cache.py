@@ -17,7 +17,7 @@ from jaxtyping import Float32, UInt8
 
 from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, whole_file, write_json
 from medgrape.films.decoder import DecoderPool, Request
 from medgrape.films.film import Film, FilmError
 from medgrape.progress import Track, quietly
@@ -100,8 +100,7 @@ class FilmCache:
         tracked = track(paths, f"looking at {len(paths):,} films", len(paths))
         contents = [_checksum(path, index) for path in tracked]
         if index != stored:
-            with whole_file(self.folder / "contents.json") as draft:
-                draft.write_text(json.dumps(index), "utf-8")
+            write_json(self.folder / "contents.json", index, end="")
         return contents
 
     def _shard_path(self, contents: Sequence[str]) -> Path:

@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from medgrape.concepts import ConceptSet
 from medgrape.errors import UserError, nearest
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, whole_file, write_text
 from medgrape.geometry import Box, FilmSize, GeometryError
 
 SPLITS = ("train", "val", "test")
@@ -134,8 +134,7 @@ class Dataset:
         boxes = ((box.film, box.concept, *(f"{edge:.10g}" for edge in box.box.corners)) for box in self.boxes)
         _write_csv(folder / "films.csv", (*FILM_COLUMNS, *self.concepts.names), films)
         _write_csv(folder / "boxes.csv", _BOX_COLUMNS, boxes)
-        with whole_file(folder / "dataset.toml") as draft:
-            draft.write_text(tomli_w.dumps(header), "utf-8")
+        write_text(folder / "dataset.toml", tomli_w.dumps(header))
 
     @classmethod
     def load(cls, folder: Path) -> "Dataset":

@@ -15,8 +15,8 @@ from medgrape.errors import UserError
 from medgrape.evaluation.page import render_template
 from medgrape.evaluation.report import NOTICE
 from medgrape.evaluation.statistics import ROUNDS
-from medgrape.files import locked_folder
-from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all, write_text
+from medgrape.files import locked_folder, write_json, write_text
+from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all
 from medgrape.paper.recipes import FULL, QUICK, DataFacts, second_base
 from medgrape.paper.results import Results
 from medgrape.paper.suites import SUITES
@@ -128,7 +128,7 @@ class PaperRequest(Request):
                 if set(before["data"]) > set(payload["data"]):  # the earlier command makes more of the tables
                     payload["options"] = before["options"]
                 payload["data"] = before["data"] | payload["data"]
-        write_text(path, json.dumps(payload, indent=1) + "\n")  # a gate may be infinite
+        write_json(path, payload, indent=1, allow_nan=True)  # a gate may be infinite
 
     def report(self) -> dict[str, Any]:
         """Write the report of all results, with warnings about the suites of this request."""

@@ -23,7 +23,7 @@ from medgrape.concepts import colour
 from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError, first_line
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, whole_file, write_json, write_text
 from medgrape.runs.manifest import MANIFEST, parts_used
 
 Entry = dict[str, Any]
@@ -182,8 +182,7 @@ class TrainingLog:
             self._events.close()
 
     def _write(self) -> None:
-        with whole_file(self.folder / "log.jsonl") as draft:
-            draft.write_text("".join(json.dumps(line) + "\n" for line in self.entries), "utf-8")
+        write_text(self.folder / "log.jsonl", "".join(json.dumps(line) + "\n" for line in self.entries))
 
     def _write_event(self, entry: Entry) -> None:
         from tensorboardX.proto.event_pb2 import Event
@@ -247,8 +246,7 @@ def open_mlflow(tracking: Tracking, config: Config, data: Path, work: Path, name
             f"MLflow at {tracking.shown} cannot be used ({type(error).__name__}: "
             f"{without_password(first_line(error))[:200]}); start it, or train without --mlflow."
         ) from error
-    with whole_file(path) as draft:
-        draft.write_text(json.dumps({"place": tracking.place, "run": run}) + "\n", "utf-8")
+    write_json(path, {"place": tracking.place, "run": run})
     return MlflowLog(tracking, client, run)
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError
-from medgrape.files import whole_file
+from medgrape.files import write_text
 from medgrape.progress import Track
 from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import HASH, ModelVersion, Number, ResponseModel, Version, When
@@ -106,8 +106,7 @@ def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
     with room.database.writing() as session:
         model_row(session, model, lock=True)  # it may have been removed meanwhile
         room.store.record(session, user, "model.measured", model=model, data_set=data_set, checksum=content)
-        with whole_file(room.folder.assessment_file(model, content)) as draft:
-            draft.write_text(response.model_dump_json(), "utf-8")
+        write_text(room.folder.assessment_file(model, content), response.model_dump_json())
     return {"model": model, "data_set": data_set}
 
 

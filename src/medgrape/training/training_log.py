@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError, first_line
 from medgrape.files import sha256, whole_file, write_json, write_text
+from medgrape.progress import suppressed_messages
 from medgrape.runs.manifest import MANIFEST, parts_used
 
 Entry = dict[str, Any]
@@ -126,7 +126,7 @@ class MlflowLog:
     def _attempt(self, work: Callable[[], object]) -> bool:
         """Return whether the work succeeded; the first failure is logged, and none ends a training."""
         try:
-            with quiet():
+            with suppressed_messages(logging.INFO):
                 work()
         except Exception as error:  # each kind of store raises its own errors
             if not self._warned:
@@ -228,7 +228,7 @@ def open_mlflow(tracking: Tracking, config: Config, data: Path, work: Path, name
         os.environ.setdefault(variable, value)
     path = work / IDENTITY
     try:
-        with quiet():
+        with suppressed_messages(logging.INFO):
             from mlflow import MlflowClient
 
             client = MlflowClient(tracking_uri=tracking.uri)
@@ -279,15 +279,6 @@ def flattened(table: Mapping[str, Any], path: str = "") -> dict[str, str]:
             shown = len(value) if key == "exemplars.withheld" else value
             params[key] = shown if isinstance(shown, str) else json.dumps(shown)
     return params
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence the deprecation warnings of MLflow and its database; errors are still raised."""
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    with warnings.catch_warnings(action="ignore"):
-        yield
 
 
 def _new_run(client: Any, tracking: Tracking, config: Config, data: Path, name: str) -> str:  # noqa: ANN401

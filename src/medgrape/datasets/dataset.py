@@ -224,6 +224,20 @@ def _read_boxes(path: Path) -> Iterator[DrawnBox]:
             raise DatasetError(f"{where}: {error}") from error
 
 
+def check_split(split: str, error: type[UserError] = UserError) -> None:
+    """Raise the error unless the split is known."""
+    if split not in SPLITS:
+        raise error(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
+
+
+def check_classes(classes: Sequence[str], dataset: Dataset, error: type[UserError] = UserError) -> None:
+    """Raise the error unless the data set has the classes of the model, in the same order."""
+    if dataset.classes != classes:
+        raise error(
+            f"The model decides between {', '.join(classes)}; the data set between {', '.join(dataset.classes)}."
+        )
+
+
 def check_concepts(known: ConceptSet, dataset: Dataset) -> None:
     """Raise a ``VocabularyError`` if the data set has concepts that the model lacks; it may have fewer."""
     unknown = [name for name in dataset.concepts.names if name not in known]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
-from medgrape.datasets.dataset import Dataset, checksum
+from medgrape.datasets.dataset import Dataset, check_classes, checksum
 from medgrape.errors import UserError
 from medgrape.files import write_text
 from medgrape.progress import Track
@@ -75,13 +75,11 @@ class AssessmentResponse(ResponseModel):
 def check_measurable(room: Room, model: str) -> None:
     """Raise if there is no data set, or it has other classes than the model."""
     data = _data(room)
-    own, theirs = find_model(room, model)[1].loaded.run.classes, Dataset.load(data).classes
-    if own != theirs:
-        detail = (
-            f"The classes of the model are {', '.join(own)}, those of the server's data set {', '.join(theirs)}: the "
-            "model cannot be measured on it. Start the server with another --data DIR."
-        )
-        raise Problem(409, "other_classes", detail)
+    classes, dataset = find_model(room, model)[1].loaded.run.classes, Dataset.load(data)
+    try:
+        check_classes(classes, dataset)
+    except UserError as error:
+        raise Problem(409, "other_classes", f"{error} Start the server with another --data DIR.") from error
 
 
 def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:

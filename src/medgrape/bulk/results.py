@@ -17,9 +17,9 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medgrape.bulk.film_reader import REFUSED, printable
+from medgrape.bulk.film_reader import REFUSED
 from medgrape.bulk.listing import ListedFilm, films_of
-from medgrape.errors import UserError
+from medgrape.errors import UserError, escape_undecodable
 from medgrape.explain.words import NOTICE
 from medgrape.files import whole_file, write_json
 from medgrape.progress import Track, quietly
@@ -227,7 +227,7 @@ class Parts:
         return table if self._fits(part, table) else None
 
     def _fits(self, part: Part, table: "pa.Table") -> bool:
-        names = [printable(film.name) for film in part.films]
+        names = [escape_undecodable(film.name) for film in part.films]
         return table["film"].to_pylist() == names and set(table["model"].to_pylist()) <= {self.plan.model}
 
 

@@ -147,7 +147,7 @@ def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -
     cached = cached_films(loaded.run.config, dataset, data, track)
     tested = [place for place in cached.readable() if dataset.pictured[place].split == "test"]
     chosen = evenly_spaced(tested, films)
-    greys = torch.from_numpy(np.stack([cached[place] for place in chosen])).unsqueeze(1).float() / 255.0
+    greys = torch.from_numpy(cached.stack(chosen))
     answer, saliency = answer_of(model), saliency_of(model, greys)
     salient = faithfulness(answer, greys, saliency, track=track)
     random = faithfulness(answer, greys, random_order(len(greys), (saliency.shape[1], saliency.shape[2])), track=track)

@@ -20,6 +20,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from medgrape.datasets.cache import in_order
 from medgrape.model.grape import Grape
 from medgrape.progress import suppressed_messages
 from medgrape.runs.exported import ATTENTION, FILMS, LOGITS, SCORES
@@ -168,7 +169,7 @@ def quantise(graph: "ModelProto", films: Sequence[Float[np.ndarray, "side side"]
 
     class Films(CalibrationDataReader):  # type: ignore[misc]  # it has no types
         def __init__(self) -> None:
-            self._batches = (np.stack(films[start : start + BATCH]) for start in range(0, len(films), BATCH))
+            self._batches = map(np.stack, in_order(films, BATCH))
 
         def get_next(self) -> dict[str, np.ndarray] | None:
             batch = next(self._batches, None)

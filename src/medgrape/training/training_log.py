@@ -20,6 +20,7 @@ from typing import Any
 
 from medgrape.concepts import colour
 from medgrape.config import Config
+from medgrape.datasets.cache import in_order
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError, first_line
 from medgrape.files import sha256, whole_file, write_json, write_text
@@ -288,8 +289,8 @@ def _new_run(client: Any, tracking: Tracking, config: Config, data: Path, name: 
     number = client.create_experiment(tracking.experiment) if experiment is None else experiment.experiment_id
     run = str(client.create_run(number, run_name=name).info.run_id)
     params = [Param(key, value) for key, value in flattened(config.model_dump(mode="json")).items()]
-    for start in range(0, len(params), _PARAMS_PER_REQUEST):
-        client.log_batch(run, params=params[start : start + _PARAMS_PER_REQUEST])
+    for batch in in_order(params, _PARAMS_PER_REQUEST):
+        client.log_batch(run, params=batch)
     parts = {f"medgrape.part.{kind.replace(' ', '_')}": part for kind, part in parts_used(config).items()}
     tags = {key: " ".join(part.values()) for key, part in parts.items()} | {
         "mlflow.note.content": "Research software, not a medical device.",

@@ -19,6 +19,11 @@ def first_line(error: Exception) -> str:
     return message.splitlines()[0] if message else type(error).__name__
 
 
+def escape_undecodable(text: str) -> str:
+    """Replace bytes of a file name that are not text by their codes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` if a known word is close, else the known words if they are few."""
     choices = sorted(known)

@@ -3,11 +3,12 @@
 import errno
 import hashlib
 import io
+import json
 import math
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,8 @@ from medgrape.errors import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+LOCK = ".lock"  # in a folder that one process at a time may use
 
 
 @contextmanager
@@ -35,6 +38,25 @@ def whole_file(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
+    with whole_file(path) as draft:
+        draft.write_text(text, "utf-8")
+
+
+def write_json(
+    path: Path,
+    payload: object,
+    *,
+    indent: int | None = None,
+    allow_nan: bool = False,
+    ensure_ascii: bool = True,
+    end: str = "\n",
+) -> None:
+    """Write a JSON file atomically."""
+    write_text(path, json.dumps(payload, indent=indent, allow_nan=allow_nan, ensure_ascii=ensure_ascii) + end)
 
 
 def sync_folder(folder: Path) -> None:
@@ -68,6 +90,26 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         draft.replace(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def locked_folder(
+    folder: Path, busy: str, *, is_ours: Callable[[], bool] | None = None, mode: int = 0o777
+) -> Iterator[None]:
+    """Create the folder if it is missing, and lock it against other processes.
+
+    Raise a ``UserError`` if the folder exists and is not ours, or, with the message ``busy``, if it is locked.
+    """
+    from filelock import FileLock, Timeout  # slow to import, and most commands lock no folder
+
+    if is_ours is not None and folder.exists() and not (folder.is_dir() and is_ours()):
+        raise UserError(f"{folder} already holds something else; choose another --out.")
+    folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            yield
+    except Timeout:
+        raise UserError(busy) from None
 
 
 def copied(source: Path, target: Path) -> None:

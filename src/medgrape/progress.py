@@ -1,5 +1,7 @@
-"""Progress of long work, reported without knowing how it is displayed."""
+"""Progress of long work, reported without knowing how it is displayed, and libraries kept from printing messages."""
 
+import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TypeVar, runtime_checkable
@@ -34,3 +36,15 @@ class Watch(Protocol):
 def unwatched(label: str, total: int, done: int = 0) -> Iterator[Callable[[str], None]]:  # noqa: ARG001
     """Display nothing."""
     yield lambda message: None  # noqa: ARG005
+
+
+@contextmanager
+def suppressed_messages(level: int) -> Iterator[None]:
+    """Suppress the warnings of libraries, and log messages up to ``level``; failures still raise."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, level))
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(before)

@@ -12,7 +12,7 @@ import numpy as np
 
 from medgrape.bulk.listing import DownloadFolder, ListedFilm, is_url
 from medgrape.config import FilmLimits, Preprocessing
-from medgrape.errors import UserError
+from medgrape.errors import UserError, escape_undecodable
 from medgrape.explain.words import describe_score
 from medgrape.files import sha256
 from medgrape.films.decoder import Decoder, Request
@@ -122,7 +122,7 @@ class Columns:
 
     def read(self, film: ListedFilm, reading: FilmReading) -> dict[str, Any]:
         """Return the row of a film that was read."""
-        row: dict[str, Any] = {"film": printable(film.name), "status": READ, "model": self.model}
+        row: dict[str, Any] = {"film": escape_undecodable(film.name), "status": READ, "model": self.model}
         row |= {"width": reading.size.width, "height": reading.size.height, "warnings": list(reading.warnings)}
         row["predicted"] = self.classes[int(np.argmax(reading.probabilities))]
         row |= {f"probability_{name}": share for name, share in zip(self.classes, reading.probabilities, strict=True)}
@@ -132,7 +132,7 @@ class Columns:
 
     def refused(self, film: ListedFilm, reason: str) -> dict[str, Any]:
         """Return the row of a film that could not be read."""
-        name, reason = printable(film.name), printable(reason)
+        name, reason = escape_undecodable(film.name), escape_undecodable(reason)
         return {"film": name, "status": REFUSED, "reason": reason, "warnings": [], "model": self.model}
 
     def table(self, rows: Sequence[dict[str, Any]]) -> "pa.Table":
@@ -140,11 +140,6 @@ class Columns:
         import pyarrow as pa
 
         return pa.Table.from_pylist(list(rows), schema=self.schema)
-
-
-def printable(text: str) -> str:
-    """Replace bytes of a file name that are not text by their codes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class WorkerConfig(Record):

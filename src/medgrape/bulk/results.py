@@ -17,11 +17,11 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medgrape.bulk.film_reader import REFUSED, printable
+from medgrape.bulk.film_reader import REFUSED
 from medgrape.bulk.listing import ListedFilm, films_of
-from medgrape.errors import UserError
+from medgrape.errors import UserError, escape_undecodable
 from medgrape.explain.words import NOTICE
-from medgrape.files import whole_file
+from medgrape.files import whole_file, write_json
 from medgrape.progress import Track, quietly
 from medgrape.records import Record
 
@@ -99,7 +99,7 @@ class Plan(Record):
     def write(self, out: Path, listing: Listing) -> None:
         """Write list and plan into the folder; the plan last, so that a folder with a plan has its list."""
         listing.path.replace(out / FILMS)
-        _write_json(out / PLAN, self.to_json())
+        write_json(out / PLAN, self.to_json(), indent=1)
 
     def each(self, out: Path) -> Iterator[Part]:
         """Yield the parts one after the other."""
@@ -182,12 +182,7 @@ class Summary:
 
     def write(self, out: Path) -> None:
         """Write it beside the parts."""
-        _write_json(out / SUMMARY, self.to_json())
-
-
-def _write_json(path: Path, payload: dict[str, Any]) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(json.dumps(payload, indent=1) + "\n", "utf-8")
+        write_json(out / SUMMARY, self.to_json(), indent=1)
 
 
 @dataclass
@@ -232,7 +227,7 @@ class Parts:
         return table if self._fits(part, table) else None
 
     def _fits(self, part: Part, table: "pa.Table") -> bool:
-        names = [printable(film.name) for film in part.films]
+        names = [escape_undecodable(film.name) for film in part.films]
         return table["film"].to_pylist() == names and set(table["model"].to_pylist()) <= {self.plan.model}
 
 

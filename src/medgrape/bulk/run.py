@@ -16,12 +16,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from filelock import FileLock, Timeout
-
 from medgrape.bulk.film_reader import WorkerConfig, model_version
 from medgrape.bulk.listing import ListedFilm, refuse_missing
 from medgrape.bulk.results import NEEDED, PLAN, Listing, Part, Parts, Plan, Summary, list_films, part_size, read_plan
 from medgrape.errors import UserError
+from medgrape.files import LOCK, locked_folder
 from medgrape.progress import Watch, unwatched
 
 if TYPE_CHECKING:
@@ -156,9 +155,6 @@ class Scheduler:
             slot.close()
 
 
-_LOCK = ".lock"
-
-
 @dataclass(frozen=True)
 class BulkRequest:
     """Which films to read, with which model, and where to write the results."""
@@ -228,22 +224,22 @@ def _started(slots: Sequence[WorkerSlot]) -> Iterator[Sequence[WorkerSlot]]:
 def _locked(out: Path) -> Iterator[None]:
     """Lock the folder against other calls; without a plan in the end, leave it as it was."""
     new = not out.exists()
-    if not new and not (out.is_dir() and (read_plan(out) or all(path.name[0] in "._" for path in out.iterdir()))):
-        raise UserError(f"{out} already holds something else; choose another --out.")
-    out.mkdir(parents=True, exist_ok=True)
+
+    def is_ours() -> bool:
+        return read_plan(out) is not None or all(path.name[0] in "._" for path in out.iterdir())
+
+    busy = f"Another process is reading films into {out}; wait for it, or choose another --out."
     try:
-        with FileLock(out / _LOCK, timeout=0):
+        with locked_folder(out, busy, is_ours=is_ours):
             for left_over in out.glob(".*.part"):  # of calls that were killed
                 left_over.unlink()
             try:
                 yield
             finally:
                 if not (out / PLAN).is_file():
-                    (out / _LOCK).unlink(missing_ok=True)
-    except Timeout:
-        raise UserError(f"Another process is reading films into {out}; wait for it, or choose another --out.") from None
+                    (out / LOCK).unlink(missing_ok=True)
     finally:
-        if new and not any(out.iterdir()):
+        if new and out.is_dir() and not any(out.iterdir()):
             out.rmdir()
 
 

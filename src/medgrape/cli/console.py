@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from medgrape.errors import escape_undecodable
+
 T = TypeVar("T")
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
@@ -37,8 +39,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 def printable(text: str) -> str:
     """Escape control characters and undecodable bytes, which the name of a file or a text of a server may contain."""
-    valid = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return _CONTROL_CHARACTERS.sub(lambda match: f"\\x{ord(match[0]):02x}", valid)
+    return _CONTROL_CHARACTERS.sub(lambda match: f"\\x{ord(match[0]):02x}", escape_undecodable(text))
 
 
 def print_json(data: object) -> None:

@@ -11,7 +11,7 @@ from medgrape.cli.options import Json, outside_runs
 from medgrape.cli.prepare import AllowMissing, print_dataset
 from medgrape.cli.room import COMMAND_LINE, ROOM, Database, Room, ServerConfig, open_existing_room
 from medgrape.errors import UserError
-from medgrape.files import whole_file
+from medgrape.files import write_text
 
 boxes = Typer(no_args_is_help=True, help="Export boxes to other programs, and import theirs.")
 readings = Typer(no_args_is_help=True, help="Export readings of medgrape predict or of a reading room.")
@@ -108,6 +108,5 @@ def collect_readings_command(
     from medgrape.server.exports import collect_readings
 
     count, text = collect_readings(store, COMMAND_LINE)
-    with whole_file(out) as draft:
-        draft.write_text(text, "utf-8")
+    write_text(out, text)
     print_result({"readings": count, "out": out}, lambda _: note(f"{count:,} readings -> {out}"), as_json=as_json)

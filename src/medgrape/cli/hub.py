@@ -31,7 +31,7 @@ def card(
 
     Example: medgrape hub card runs/demo --out README.md
     """
-    from medgrape.files import whole_file
+    from medgrape.files import write_text
     from medgrape.runs.hub.card import card_of
 
     if out is not None:
@@ -40,8 +40,7 @@ def card(
     if out is None:
         echo(text, nl=False)
         return
-    with whole_file(out) as draft:
-        draft.write_text(text, "utf-8")
+    write_text(out, text)
     note(f"card: {out}")
 
 

@@ -35,13 +35,17 @@ class Settings(BaseModel):
             raise ConfigError(f"The options are not valid: {first_complaint(error, type(self))}") from error
 
 
-def first_complaint(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return the first error as a sentence; for an unknown key, with the nearest known one."""
-    first = error.errors()[0]
+def first_complaint(error: ValidationError, model: type[BaseModel], *, show_value: bool = True) -> str:
+    """Return the first error as a sentence, unknown keys first, each with the nearest known one.
+
+    Without ``show_value`` the value is left out: it may be a password, even under a wrong key.
+    """
+    first = min(error.errors(include_input=show_value), key=lambda entry: entry["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
         message = first["msg"].removeprefix("Value error, ")
-        return f"{where}: {message}, got {first['input']!r}." if where else f"{message}."
+        value = f", got {first['input']!r}" if show_value else ""
+        return f"{where}: {message}{value}." if where else f"{message}."
     *tables, key = map(str, first["loc"])
     known = list(model.model_fields)
     for table in tables:

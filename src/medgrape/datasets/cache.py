@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from filelock import FileLock
@@ -17,13 +18,20 @@ from jaxtyping import Float32, UInt8
 
 from medgrape.config import Config
 from medgrape.datasets.dataset import Dataset
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, whole_file, write_json
 from medgrape.films.decoder import DecoderPool, Request
 from medgrape.films.film import Film, FilmError
 from medgrape.progress import Track, quietly
 
+T = TypeVar("T")
 SHARD = 256
 _VERSION = 1  # increased whenever preprocessing gives other pixels for the same film
+
+
+def in_order(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    """Yield batches in order, with an incomplete last one."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class CachedFilms:
         self, positions: Sequence[int], size: int, label: str, track: Track = quietly
     ) -> Iterator[tuple[list[int], Float32[np.ndarray, "b 1 size size"]]]:
         """Yield positions and their films in order, a batch at a time; the last batch may be smaller."""
-        chunks = [list(positions[start : start + size]) for start in range(0, len(positions), size)]
+        chunks = list(in_order(positions, size))
         for chunk in track(chunks, label, len(chunks)):
             yield chunk, self.stack(chunk)
 
@@ -100,8 +108,7 @@ class FilmCache:
         tracked = track(paths, f"looking at {len(paths):,} films", len(paths))
         contents = [_checksum(path, index) for path in tracked]
         if index != stored:
-            with whole_file(self.folder / "contents.json") as draft:
-                draft.write_text(json.dumps(index), "utf-8")
+            write_json(self.folder / "contents.json", index, end="")
         return contents
 
     def _shard_path(self, contents: Sequence[str]) -> Path:

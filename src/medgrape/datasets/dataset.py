@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from medgrape.concepts import ConceptSet
 from medgrape.errors import UserError, nearest
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, whole_file, write_text
 from medgrape.geometry import Box, FilmSize, GeometryError
 
 SPLITS = ("train", "val", "test")
@@ -134,8 +134,7 @@ class Dataset:
         boxes = ((box.film, box.concept, *(f"{edge:.10g}" for edge in box.box.corners)) for box in self.boxes)
         _write_csv(folder / "films.csv", (*FILM_COLUMNS, *self.concepts.names), films)
         _write_csv(folder / "boxes.csv", _BOX_COLUMNS, boxes)
-        with whole_file(folder / "dataset.toml") as draft:
-            draft.write_text(tomli_w.dumps(header), "utf-8")
+        write_text(folder / "dataset.toml", tomli_w.dumps(header))
 
     @classmethod
     def load(cls, folder: Path) -> "Dataset":
@@ -223,6 +222,21 @@ def _read_boxes(path: Path) -> Iterator[DrawnBox]:
             yield DrawnBox(row["film"], row["concept"], Box(*corners))
         except (GeometryError, TypeError, ValueError) as error:
             raise DatasetError(f"{where}: {error}") from error
+
+
+def check_split(split: str, error: type[UserError] = UserError) -> None:
+    """Raise the error unless the split is known."""
+    if split not in SPLITS:
+        raise error(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
+
+
+def check_classes(classes: Sequence[str], dataset: Dataset, error: type[UserError] = UserError) -> None:
+    """Raise the error unless the data set has the classes of the model, in the same order."""
+    if dataset.classes != classes:
+        raise error(
+            f"The model's classes ({', '.join(classes)}) differ from the data set's ({', '.join(dataset.classes)}). "
+            "Use a data set with the same classes in the same order."
+        )
 
 
 def check_concepts(known: ConceptSet, dataset: Dataset) -> None:

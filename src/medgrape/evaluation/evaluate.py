@@ -9,7 +9,7 @@ import torch
 
 from medgrape.baselines.methods import BaselineRun, LoadedBaseline
 from medgrape.datasets.cache import CachedFilms, cached_films
-from medgrape.datasets.dataset import SPLITS, Dataset, check_concepts, checksum
+from medgrape.datasets.dataset import Dataset, check_classes, check_concepts, check_split, checksum
 from medgrape.evaluation.examples import example_films
 from medgrape.evaluation.readings import EvaluationError, Readings
 from medgrape.evaluation.report import Evaluation, ReportFiles, evaluate_readings, write_report
@@ -102,14 +102,9 @@ def _concept_rows(run: Run | BaselineRun, dataset: Dataset) -> list[int]:
 def _check_fit(loaded: Loaded, dataset: Dataset, split: str) -> None:
     """Raise unless the model knows the concepts, and the classes in the same order."""
     run = loaded.run
-    if split not in SPLITS:
-        raise EvaluationError(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
+    check_split(split, EvaluationError)
     check_concepts(run.concepts, dataset)
-    if dataset.classes != run.classes:
-        raise EvaluationError(
-            f"The model's classes ({', '.join(run.classes)}) differ from the data set's "
-            f"({', '.join(dataset.classes)}). Use a data set with the same classes in the same order."
-        )
+    check_classes(run.classes, dataset, EvaluationError)
     if not dataset.in_split(split):
         raise EvaluationError(f"{dataset.name!r} has no films in split {split!r}.")
 

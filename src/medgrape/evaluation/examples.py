@@ -1,8 +1,9 @@
 """Example pictures of a report: films with a concept's map, its highest point and the boxes."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ from medgrape.evaluation.localisation import Localisation, Pair, boxes_of
 from medgrape.evaluation.readings import Readings
 from medgrape.geometry import Box, FilmSize
 
+T = TypeVar("T")
 COUNT = 8
 LEVELS = (0.5, 0.9)  # contours, from the map's lowest (0) to its highest value (1)
 _LONG_SIDE, _SHORTEST = 360, 60  # pixels
@@ -35,8 +37,12 @@ class Example:
 def example_pairs(localisation: Localisation, count: int = COUNT) -> tuple[Pair, ...]:
     """Choose pairs evenly spaced over all of them, sorted by film and concept, so that nobody picks the good ones."""
     ordered = sorted(localisation.pairs, key=lambda pair: (pair.film, pair.concept))
-    places = np.linspace(0, len(ordered) - 1, min(count, len(ordered))).round().astype(int)
-    return tuple(ordered[place] for place in places)
+    return tuple(evenly_spaced(ordered, count))
+
+
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
+    """Return at most ``count`` of the items, evenly spaced from the first to the last."""
+    return [items[int(at)] for at in np.linspace(0, len(items) - 1, min(count, len(items))).round()]
 
 
 def example_films(localisation: Localisation) -> tuple[str, ...]:

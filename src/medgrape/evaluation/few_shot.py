@@ -5,7 +5,6 @@ concept. As in the paper, the trial thus measures how well prototypes are learne
 with a finding that it never saw. Unlike in the paper, the text projection forgets the concept (``untaught_anchor``).
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -24,7 +23,7 @@ from medgrape.datasets.statistics import blind_pointing
 from medgrape.evaluation.few_shot_films import Candidate, EncodedFilms, encode_films
 from medgrape.evaluation.localisation import boxes_of
 from medgrape.evaluation.readings import EvaluationError
-from medgrape.files import whole_file
+from medgrape.files import write_json
 from medgrape.progress import Track, quietly
 from medgrape.runs.checkpoint import LoadedRun
 from medgrape.safety.boxes import known_films
@@ -196,8 +195,7 @@ def leave_one_out(
 
 def write_trial(trial: VocabularyTrial, path: Path) -> None:
     """Write all figures to a JSON file."""
-    with whole_file(path) as draft:
-        draft.write_text(json.dumps(trial.to_json(), indent=2, allow_nan=False) + "\n", "utf-8")
+    write_json(path, trial.to_json(), indent=2)
 
 
 def _feasible_plan(plan: TrialPlan, loaded: LoadedRun) -> TrialPlan:

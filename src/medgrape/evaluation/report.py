@@ -1,6 +1,5 @@
 """The evaluation of one model on one set of films, as JSON and as one HTML page."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from medgrape.evaluation.readings import EvaluationError, Readings, check_readin
 from medgrape.evaluation.safety_check import SafetyCheckResults
 from medgrape.evaluation.statistics import count_patients
 from medgrape.evaluation.summary import cautions, film_warnings, headline
-from medgrape.files import plain, whole_file
+from medgrape.files import plain, write_json, write_text
 
 NOTICE = "Research software, not a medical device"
 Picture = UInt8[np.ndarray, "side side"]
@@ -158,8 +157,6 @@ def write_report(
 def write_files(folder: Path, name: str, payload: dict[str, Any], html: str) -> ReportFiles:
     """Write a report as JSON and as HTML."""
     files = ReportFiles(folder / f"{name}.json", folder / f"{name}.html")
-    with whole_file(files.json) as draft:
-        draft.write_text(json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False), "utf-8")
-    with whole_file(files.html) as draft:
-        draft.write_text(html, "utf-8")
+    write_json(files.json, payload, indent=1, ensure_ascii=False, end="")
+    write_text(files.html, html)
     return files

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from medgrape.datasets.dataset import Dataset
 from medgrape.errors import UserError
 from medgrape.explain.words import NOTICE
-from medgrape.files import whole_file
+from medgrape.files import write_text
 from medgrape.geometry import Box, FilmSize
 
 ExportFormat = Literal["coco", "csv"]
@@ -89,9 +89,7 @@ class BoxExport:
 
     def write(self, out: Path) -> None:
         """Write the file atomically, as COCO or CSV by its suffix."""
-        text = self.to_text(export_format(out))
-        with whole_file(out) as draft:
-            draft.write_text(text, "utf-8")
+        write_text(out, self.to_text(export_format(out)))
 
     def _coco(self) -> dict[str, Any]:
         images = {film.id: number for number, film in enumerate(self.films, 1)}

@@ -14,7 +14,7 @@ from medgrape.baselines.methods import load_any
 from medgrape.config import Config
 from medgrape.errors import UserError
 from medgrape.evaluation.evaluate import Loaded
-from medgrape.files import plain, whole_file
+from medgrape.files import plain, write_json
 from medgrape.paper import measures
 from medgrape.paper.pictures import draw_methods
 from medgrape.paper.recipes import DataFacts, Recipe
@@ -74,7 +74,7 @@ class Job(ABC):
 
     def do(self, track: Track, watch: Watch) -> None:
         """Make and write the result."""
-        write_json(self.result, self.make(track, watch), self.indent)
+        write_json(self.result, self.make(track, watch), indent=self.indent)
 
     def load_result(self, *, strict: bool = True) -> dict[str, Any] | None:
         """Return the result, or None. One that was made from other inputs is an error, or None unless ``strict``."""
@@ -105,17 +105,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except ValueError as error:
         raise UserError(f"{path} cannot be read ({error}); remove it and give the command again.") from error
     return payload
-
-
-def write_json(path: Path, payload: Mapping[str, Any], indent: int | None = None) -> None:
-    """Write JSON atomically."""
-    write_text(path, json.dumps(payload, indent=indent, allow_nan=False) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    with whole_file(path) as draft:
-        draft.write_text(text, "utf-8")
 
 
 @cache

@@ -2,10 +2,9 @@
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from medgrape.datasets.dataset import Dataset, check_concepts
 from medgrape.evaluation.classification import Classification, calibration, classify, detect
 from medgrape.evaluation.dispersion import dispersion
 from medgrape.evaluation.evaluate import Loaded, read_split
+from medgrape.evaluation.examples import evenly_spaced
 from medgrape.evaluation.faithfulness import answer_of, faithfulness, random_order, saliency_of
 from medgrape.evaluation.few_shot import TrialPlan, leave_one_out
 from medgrape.evaluation.localisation import Localisation, Pointing, box_energies, localise
@@ -30,7 +30,6 @@ from medgrape.runs.checkpoint import LoadedRun, Run, SafetyRule
 from medgrape.safety.boxes import measure_boxes
 from medgrape.safety.claims import Alarms, SimulatedClaims, alarms, majority_alarms, most_frequent_concept
 
-T = TypeVar("T")
 Figures = dict[str, Any]  # name, in dotted parts, to figure; None if the figure is not defined
 
 BINS = 80  # of the histograms of cosines, from -1 to 1
@@ -136,18 +135,13 @@ def _by_film(readings: Readings, places: Localisation) -> Figures:
     }
 
 
-def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """Return at most ``count`` of the items, evenly spaced from the first to the last."""
-    return [items[int(at)] for at in np.linspace(0, len(items) - 1, min(count, len(items))).round()]
-
-
 def measure_faithfulness(loaded: Loaded, data: Path, films: int, track: Track) -> Figures:
     """Return insertion and deletion AUC on some test films, beside those of a random order of patches."""
     dataset, model = Dataset.load(data), loaded.run.model
     cached = cached_films(loaded.run.config, dataset, data, track)
     tested = [place for place in cached.readable() if dataset.pictured[place].split == "test"]
     chosen = evenly_spaced(tested, films)
-    greys = torch.from_numpy(np.stack([cached[place] for place in chosen])).unsqueeze(1).float() / 255.0
+    greys = torch.from_numpy(cached.stack(chosen))
     answer, saliency = answer_of(model), saliency_of(model, greys)
     salient = faithfulness(answer, greys, saliency, track=track)
     random = faithfulness(answer, greys, random_order(len(greys), (saliency.shape[1], saliency.shape[2])), track=track)

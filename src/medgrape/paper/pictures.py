@@ -19,12 +19,12 @@ from medgrape.concepts import ConceptSet, colour
 from medgrape.datasets.cache import cached_films
 from medgrape.datasets.dataset import Dataset, FilmRecord
 from medgrape.evaluation.evaluate import Loaded
+from medgrape.evaluation.examples import evenly_spaced
 from medgrape.evaluation.localisation import Pair, box_energy, boxes_of
 from medgrape.explain.layout import FAINT, SMALL, badge, beside, bordered, framed, outlined, paragraph, stacked, stamped
 from medgrape.explain.maps import HEAT, fitted, painted, relative, resized, upsampled
 from medgrape.files import whole_file
 from medgrape.geometry import Box, FilmSize, PatchGrid, peak
-from medgrape.paper.measures import evenly_spaced
 from medgrape.reader import Reader
 from medgrape.runs.checkpoint import LoadedRun
 from medgrape.safety.claims import most_frequent_concept

@@ -18,7 +18,8 @@ from medgrape.evaluation.evaluate import evaluate_run
 from medgrape.evaluation.few_shot import TrialPlan, VocabularyTrial, leave_one_out
 from medgrape.evaluation.report import Evaluation
 from medgrape.evaluation.safety_check import CALIBRATED, MAJORITY
-from medgrape.paper.jobs import Job, read_json, settings_of, software, write_json, write_text
+from medgrape.files import write_json, write_text
+from medgrape.paper.jobs import Job, read_json, settings_of, software
 from medgrape.paper.measures import pointing_shares
 from medgrape.paper.pictures import draw_hits
 from medgrape.paper.real_film_tables import ALL, Summary, page
@@ -146,7 +147,7 @@ class RealFilmsJob(Job):
             kept = self.out / "stages"
             job = TrainingJob(self.config, self.data, self.run, stage_cache=kept, cached_stages=(FIRST,))
             payload = asdict(train_in_child(job, track=track, watch=watch)) | inputs
-            write_json(path, payload, self.indent)
+            write_json(path, payload, indent=self.indent)
         self.refuse_other(payload, self.run)
         return payload
 

@@ -10,14 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from medgrape.config import load_config, parse_config
 from medgrape.errors import UserError
 from medgrape.evaluation.page import render_template
 from medgrape.evaluation.report import NOTICE
 from medgrape.evaluation.statistics import ROUNDS
-from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all, write_text
+from medgrape.files import locked_folder, write_json, write_text
+from medgrape.paper.jobs import Job, PaperJob, Role, Tell, Work, Workspace, do_all
 from medgrape.paper.recipes import FULL, QUICK, DataFacts, second_base
 from medgrape.paper.results import Results
 from medgrape.paper.suites import SUITES
@@ -61,14 +60,11 @@ def reproduce(
     for job in jobs:
         job.check()
         job.load_result()
-    request.out.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(request.out / ".lock", timeout=0):
-            request.begin()
-            work(jobs, tell, track, watch, request.report if request.reports_after_each else lambda: None)
-            return request.report()
-    except Timeout:
-        raise UserError(f"Another process is at work in {request.out}; wait for it, or choose another --out.") from None
+    busy = f"Another process is at work in {request.out}; wait for it, or choose another --out."
+    with locked_folder(request.out, busy):
+        request.begin()
+        work(jobs, tell, track, watch, request.report if request.reports_after_each else lambda: None)
+        return request.report()
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ class PaperRequest(Request):
                 if set(before["data"]) > set(payload["data"]):  # the earlier command makes more of the tables
                     payload["options"] = before["options"]
                 payload["data"] = before["data"] | payload["data"]
-        write_text(path, json.dumps(payload, indent=1) + "\n")  # a gate may be infinite
+        write_json(path, payload, indent=1, allow_nan=True)  # a gate may be infinite
 
     def report(self) -> dict[str, Any]:
         """Write the report of all results, with warnings about the suites of this request."""

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from medgrape.config import Config
 from medgrape.errors import UserError, first_line
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, write_json
 from medgrape.model.backbones.base import BackboneError
 from medgrape.plugins import Kind, PluginError, find_plugin, find_recorded_plugin
 
@@ -56,8 +56,7 @@ def seal(folder: Path, dataset: dict[str, str]) -> Manifest:
     files = {name: sha256(folder / name) for name in _names(folder)}
     versions = {name: version(name) for name in ("medgrape", *_VERSIONS)} | {"python": platform.python_version()}
     payload = {"format": FORMAT, "dataset": dataset, "versions": versions, "files": files}
-    with whole_file(folder / MANIFEST) as draft:
-        draft.write_text(json.dumps(payload, indent=2) + "\n", "utf-8")
+    write_json(folder / MANIFEST, payload, indent=2)
     return Manifest(files, versions, dataset)
 
 
@@ -157,8 +156,7 @@ class HubOrigin:
 
     def note(self, folder: Path) -> None:
         """Write the origin to a file beside the local copy of the run."""
-        with whole_file(_origin_file(folder)) as draft:
-            draft.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
+        write_json(_origin_file(folder), asdict(self), indent=2)
 
 
 def origin_of(folder: Path) -> HubOrigin | None:

@@ -10,9 +10,7 @@ by hundredths matter.
 
 import logging
 import tempfile
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +20,9 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from medgrape.datasets.cache import in_order
 from medgrape.model.grape import Grape
+from medgrape.progress import suppressed_messages
 from medgrape.runs.exported import ATTENTION, FILMS, LOGITS, SCORES
 
 if TYPE_CHECKING:
@@ -112,25 +112,13 @@ class AreaResize(nn.Module):
 def _traced(module: nn.Module, example: Tensor, outputs: Sequence[str], free: Mapping[int, str]) -> "ModelProto":
     """Export a module of one input; ``free`` names the dimensions of the input that may have any length."""
     shape = {dimension: torch.export.Dim(name, max=_LARGEST) for dimension, name in free.items()}
-    with quiet():
+    with suppressed_messages(logging.WARNING):  # about missing packages and deprecations
         program = torch.onnx.export(
             module, (example,), dynamo=True, dynamic_shapes=(shape,), input_names=[FILMS], output_names=outputs,
             opset_version=OPSET, verbose=False,
         )  # fmt: skip
     assert program is not None  # noqa: S101 (it is with dynamo=True)
     return program.model_proto
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress the exporters' warnings about missing packages and deprecations; failures still raise."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logging.disable(level)
 
 
 def _with_any_size(graph: "ModelProto", side: int) -> "ModelProto":
@@ -181,13 +169,13 @@ def quantise(graph: "ModelProto", films: Sequence[Float[np.ndarray, "side side"]
 
     class Films(CalibrationDataReader):  # type: ignore[misc]  # it has no types
         def __init__(self) -> None:
-            self._batches = (np.stack(films[start : start + BATCH]) for start in range(0, len(films), BATCH))
+            self._batches = map(np.stack, in_order(films, BATCH))
 
         def get_next(self) -> dict[str, np.ndarray] | None:
             batch = next(self._batches, None)
             return None if batch is None else {FILMS: batch}
 
-    with tempfile.TemporaryDirectory() as folder, quiet():
+    with tempfile.TemporaryDirectory() as folder, suppressed_messages(logging.WARNING):
         original, folded, quantised = (Path(folder) / f"{step}.onnx" for step in ("original", "folded", "quantised"))
         onnx.save(graph, original)
         quant_pre_process(original, folded, skip_symbolic_shape=True)  # folds batch norms into convolutions

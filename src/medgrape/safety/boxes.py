@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -58,10 +57,9 @@ def boxed_films(
     """Yield the films of a split that have boxes, in batches, with their pixels as the model reads them."""
     films = dataset.pictured
     wanted = [place for place in cached.readable() if films[place].split == split and boxes_on(dataset, films[place])]
-    batches = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
-    for batch in track(batches, f"looking into the boxes of {len(wanted):,} {split} films", len(batches)):
-        greys = torch.from_numpy(np.stack([cached[place] for place in batch])).unsqueeze(1).float() / 255.0
-        yield [films[place] for place in batch], greys
+    label = f"looking into the boxes of {len(wanted):,} {split} films"
+    for batch, greys in cached.batches(wanted, BATCH, label, track):
+        yield [films[place] for place in batch], torch.from_numpy(greys)
 
 
 def boxes_on(dataset: Dataset, film: FilmRecord) -> list[DrawnBox]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from medgrape.datasets.dataset import SPLITS
+from medgrape.datasets.dataset import check_split
 from medgrape.errors import UserError
 from medgrape.runs.checkpoint import Run, SafetyRule, SafetyThresholds
 from medgrape.safety.boxes import MeasuredBox
@@ -94,8 +94,7 @@ class CalibrationOptions:
                 raise CalibrationError(f"{option} lies between 0 and 1, both excluded; {value} does not.")
         if self.gate is not None and not (math.isfinite(self.gate) and self.gate >= 0):
             raise CalibrationError(f"--gate is a variance, 0 or more, not {self.gate}; leave it away to have no gate.")
-        if self.split not in SPLITS:
-            raise CalibrationError(f"A split is one of {', '.join(SPLITS)}, not {self.split!r}.")
+        check_split(self.split, CalibrationError)
         if self.split == "train":
             raise CalibrationError(
                 "A model sees findings better on films that it learnt from than on any other, so thresholds learnt "

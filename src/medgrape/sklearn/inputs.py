@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from medgrape.concepts import Concept, ConceptSet
-from medgrape.datasets.dataset import SPLITS, Dataset, DrawnBox, FilmRecord, Source, SplitRule, split_films
+from medgrape.datasets.dataset import (
+    SPLITS,
+    Dataset,
+    DrawnBox,
+    FilmRecord,
+    Source,
+    SplitRule,
+    check_split,
+    split_films,
+)
 from medgrape.errors import UserError, nearest
 from medgrape.films.reading import upright_size
 
@@ -42,8 +51,7 @@ def labelled_films(data: Path | str | Dataset, *splits: str) -> LabelledFilms:
     """Return the films of a prepared data set that have a file and a known class, of these splits or of all."""
     dataset = data if isinstance(data, Dataset) else Dataset.load(Path(data))
     for split in splits:
-        if split not in SPLITS:
-            raise UserError(f"A split is one of {', '.join(SPLITS)}, not {split!r}.")
+        check_split(split)
     records = [
         film for film in dataset.pictured if film.class_name in dataset.classes and film.split in (splits or SPLITS)
     ]

@@ -11,11 +11,12 @@ from medgrape.baselines import methods
 from medgrape.baselines.methods import BaselineOutput, ConceptBottleneck, PipNet
 from medgrape.config import CbmStage, Config, PipNetPartsStage, PipNetStage
 from medgrape.config.settings import Schedule
+from medgrape.datasets.cache import in_order
 from medgrape.model.cam import concept_vectors, pool
 from medgrape.model.evidence import scores
 from medgrape.model.grape import Grape
 from medgrape.training.concept_stage import FilmTraining
-from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order
+from medgrape.training.films import UNKNOWN_CLASS, Targets
 from medgrape.training.head_stage import head_loss
 from medgrape.training.losses import concept_loss, positive_weights, rarity_weights
 from medgrape.training.prototype_stage import VectorBatch, prototype_loss

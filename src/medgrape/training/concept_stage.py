@@ -13,10 +13,11 @@ from torch import Tensor, nn
 
 from medgrape.config import ConceptStage
 from medgrape.config.settings import Schedule
+from medgrape.datasets.cache import in_order
 from medgrape.model.cam import CamHead, pool
 from medgrape.model.grape import Grape
 from medgrape.training import losses
-from medgrape.training.films import UNKNOWN_CLASS, Targets, in_order, shuffled
+from medgrape.training.films import UNKNOWN_CLASS, Targets, shuffled
 from medgrape.training.stage import StageTraining, ValidationResult, evaluating, mean_auc
 from medgrape.training.stored_features import FilmInputs
 

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from medgrape.datasets.cache import cached_films
-from medgrape.datasets.dataset import Dataset
+from medgrape.datasets.dataset import Dataset, check_classes
 from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.geometry import PatchGrid
 from medgrape.model.evidence import mean_maps
@@ -117,11 +117,7 @@ def _scored_batches(
 def films_for(run: Run, data: Path, track: Track = quietly) -> TrainingFilms:
     """Open the training and validation films of a data set with the classes of a run; its concepts may differ."""
     dataset = Dataset.load(data)
-    if dataset.classes != run.classes:
-        raise TrainingError(
-            f"The model's classes ({', '.join(run.classes)}) differ from the data set's "
-            f"({', '.join(dataset.classes)}). Use a data set with the same classes in the same order."
-        )
+    check_classes(run.classes, dataset, TrainingError)
     films = TrainingFilms.of(dataset, cached_films(run.config, dataset, data, track), *LEARNT)
     for split in LEARNT:
         if not (films.classes[films.positions(split)] != UNKNOWN_CLASS).any():

@@ -145,9 +145,3 @@ def whole_batch(films: int, batch: int, world: int) -> int:
         few = f"{films} films are" if films < world else f"A batch of {batch} is"
         raise TrainingError(f"{few} too few to train on with {world} processes.")
     return size
-
-
-def in_order(positions: Sequence[int], batch: int) -> Iterator[list[int]]:
-    """Yield batches in order, with an incomplete last one."""
-    for start in range(0, len(positions), batch):
-        yield list(positions[start : start + batch])

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from medgrape.baselines.methods import Baseline, ConceptBottleneck, PipNet, build_baseline, presence
 from medgrape.concepts import ConceptSet
 from medgrape.config import Config
+from medgrape.datasets.cache import in_order
 from medgrape.datasets.dataset import Dataset
 from medgrape.datasets.statistics import co_occurrence
 from medgrape.errors import nearest
@@ -23,7 +24,7 @@ from medgrape.runs.checkpoint import load_run
 from medgrape.training import alternative_stages as alternatives
 from medgrape.training.concept_stage import ConceptTraining
 from medgrape.training.film_scores import TrainingScores, open_scores
-from medgrape.training.films import TrainingError, TrainingFilms, in_order
+from medgrape.training.films import TrainingError, TrainingFilms
 from medgrape.training.head_stage import train_head
 from medgrape.training.loop import StageState, TrainingContext, history, run_stage, summary_of_stages
 from medgrape.training.preflight import untrained

@@ -16,7 +16,7 @@ from typing import Any
 from medgrape.config import Config
 from medgrape.datasets.cache import CachedFilms
 from medgrape.datasets.dataset import checksum
-from medgrape.files import linked, sha256, whole_file
+from medgrape.files import linked, sha256, write_json
 from medgrape.runs.manifest import parts_used
 from medgrape.training.films import TrainingError
 
@@ -61,8 +61,7 @@ def write_or_verify(work: Path, config: Config, data: Path, cached: CachedFilms)
         | {part["distribution"]: part["version"] for part in parts_used(config).values()},
     }
     if not path.is_file():
-        with whole_file(path) as draft:
-            draft.write_text(json.dumps(plan, indent=2) + "\n", "utf-8")
+        write_json(path, plan, indent=2, allow_nan=True)  # a gate may be infinite
         return
     started = json.loads(path.read_text("utf-8"))
     for key, what in PARTS.items():

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from lightning_fabric import Fabric
 
+from medgrape.datasets.cache import in_order
 from medgrape.datasets.dataset import checksum
 from medgrape.model.evidence import mean_maps
 from medgrape.model.grape import Grape
@@ -22,7 +23,7 @@ from medgrape.records import Record
 from medgrape.runs.checkpoint import ReferenceScores, Run
 from medgrape.training.assessment import ValidationFilms, ValidationMetrics
 from medgrape.training.film_scores import KeptScores, films_for, kept_scores
-from medgrape.training.films import TrainingFilms, in_order
+from medgrape.training.films import TrainingFilms
 from medgrape.training.head_stage import train_head
 from medgrape.training.loop import TrainingContext
 from medgrape.training.processes import one_device

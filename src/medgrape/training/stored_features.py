@@ -14,13 +14,14 @@ from torch import Tensor
 
 from medgrape.config import Config, VectorStage
 from medgrape.datasets.augment import RandomViews
+from medgrape.datasets.cache import in_order
 from medgrape.files import ArrayWriter, mapped, whole_folder
 from medgrape.geometry import PatchGrid
 from medgrape.model.backbones import Backbone
 from medgrape.model.cam import concept_vectors
 from medgrape.model.grape import Grape
 from medgrape.progress import Track
-from medgrape.training.films import Targets, TrainingFilms, in_order
+from medgrape.training.films import Targets, TrainingFilms
 from medgrape.training.losses import MOSTLY
 
 BATCH = 64

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,9 +20,11 @@ from typing import Any
 
 from medgrape.concepts import colour
 from medgrape.config import Config
+from medgrape.datasets.cache import in_order
 from medgrape.datasets.dataset import Dataset, checksum
 from medgrape.errors import UserError, first_line
-from medgrape.files import sha256, whole_file
+from medgrape.files import sha256, whole_file, write_json, write_text
+from medgrape.progress import suppressed_messages
 from medgrape.runs.manifest import MANIFEST, parts_used
 
 Entry = dict[str, Any]
@@ -126,7 +127,7 @@ class MlflowLog:
     def _attempt(self, work: Callable[[], object]) -> bool:
         """Return whether the work succeeded; the first failure is logged, and none ends a training."""
         try:
-            with quiet():
+            with suppressed_messages(logging.INFO):
                 work()
         except Exception as error:  # each kind of store raises its own errors
             if not self._warned:
@@ -182,8 +183,7 @@ class TrainingLog:
             self._events.close()
 
     def _write(self) -> None:
-        with whole_file(self.folder / "log.jsonl") as draft:
-            draft.write_text("".join(json.dumps(line) + "\n" for line in self.entries), "utf-8")
+        write_text(self.folder / "log.jsonl", "".join(json.dumps(line) + "\n" for line in self.entries))
 
     def _write_event(self, entry: Entry) -> None:
         from tensorboardX.proto.event_pb2 import Event
@@ -229,7 +229,7 @@ def open_mlflow(tracking: Tracking, config: Config, data: Path, work: Path, name
         os.environ.setdefault(variable, value)
     path = work / IDENTITY
     try:
-        with quiet():
+        with suppressed_messages(logging.INFO):
             from mlflow import MlflowClient
 
             client = MlflowClient(tracking_uri=tracking.uri)
@@ -247,8 +247,7 @@ def open_mlflow(tracking: Tracking, config: Config, data: Path, work: Path, name
             f"MLflow at {tracking.shown} cannot be used ({type(error).__name__}: "
             f"{without_password(first_line(error))[:200]}); start it, or train without --mlflow."
         ) from error
-    with whole_file(path) as draft:
-        draft.write_text(json.dumps({"place": tracking.place, "run": run}) + "\n", "utf-8")
+    write_json(path, {"place": tracking.place, "run": run})
     return MlflowLog(tracking, client, run)
 
 
@@ -283,15 +282,6 @@ def flattened(table: Mapping[str, Any], path: str = "") -> dict[str, str]:
     return params
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence the deprecation warnings of MLflow and its database; errors are still raised."""
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    with warnings.catch_warnings(action="ignore"):
-        yield
-
-
 def _new_run(client: Any, tracking: Tracking, config: Config, data: Path, name: str) -> str:  # noqa: ANN401
     from mlflow.entities import Param, RunTag
 
@@ -299,8 +289,8 @@ def _new_run(client: Any, tracking: Tracking, config: Config, data: Path, name: 
     number = client.create_experiment(tracking.experiment) if experiment is None else experiment.experiment_id
     run = str(client.create_run(number, run_name=name).info.run_id)
     params = [Param(key, value) for key, value in flattened(config.model_dump(mode="json")).items()]
-    for start in range(0, len(params), _PARAMS_PER_REQUEST):
-        client.log_batch(run, params=params[start : start + _PARAMS_PER_REQUEST])
+    for batch in in_order(params, _PARAMS_PER_REQUEST):
+        client.log_batch(run, params=batch)
     parts = {f"medgrape.part.{kind.replace(' ', '_')}": part for kind, part in parts_used(config).items()}
     tags = {key: " ".join(part.values()) for key, part in parts.items()} | {
         "mlflow.note.content": "Research software, not a medical device.",

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from medgrape.errors import UserError
-from medgrape.files import sync_folder
+from medgrape.files import LOCK, locked_folder, sync_folder
 from medgrape.hospital.pacs.header import read_header
 
 READING, OBJECTS = "reading.json", "dicom"  # a film's reading, and the folder with its DICOM objects
 REPORT = "report.dcm"  # the DICOM object that is always made
-_LEDGER, _LOCK, _DRAFT = "ledger.db", ".lock", ".draft"
+_LEDGER, _DRAFT = "ledger.db", ".draft"
 
 
 class ReadingsFolder:
@@ -73,13 +70,11 @@ class ReadingsFolder:
 @contextmanager
 def lock_folder(out: Path) -> Iterator[ReadingsFolder]:
     """Yield the folder, locked; refuse one that another watch uses or that holds other files."""
-    is_new = not out.exists() or (out.is_dir() and {path.name for path in out.iterdir()} <= {_LOCK, _DRAFT})
-    if not is_new and not (out / _LEDGER).is_file():
-        raise UserError(f"{out} already holds something else; choose another --out.")
-    out.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        with FileLock(out / _LOCK, timeout=0):
-            shutil.rmtree(out / _DRAFT, ignore_errors=True)
-            yield ReadingsFolder(out)
-    except Timeout:
-        raise UserError(f"Another watch uses {out}; choose another --out, or stop it first.") from None
+
+    def is_ours() -> bool:
+        return (out / _LEDGER).is_file() or {path.name for path in out.iterdir()} <= {LOCK, _DRAFT}
+
+    busy = f"Another watch uses {out}; choose another --out, or stop it first."
+    with locked_folder(out, busy, is_ours=is_ours, mode=0o700):
+        shutil.rmtree(out / _DRAFT, ignore_errors=True)
+        yield ReadingsFolder(out)

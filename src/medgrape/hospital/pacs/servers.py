@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError, model_validator
 
 from medgrape.config import ConfigError, Settings
+from medgrape.config.settings import first_complaint
 from medgrape.errors import nearest
 
 DEFAULT_FILE = Path("pacs.toml")
@@ -95,17 +96,8 @@ def configured_server(name: str, file: Path | None = None) -> Server:
     try:
         return Server(name, ServerSettings.model_validate(tables[name]), path.resolve().parent)
     except ValidationError as error:
-        raise ConfigError(f"{path}, servers.{name}: {_first_complaint(error)}.") from None
-
-
-def _first_complaint(error: ValidationError) -> str:
-    """Return the first error, unknown keys first, without the value: it may be a password under a wrong key."""
-    first = min(error.errors(include_input=False), key=lambda entry: entry["type"] != "extra_forbidden")
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"there is no key {key!r}{nearest(key, ServerSettings.model_fields)}"
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{key}: {message}" if key else message
+        complaint = first_complaint(error, ServerSettings, show_value=False)
+        raise ConfigError(f"{path}, servers.{name}: {complaint}") from None
 
 
 def _read_tables(path: Path) -> dict[str, Any]:

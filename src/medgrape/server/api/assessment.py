@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
-from medgrape.datasets.dataset import Dataset, checksum
+from medgrape.datasets.dataset import Dataset, check_classes, checksum
 from medgrape.errors import UserError
-from medgrape.files import whole_file
+from medgrape.files import write_text
 from medgrape.progress import Track
 from medgrape.server.accounts import Role, User
 from medgrape.server.api.common import HASH, ModelVersion, Number, ResponseModel, Version, When
@@ -75,13 +75,11 @@ class AssessmentResponse(ResponseModel):
 def check_measurable(room: Room, model: str) -> None:
     """Raise if there is no data set, or it has other classes than the model."""
     data = _data(room)
-    own, theirs = find_model(room, model)[1].loaded.run.classes, Dataset.load(data).classes
-    if own != theirs:
-        detail = (
-            f"The classes of the model are {', '.join(own)}, those of the server's data set {', '.join(theirs)}: the "
-            "model cannot be measured on it. Start the server with another --data DIR."
-        )
-        raise Problem(409, "other_classes", detail)
+    classes, dataset = find_model(room, model)[1].loaded.run.classes, Dataset.load(data)
+    try:
+        check_classes(classes, dataset)
+    except UserError as error:
+        raise Problem(409, "other_classes", f"{error} Start the server with another --data DIR.") from error
 
 
 def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
@@ -106,8 +104,7 @@ def measure(room: Room, user: User, model: str, track: Track) -> dict[str, Any]:
     with room.database.writing() as session:
         model_row(session, model, lock=True)  # it may have been removed meanwhile
         room.store.record(session, user, "model.measured", model=model, data_set=data_set, checksum=content)
-        with whole_file(room.folder.assessment_file(model, content)) as draft:
-            draft.write_text(response.model_dump_json(), "utf-8")
+        write_text(room.folder.assessment_file(model, content), response.model_dump_json())
     return {"model": model, "data_set": data_set}
 
 

@@ -117,7 +117,7 @@ def test_the_read_command_prints_tables_or_json_and_saves(trained_run, film, tmp
         (("evaluate", "nowhere", "--data", "DATA"), "is no run"),
         (("evaluate", "RUN", "--data", "nowhere"), "is no prepared data set"),
         (("evaluate", "RUN", "--data", "DATA", "--split", "tset"), "A split is one of"),
-        (("train", "nothing.toml", "--data", "DATA"), "There are no settings"),
+        (("train", "nothing.toml", "--data", "DATA"), "Cannot read the settings in"),
         (("train", "CONFIG", "--data", "nowhere"), "is no prepared data set"),
     ],
 )
